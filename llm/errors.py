@@ -6,7 +6,6 @@
       NoModel                the answer needs a model, and the plan has none
       BadPrompt              a prompt file is wrong, or a variable is missing: our own fault
       BadPrices              a price table cannot be used (`llm.prices`)
-      BadCache               the file of kept answers cannot be used (`llm.cache`)
       BadRecord              a record cannot be read or written (`llm.records`)
       OverBudget             a cap of the run or the role would be passed; nothing was sent
       NotRecorded            a replay was asked what its record does not hold

@@ -136,8 +136,6 @@ class Row:
     """A pattern of the models that think unasked, and take an effort."""
     temperature: Literal["always", "unless thinking", "never"] = "always"
     """Which models take a temperature; others are sent none, and choose their own."""
-    seed: bool = True
-    """Whether it takes a seed, which is not sent otherwise."""
     json: Literal["schema", "object", "none"] = "none"
     """How an answer in JSON is asked for: constrained by its schema, constrained to be JSON, or
     by words alone. Without the first, the schema is put into the system prompt."""
@@ -150,8 +148,6 @@ class Row:
     lists_windows: bool = False
     """Whether its list of models may tell how long a question may be: known before the first one,
     it can be cut to that. Far servers have room for nearly every question of ours."""
-    traced_as: str = ""
-    """Its name in OpenTelemetry's convention, where that is another one."""
 
     def thinking(self, model: str) -> bool:
         """Whether a model thinks where nothing is said of it, as far as its name tells."""

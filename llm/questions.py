@@ -1,4 +1,5 @@
-"""What makes two questions the same one, as JSON and as a hash, for records and for the cache."""
+"""What makes two questions the same one, as JSON and as a hash: for records, and for a step that is
+run again."""
 
 from __future__ import annotations
 
@@ -7,16 +8,18 @@ import json
 from typing import TypeAlias
 
 from llm.redaction import Redactor
-from llm.types import Code, Json, Output, Request, Text
+from llm.types import Json, Request
 
 Question: TypeAlias = dict[str, object]
 
 
-def question(provider: str, model: str, request: Request) -> Question:
+def question_of(provider: str, model: str, request: Request) -> Question:
     """All that a model's answer depends on, as JSON.
 
     A request's deadline and the variables that its messages were rendered from are no part of it.
     """
+    output = request.output
+    schema = {"schema": dict(output.schema)} if isinstance(output, Json) else {}
     return {
         "provider": provider,
         "model": model,
@@ -25,10 +28,10 @@ def question(provider: str, model: str, request: Request) -> Question:
         "messages": [
             {"speaker": one.speaker, "text": one.text} for one in request.messages
         ],
-        "output": _output(request.output),
+        "output": {"kind": type(output).__name__.lower(), **schema},
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
-        "seed": request.seed,
+        "seed": None,  # no request has one; the hashes in records and logs were made with it
         "effort": request.effort,
         "prompt": request.prompt,
     }
@@ -40,25 +43,15 @@ def clean_question(provider: str, model: str, request: Request, redactor: Redact
     Two that differ in a secret only are the same one: so a replay, which is asked with what the
     record gave for an answer, finds its place although the record holds no secret.
     """
-    clean = redactor.value(question(provider, model, request))
+    clean = redactor.value(question_of(provider, model, request))
     assert isinstance(clean, dict)
     return {**clean}
 
 
 def fingerprint(asked: Question) -> str:
     """The hash of a question."""
-    text = json.dumps(asked, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def _output(output: Output) -> dict[str, object]:
-    match output:
-        case Text():
-            return {"kind": "text"}
-        case Code():
-            return {"kind": "code"}
-        case Json(schema):
-            return {"kind": "json", "schema": dict(schema)}
 
 
 def text_address(text: str) -> str:

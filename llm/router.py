@@ -1,4 +1,4 @@
-"""The router: a provider that sends each role's question to the model that the plan names.
+"""The router: sends each role's question to the model that the plan names.
 
 For each call it looks whether the model's breaker is closed, reserves the most the call can cost,
 makes it within its deadline, and settles what it came to. A call that was turned away before an
@@ -31,11 +31,9 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens, row_of
-from llm.questions import fingerprint
-from llm.questions import question as question_of
-from llm.room import answer_tokens, question_tokens
+from llm.questions import fingerprint, question_of
+from llm.tokens import answer_tokens, question_tokens
 from llm.types import MOST_TOKENS, Reply, Request, Stream, Usage
-from llm.wrapped import Wrapped
 
 RETRIES = 2
 FIRST_WAIT_S = 0.5
@@ -98,14 +96,8 @@ class Router:
     again: each is given once more, for nothing."""
     clean: Callable[[str], str] = str
     """Takes keys out of an answer's text, since a server may repeat what it was sent."""
-    name: str = field(default="router", init=False)
-    model: str = field(default="", init=False)
     _next: int = field(default=0, init=False)
     _opened: dict[str, Provider] = field(default_factory=dict, init=False)
-
-    exact = False
-    window = None
-    thinks = False
 
     async def at(self, role: str) -> Provider | None:
         """The model of a role as a provider, asked through this router; `None` where the plan has
@@ -125,6 +117,8 @@ class Router:
         return self._opened[choice.words]
 
     async def stream(self, request: Request) -> Stream:
+        """The answer of the model that the plan names for the request's role, or of one that
+        stands in for it, as `Provider.stream` gives it."""
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
@@ -163,10 +157,7 @@ class Router:
         try:
             provider = await self._provider(choice)
             most = answer_tokens(request.max_tokens, provider.thinks, request.effort)
-            before = request.objects_to  # which was sent with as much room
-            request = replace(
-                request, max_tokens=most, objects_to=before and replace(before, max_tokens=most)
-            )
+            request = replace(request, max_tokens=most)
             today = datetime.now(UTC).date()
             texts = (request.system, *(message.text for message in request.messages))
             question = question_tokens(provider.count, texts)
@@ -192,28 +183,37 @@ class Router:
             self.clock(), today, key,
         )
 
-    async def models(self) -> tuple[str, ...]:
-        """The models of the plan."""
-        return tuple(dict.fromkeys(choice.words for choice in self.plan.choices))
-
-    def count(self, text: str) -> int:
-        return estimated_tokens(text)
-
     async def close(self) -> None:
         """Closes every provider that was opened."""
         opened, self._opened = list(self._opened.values()), {}
         await asyncio.gather(*(provider.close() for provider in opened))
 
 
-class _Routed(Wrapped):
+class _Routed:
     """One model, with its own window and tokens, whose questions go through the router."""
 
     def __init__(self, provider: Provider, router: Router) -> None:
-        super().__init__(provider)
-        self._router = router
+        self._provider = provider
+        self.name = provider.name
+        self.model = provider.model
+        self.stream = router.stream
+        self.models = provider.models
+        self.count = provider.count
 
-    def stream(self, request: Request) -> Stream:
-        return self._router.stream(request)
+    @property
+    def thinks(self) -> bool:
+        return self._provider.thinks
+
+    @property
+    def exact(self) -> bool:
+        return self._provider.exact
+
+    @property
+    def window(self) -> int | None:
+        return self._provider.window
+
+    async def close(self) -> None:
+        """The router closes it, with all that it opened."""
 
 
 @dataclass

@@ -62,14 +62,10 @@ class Request:
     """Wall seconds the whole call may take, with its retries."""
     temperature: float | None = None
     """`None` is the provider's own choice; some models take none, and their provider says so."""
-    seed: int | None = None
-    """Makes what is drawn at a temperature the same each time, where the model takes one."""
     effort: Effort | None = None
     """How much a model that thinks should think; others know nothing of it."""
     prompt: str = ""
     """The hash of the prompt's template."""
-    objects_to: Request | None = field(default=None, compare=False, repr=False)
-    """The question whose answer was refused, where this one asks for another."""
 
 
 MOST_TOKENS = 10**9
@@ -115,7 +111,7 @@ class Reply:
     attempts: int = 1
     """Calls that were made to get it, the refused ones included."""
     cached: bool = False
-    """It came from our own cache or a record: nothing was sent and nothing paid."""
+    """It came from this run's log or a record: nothing was sent and nothing paid."""
 
 
 Stream = AsyncGenerator[str | Reply, None]

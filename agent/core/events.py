@@ -228,7 +228,7 @@ class ModelCalled(Value):
     finish: Finish = "stop"
     attempts: int = 1
     cached: bool = False
-    """It came from our own cache or a record: nothing was sent."""
+    """It came from this run's log or a record: nothing was sent."""
     question: str = ""
     """The hash of what was asked."""
     said: str = ""

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_settings import (
@@ -27,9 +27,6 @@ from llm.plan import Work, parse_roles
 from llm.provider import PROVIDERS, Option, Setting
 from sandbox import BACKENDS, STRONGEST
 
-ANSWERS = "answers.db"
-"""The file in the data folder with the answers of models that are given again."""
-
 GENERATOR = "generator"
 ROLES: Mapping[str, Work] = {
     GENERATOR: "write", "debugger": "think", "critic": "think", "arbiter": "think",
@@ -44,18 +41,6 @@ COMMAND = "heal" if __name__.startswith("selfheal.") else "python -m agent"
 
 class BadSettings(Exception):
     """A setting has a value that cannot be used; the message names it."""
-
-
-_WORDS: TypeAdapter[bool] = TypeAdapter(bool)
-
-
-def _cache(value: object) -> object:
-    if isinstance(value, str) and value.lower() not in ("all", *get_args(Cache)):
-        try:
-            return "deterministic" if _WORDS.validate_python(value) else "off"
-        except ValidationError:
-            raise ValueError("use 0, 1 or all") from None
-    return value
 
 
 def _role_caps(value: object) -> object:
@@ -75,7 +60,6 @@ def _targets(value: object) -> object:
 
 
 Autonomy = Literal["full_auto", "review_repairs"]
-Cache = Literal["off", "deterministic", "all"]
 Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 File = Annotated[Path, AfterValidator(Path.expanduser)]
 Number = Annotated[int, Field(ge=0)]
@@ -130,10 +114,6 @@ class Settings(BaseSettings):
     )
     replay: File | None = _set(
         "HEAL_REPLAY", None, "such a file, which answers in place of models"
-    )
-    cache: Annotated[Cache, BeforeValidator(_cache)] = _set(
-        "HEAL_CACHE", "off", "`1`: an identical question is answered as before, where the model "
-        "would give the same answer anew; `all`: every one", shown="0",
     )
     trace_content: bool = _set(
         "HEAL_TRACE_CONTENT", False,

@@ -92,15 +92,6 @@ def sync(
     conclude(lambda face: _sync(face, with_fixes=with_fixes), as_json=as_json)
 
 
-@app.command()
-def answers(
-    clear: Annotated[bool, typer.Option("--clear", help="Forget them all.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Say how many answers of models are kept to be given again (HEAL_CACHE)."""
-    conclude(lambda face: _answers(face, clear=clear), as_json=as_json)
-
-
 def _list(face: Display) -> int:
     from agent.doors import memory_tables
     from agent.log.words import counted
@@ -247,28 +238,6 @@ def _sync(face: Display, *, with_fixes: bool) -> int:
         "pulled": import_document(done.pulled), "lessons": done.lessons, "fixes": done.fixes,
     }
     return _told(face, document, f"{shared}. {import_words(done.pulled)}")
-
-
-def _answers(face: Display, *, clear: bool) -> int:
-    """How many answers of models are kept, or how many there were."""
-    from agent.core.settings import ANSWERS, Settings, data_folder
-    from llm.cache import AnswerCache
-
-    path = data_folder(Settings.from_env())[0] / ANSWERS
-    count, octets = 0, 0
-    if path.exists():
-        kept = AnswerCache(path)
-        try:
-            count, octets = kept.size()
-            if clear:
-                kept.clear()
-        finally:
-            kept.close()
-    told = "forgotten" if clear else "kept to be given again"
-    return _told(
-        face, {"answers": count, "bytes": octets, "cleared": clear, "error": None},
-        f"{count} answers of models, {octets:,} bytes, are {told}.",
-    )
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from typing import Protocol, runtime_checkable
 
 from agent.core.settings import GENERATOR, ROLES, Settings
 from llm import Connection, NoProvider, Plan, Provider, Secret, open_provider, resolve
-from llm.cache import AnswerCache, Cached
 from llm.errors import NeedsKey
 from llm.plan import Choice, connection
 from llm.prices import Prices, prices_with
@@ -24,7 +23,6 @@ from llm.provider import PROVIDERS, row_of
 from llm.records import BadRecord, Recording, Replaying, answered, writable
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
-from llm.tracing import traced
 
 OWNER = ""
 """The visitor who is the host: the terminal, the library, and the page on loopback."""
@@ -84,7 +82,6 @@ class Models:
         self,
         settings: Settings,
         opener: Callable[[Connection], Provider] = open_provider,
-        answers: AnswerCache | None = None,
         most_visitors: int = MOST_VISITORS,
     ) -> None:
         """Raises `BadPrices` and `BadRecord` for files that are set and cannot be used."""
@@ -96,7 +93,6 @@ class Models:
             name: Secret(settings.environment[name])
             for name in key_names() if settings.environment.get(name, "").strip()
         }
-        self._answers = answers
         self._given: dict[str, dict[str, Secret]] = {}
         self._breakers: dict[tuple[str, str], Breaker] = {}
         if settings.record is not None:
@@ -190,18 +186,9 @@ class Models:
         if self.settings.replay is not None:
             return Replaying(self.settings.replay, choice.provider, choice.model, redactor)
         provider = self._open(self._connection(choice, visitor))
-        # A model that thinks takes no temperature, and some take none at all: they may answer
-        # otherwise each time.
-        samples = provider.thinks or row_of(choice.provider).temperature == "never"
-        if self._answers is not None and (self.settings.cache == "all" or not samples):
-            provider = Cached(
-                provider, self._answers, everything=self.settings.cache == "all",
-                redactor=redactor,
-            )
         if self.settings.record is not None:
-            # Around the cache: a record without the answers from there could not be replayed.
-            provider = Recording(provider, self.settings.record, redactor)
-        return traced(provider, content=self.settings.trace_content, redactor=redactor)
+            return Recording(provider, self.settings.record, redactor)
+        return provider
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
         """What leaves a model alone after failures; one for all runs of a visitor."""
@@ -251,7 +238,7 @@ class Models:
 
     @asynccontextmanager
     async def _opened(self, choice: Choice, visitor: str) -> AsyncIterator[Provider]:
-        """A provider by itself, without cache, record or trace."""
+        """A provider by itself, without a record."""
         provider = self._open(self._connection(choice, visitor))
         try:
             yield provider

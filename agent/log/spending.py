@@ -24,14 +24,14 @@ from agent.core.events import (
     Stamped,
     StepFinished,
 )
+from llm.asking.prompts import load
 from llm.budget import Caps, Charge, Ledger, Spent
 from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted
 from llm.calls import FellBack as TookOver
 from llm.plan import Plan
 from llm.prices import Prices
-from llm.prompts import load
 from llm.provider import estimated_tokens
-from llm.room import answer_tokens, question_tokens
+from llm.tokens import answer_tokens, question_tokens
 
 
 def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledger:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.core.settings import ANSWERS, Settings, data_folder
+from agent.core.settings import Settings, data_folder
 from agent.healing.models import Models
 from agent.log.bus import EventBus
 from agent.log.store import Store
@@ -22,7 +22,6 @@ from agent.memory import Memory, open_memory
 from agent.run.uploads import Uploads, uploads
 from agent.thinking.rules import rules
 from llm import Provider, rules_provider
-from llm.cache import AnswerCache
 from sandbox import Sandbox, open_sandbox
 
 if TYPE_CHECKING:
@@ -95,11 +94,7 @@ async def open_resources(
     jail = sandbox() if sandbox else open_sandbox(settings.sandbox, settings.environment or None)
     folder, warning = data_folder(settings)
     async with AsyncExitStack() as files:
-        answers = None
-        if settings.cache != "off":
-            answers = AnswerCache(folder / ANSWERS)
-            files.callback(answers.close)
-        models = Models(settings, answers=answers)
+        models = Models(settings)
         steps = uploads(
             settings.environment, content=settings.trace_content,
             redactor=lambda: models.logs.redactor,

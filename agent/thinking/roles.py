@@ -21,12 +21,12 @@ from agent.core.events import Notice
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
 from llm import BadReply, LlmError, Message, Provider, Request
-from llm.ask import ask_code, ask_edits, ask_typed
+from llm.asking.ask import ask_code, ask_edits, ask_typed
+from llm.asking.prompts import Prompt, load
+from llm.asking.schemas import in_words, inlined
+from llm.asking.trimming import fit
 from llm.errors import NeedsKey, NotRecorded, OverBudget
-from llm.prompts import Prompt, load
-from llm.room import REASON, answer_tokens, question_tokens
-from llm.schemas import in_words, inlined
-from llm.trimming import fit
+from llm.tokens import REASON, answer_tokens, question_tokens
 
 T = TypeVar("T", bound=Value)
 

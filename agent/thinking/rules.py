@@ -8,12 +8,13 @@ needed for any other.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from agent.core.domain import Diagnosis, Solution, TestCase
+from agent.core.domain import Diagnosis, Solution
 from agent.core.settings import COMMAND, GENERATOR
-from agent.core.trees import is_literal, nodes_of, parse, tree_of
+from agent.core.trees import nodes_of, tree_of
 from agent.intake import protected_lines, tests_from_words
+from agent.repair.proof.inputs import probes
 from agent.thinking.roles import (
     CRITIC,
     DEBUGGER,
@@ -34,6 +35,7 @@ from llm import NoModel, Rules
 
 LONGEST = 200
 """Characters of an expression that a rule writes down, as a model may."""
+WHY = "a test's own call with other arguments"
 
 Rule = Callable[[Mapping[str, object]], str]
 
@@ -128,127 +130,17 @@ def lesson(variables: Mapping[str, object]) -> str:
     ).model_dump_json()
 
 
-# Adversarial inputs, from type hints and from the values seen in the tests.
-
-_BY_HINT: dict[str, tuple[str, ...]] = {
-    "int": ("0", "1", "-1", "10**6"),
-    "float": ("0.0", "-1.5", "1e9"),
-    "str": ("''", "'a'", "' '", "'ÄöZ 9'"),
-    "bool": ("True", "False"),
-    "bytes": ("b''", "b'\\x00'"),
-    "list": ("[]", "[0]"),
-    "tuple": ("()",),
-    "set": ("set()",),
-    "dict": ("{}",),
-    "Sequence": ("[]",),
-    "Iterable": ("[]",),
-    "Mapping": ("{}",),
-}
-
-
 def adversarial_calls(variables: Mapping[str, object]) -> str:
-    """Calls at the borders of what hints and tests show, one argument moved at a time."""
-    code = str(variables["code"])
-    tests = variables["test_cases"]
-    assert isinstance(tests, Sequence)
+    """Calls like the tests' own with other arguments: small ones, and some near those seen."""
+    cases = variables["test_cases"]
+    assert isinstance(cases, Sequence)
     try:
-        functions = {
-            node.name: node
-            for node in tree_of(code).body
+        names = [
+            node.name for node in tree_of(str(variables["code"])).body
             if isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "test"))
-        }
+        ]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        functions = {}
-    seen = _calls_seen(tests, functions)
-    calls: dict[str, AdversarialCall] = {}
-    for name, function in functions.items():
-        known = seen.get(name, [])
-        for call, why in _moved(name, known) if known else _from_hints(name, function):
-            made = {f"{name}({', '.join(arguments)})" for arguments in known}
-            if call not in made and len(call) <= LONGEST:
-                calls.setdefault(call, AdversarialCall(call=call, why=why))
-    return AdversarialCalls(calls=tuple(calls.values())[:MOST_CALLS]).model_dump_json()
-
-
-def _calls_seen(
-    tests: Iterable[TestCase], functions: Mapping[str, ast.FunctionDef]
-) -> dict[str, list[list[str]]]:
-    """Literal argument lists of each function's calls in the tests."""
-    seen: dict[str, list[list[str]]] = {}
-    for test in tests:
-        try:
-            tree = parse(test.code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in functions
-                and not node.keywords
-                and all(is_literal(argument) for argument in node.args)
-            ):
-                arguments = [ast.unparse(argument) for argument in node.args]
-                if arguments not in seen.setdefault(node.func.id, []):
-                    seen[node.func.id].append(arguments)
-    return seen
-
-
-def _moved(name: str, known: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Each argument of a known call moved to the border of its type, others kept."""
-    base = known[0]
-    for place, text in enumerate(base):
-        for border in _borders(ast.literal_eval(text)):
-            arguments = [*base[:place], border, *base[place + 1 :]]
-            yield f"{name}({', '.join(arguments)})", f"argument {place + 1} at a border of its type"
-
-
-def _borders(value: object) -> tuple[str, ...]:
-    match value:
-        case bool():
-            return (repr(not value),)
-        case int():
-            return tuple(dict.fromkeys(("0", "1", repr(-value), repr(value + 1))))
-        case float():
-            return ("0.0", repr(-value))
-        case str():
-            return ("''", "' '", repr(value[:1]), repr(value * 2))
-        case list() | tuple():
-            kind = type(value)
-            return (repr(kind()), repr(kind(value[:1])), repr(kind(reversed(value))))
-        case dict():
-            return ("{}", repr(dict(list(value.items())[:1])))
-        case set():
-            return ("set()",)
-        case _:
-            return ()
-
-
-def _from_hints(name: str, function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
-    """Calls by type hints alone, where every parameter that must be given has a known one."""
-    required = function.args.args[: len(function.args.args) - len(function.args.defaults)]
-    if any(default is None for default in function.args.kw_defaults):
-        return
-    choices: list[tuple[str, ...]] = []
-    for parameter in required:
-        hint = _hint(parameter.annotation)
-        if hint not in _BY_HINT:
-            return
-        choices.append(_BY_HINT[hint])
-    if not choices:
-        yield f"{name}()", "called as it is"
-        return
-    for turn in range(max(len(options) for options in choices)):
-        arguments = [options[turn % len(options)] for options in choices]
-        yield f"{name}({', '.join(arguments)})", "arguments at the border of their hints"
-
-
-def _hint(annotation: ast.expr | None) -> str:
-    """The bare name of a hint: `list[int]` is `list`, `typing.List` is `list`."""
-    match annotation:
-        case ast.Subscript(value=value):
-            return _hint(value)
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name if name in _BY_HINT else name.lower()
-        case _:
-            return ""
+        names = []
+    made = probes(names, [case.code for case in cases], 2 * MOST_CALLS)
+    calls = [AdversarialCall(call=call, why=WHY) for call in made if len(call) <= LONGEST]
+    return AdversarialCalls(calls=tuple(calls[:MOST_CALLS])).model_dump_json()

@@ -56,11 +56,13 @@ async def _overhead() -> tuple[list[float], list[float]]:
         Plan("anthropic", "measured", (CHOICE,)), lambda choice: provider,
         Ledger(Caps(1e9, 10**12, 10**9)), our_prices(), lambda told: None, lambda choice: breaker,
     )
+    behind = await router.at(CHOICE.role)
+    assert behind is not None
     bare, routed = [], []
     for _ in range(ROUNDS):
         router.ledger.charges.clear()
         bare.append(await _round(provider))
-        routed.append(await _round(router))
+        routed.append(await _round(behind))
     return bare, routed
 
 

@@ -5,8 +5,8 @@ The SDK reads credentials, an address and headers from the environment and from 
 where it is not told otherwise. Here it is told: whoever has not brought a key must not spend the
 host's. Its retries are off, since the router knows the deadline and the budget.
 
-Claude takes no temperature and no seed: the SDK has no parameter for them. A request that has
-one is asked without it, and the reply's `note` says so. Answers differ by their prompts.
+Claude takes no temperature: the SDK has no parameter for it. A request that has one is asked
+without it, and the reply's `note` says so.
 """
 
 from __future__ import annotations
@@ -114,8 +114,7 @@ class AnthropicProvider(HttpProvider):
             http_client=httpx2.AsyncClient(
                 timeout=patience, follow_redirects=False, trust_env=not on_this_machine(self.url)
             ),
-            # Its own spans would count each call a second time beside those of `llm.tracing`, and
-            # a variable of the environment would put what is said into them.
+            # A variable of the environment would have it write spans, with all that is said.
             open_telemetry=False,
         )
         # ANTHROPIC_CUSTOM_HEADERS is merged in whatever is passed, and may hold a credential.
@@ -128,8 +127,9 @@ class AnthropicProvider(HttpProvider):
         if self.thinks:
             config["effort"] = request.effort or EFFORT
         if isinstance(request.output, Json):
+            # Bounds that its grammar does not know become words: the answer is still validated.
             config["format"] = {
-                "type": "json_schema", "schema": wire_schema(request.output.schema),
+                "type": "json_schema", "schema": transform_schema(dict(request.output.schema)),
             }
         system: list[TextBlockParam] = [{
             "type": "text", "text": sayable(request.system),
@@ -226,16 +226,3 @@ def _count(told: object, answer: Answer) -> None:
         if value is not None:
             counts = Usage(**{**vars(counts), ours: token_count(value) or 0})
     answer.counts = counts
-
-
-def wire_schema(schema: Mapping[str, object]) -> dict[str, object]:
-    """A schema as Anthropic takes it: objects have their named keys only, and bounds that its
-    grammar does not know are words of the description. So an answer still has to be validated.
-
-    Raises `Rejected` for a schema that cannot be said, such as one with a list of types.
-    """
-    try:
-        wired: dict[str, object] = transform_schema(dict(schema))
-    except (ValueError, AssertionError) as error:  # the SDK asserts that it knows a type
-        raise Rejected(f"the answer's schema cannot be said to Anthropic: {error}") from error
-    return wired

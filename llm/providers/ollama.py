@@ -40,7 +40,7 @@ from llm.providers.wire import (
     token_count,
     turns,
 )
-from llm.room import question_tokens
+from llm.tokens import question_tokens
 from llm.types import Finish, Json, Request, Usage
 
 TOO_LONG = re.compile(r"context (length|window|size)|prompt (is )?too long", re.IGNORECASE)

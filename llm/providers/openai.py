@@ -276,30 +276,16 @@ def _window(model: object) -> int | None:
     return next(filter(None, map(token_count, told)), None)
 
 
-_STRICT_WORDS = {
-    "type", "enum", "const", "$ref", "description", "pattern", "multipleOf", "minimum", "maximum",
-    "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
-}
-
-
 def strict_schema(schema: Mapping[str, object]) -> dict[str, object]:
-    """A schema as OpenAI's strict mode takes it: without the words it does not know, with every
-    property required, and with no others.
-
-    What is valid under it is valid under the original but for the bounds that were left out,
-    which the asker's own check sees to.
-    """
-    kept: dict[str, object] = {}
-    for word, value in schema.items():
-        if word in ("properties", "$defs") and isinstance(value, Mapping):
-            kept[word] = {name: strict_schema(part) for name, part in value.items()}
-        elif word in ("anyOf", "oneOf") and isinstance(value, list):
-            kept["anyOf"] = [strict_schema(part) for part in value]
-        elif word == "items" and isinstance(value, Mapping):
-            kept[word] = strict_schema(value)
-        elif word in _STRICT_WORDS:
-            kept[word] = value
-    if isinstance(properties := kept.get("properties"), dict):
-        kept["required"] = list(properties)
-        kept["additionalProperties"] = False
+    """A schema without the words that OpenAI's strict mode does not know; the asker's own check
+    sees to these bounds."""
+    kept = {
+        word: value for word, value in schema.items()
+        if word not in ("minLength", "maxLength", "default")
+    }
+    match kept:
+        case {"properties": Mapping() as properties}:
+            kept["properties"] = {name: strict_schema(one) for name, one in properties.items()}
+        case {"items": Mapping() as items}:
+            kept["items"] = strict_schema(items)
     return kept

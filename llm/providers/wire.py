@@ -71,49 +71,6 @@ AWAY = "cannot be reached"
 
 
 @dataclass(frozen=True)
-class FailedCall:
-    """A call that failed: by whom, and how far it had come."""
-
-    place: str
-    key: Secret
-    started: bool
-    """The head of an answer had come: whatever came of it may be paid for."""
-    usage: Usage | None
-
-    def server_error(
-        self, kind: type[CallFailed], what: str, *, step: str = "",
-        retry_after_s: float | None = None,
-    ) -> CallFailed:
-        """The error for what a provider said; `what` is that in short."""
-        message = f"{self.place} {step or NEXT_STEP[kind]} ({scrubbed(what, self.key)})"
-        if issubclass(kind, RateLimited):
-            return kind(
-                message, retry_after_s=retry_after_s, started=self.started, usage=self.usage
-            )
-        return kind(message, started=self.started, usage=self.usage)
-
-    def transport_error(
-        self, fault: BaseException, *, unreachable: Faults, silent: Faults, away: str = AWAY
-    ) -> CallFailed:
-        """The error for a fault of the transport, by what the SDK's exceptions for it are; `away`
-        is said of a server that cannot be reached."""
-        name = type(fault).__name__.strip("_")
-        what = scrubbed(f"{name}: {fault}".removesuffix(": "), self.key)
-        if isinstance(fault, unreachable) and not self.started:
-            return ProviderDown(f"{self.place} {away} ({what})")
-        if isinstance(fault, silent):
-            return TimedOut(
-                f"{self.place} sent nothing for too long ({what}); come again later",
-                started=self.started, usage=self.usage,
-            )
-        broke = self.started and not isinstance(fault, Unreadable)
-        words = "broke off its answer" if broke else "does not speak as it must"
-        return ProviderDown(
-            f"{self.place} {words} ({what})", started=self.started, usage=self.usage
-        )
-
-
-@dataclass(frozen=True)
 class ErrorReply:
     """An error as a server told it."""
 
@@ -312,27 +269,19 @@ class HttpProvider(ABC):
         return estimated_tokens(text)
 
     def sampling(self, request: Request) -> dict[str, float]:
-        """The temperature and the seed, as far as the model takes them."""
-        sent: dict[str, float] = {}
+        """The temperature, where the model takes one."""
         takes = self.row.temperature
         calm = takes == "always" or (
             takes == "unless thinking" and not self.row.thinking(self.model)
         )
-        if request.temperature is not None and calm:
-            sent["temperature"] = request.temperature
-        if request.seed is not None and self.row.seed:
-            sent["seed"] = request.seed
-        return sent
+        wished = request.temperature
+        return {"temperature": wished} if wished is not None and calm else {}
 
     def _unsent(self, request: Request) -> str:
-        """Words for what was wished and is not taken there: no wish is dropped in silence. An
-        effort may be: it is for models that think, whichever they are."""
-        sent = self.sampling(request)
-        names = [
-            name for name in ("temperature", "seed")
-            if getattr(request, name) is not None and name not in sent
-        ]
-        return f"asked without {' and '.join(names)}, which it does not take" if names else ""
+        """Words for a temperature that was wished and is not taken there: no wish is dropped in
+        silence. An effort may be: it is for models that think, whichever they are."""
+        unsent = request.temperature is not None and not self.sampling(request)
+        return "asked without temperature, which it does not take" if unsent else ""
 
     def loading_s(self, request: Request) -> float:
         """The longest wait for a first piece."""
@@ -349,19 +298,32 @@ class HttpProvider(ABC):
 
     def _fault(self, error: BaseException, answer: Answer, sent: str = "") -> CallFailed:
         """Our own error for one of the SDK or its transport."""
+        started = answer.accepted  # whatever came of it may be paid for
         usage = answer.usage(sent) if answer.started else None
-        call = FailedCall(self.place, self.key, answer.accepted, usage)
         said = self.error_reply(error)
-        if said is None:
-            cause = error.__cause__ if isinstance(error, self.wrapping) else None
-            return call.transport_error(
-                cause or error,
-                unreachable=self.unreachable, silent=(*self.silent, TimeoutError), away=self.away,
+        if said is not None:
+            kind = self.kind(said)
+            step = self.steps.get(kind, NEXT_STEP[kind])
+            message = f"{self.place} {step} ({scrubbed(said.line, self.key)})"
+            if issubclass(kind, RateLimited):
+                return kind(
+                    message, retry_after_s=said.retry_after_s, started=started, usage=usage
+                )
+            return kind(message, started=started, usage=usage)
+        cause = error.__cause__ if isinstance(error, self.wrapping) else None
+        fault = cause or error
+        name = type(fault).__name__.strip("_")
+        what = scrubbed(f"{name}: {fault}".removesuffix(": "), self.key)
+        if isinstance(fault, self.unreachable) and not started:
+            return ProviderDown(f"{self.place} {self.away} ({what})")
+        if isinstance(fault, (*self.silent, TimeoutError)):
+            return TimedOut(
+                f"{self.place} sent nothing for too long ({what}); come again later",
+                started=started, usage=usage,
             )
-        kind = self.kind(said)
-        return call.server_error(
-            kind, said.line, step=self.steps.get(kind, ""), retry_after_s=said.retry_after_s
-        )
+        broke = started and not isinstance(fault, Unreadable)
+        words = "broke off its answer" if broke else "does not speak as it must"
+        return ProviderDown(f"{self.place} {words} ({what})", started=started, usage=usage)
 
 
 def turns(request: Request) -> list[dict[str, str]]:

@@ -16,21 +16,36 @@ from llm.records.calls import VERSION, write_error
 from llm.records.file import append, writable
 from llm.redaction import Redactor
 from llm.types import Reply, Request, Stream
-from llm.wrapped import Wrapped
 
 
-class Recording(Wrapped):
+class Recording:
     """A provider whose conversations are added to a file as they end."""
 
     def __init__(
         self, provider: Provider, path: Path, redactor: Redactor | None = None
     ) -> None:
         """Raises `BadRecord` where the file cannot be written, before anything is asked."""
-        super().__init__(provider)
+        self._provider = provider
+        self.name = provider.name
+        self.model = provider.model
+        self.models = provider.models
+        self.close = provider.close
         self._path = path
         self._redactor = redactor or Redactor()
         self._counted: set[str] = set()
         writable(path)
+
+    @property
+    def exact(self) -> bool:
+        return self._provider.exact
+
+    @property
+    def window(self) -> int | None:
+        return self._provider.window
+
+    @property
+    def thinks(self) -> bool:
+        return self._provider.thinks
 
     async def stream(self, request: Request) -> Stream:
         began = time.monotonic()
@@ -41,7 +56,7 @@ class Recording(Wrapped):
         end: dict[str, object] = {"left": "before its end"}
         reply: Reply | None = None
         try:
-            async with aclosing(self.provider.stream(request)) as items:
+            async with aclosing(self._provider.stream(request)) as items:
                 async for item in items:
                     if isinstance(item, Reply):
                         reply = item
@@ -60,7 +75,7 @@ class Recording(Wrapped):
         yield reply
 
     def count(self, text: str) -> int:
-        tokens = self.provider.count(text)
+        tokens = self._provider.count(text)
         address = text_address(text)
         if tokens != estimated_tokens(text) and address not in self._counted:
             self._counted.add(address)

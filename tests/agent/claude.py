@@ -10,7 +10,7 @@ from typing import Any
 
 from agent.core.settings import ROLES, Settings
 from agent.healing.context import PROMPTS
-from llm.prompts import load
+from llm.asking.prompts import load
 from tests.llm.fakes.anthropic import MESSAGES, answers, fails, whole
 from tests.llm.fakes.server import Exchange, FakeServer, Handler
 

@@ -19,16 +19,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from opentelemetry.trace import NoOpTracer
 
 from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
-from llm.cache import AnswerCache, Cached
 from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
 from llm.records import Recording
-from llm.redaction import Redactor
-from llm.tracing import Traced
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, refusing, says, stalls
 
@@ -188,20 +184,13 @@ CASES = [
 ]
 
 
-def _wrapped(name: str, wrap: Callable[[Provider], Provider]) -> Case:
-    """A provider around another one promises what that one does."""
-    (inner,) = (case for case in CASES if case.name == "vllm")
-    return replace(inner, name=name, opened=lambda url, key: wrap(inner.opened(url, key)))
-
-
+(VLLM,) = (case for case in CASES if case.name == "vllm")
 FOLDER = Path(tempfile.mkdtemp(prefix="provider-contract-"))
 atexit.register(shutil.rmtree, FOLDER)
-
-CASES += [
-    _wrapped("recorded", lambda inner: Recording(inner, FOLDER / "run.jsonl")),
-    _wrapped("cached", lambda inner: Cached(inner, AnswerCache(FOLDER / "answers.db"))),
-    _wrapped("traced", lambda inner: Traced(inner, NoOpTracer(), False, Redactor())),
-]
+CASES.append(replace(
+    VLLM, name="recorded",
+    opened=lambda url, key: Recording(VLLM.opened(url, key), FOLDER / "run.jsonl"),
+))
 
 
 def rows(*needed: str) -> pytest.MarkDecorator:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llm import Message, Provider, Reply, Request, Stream, Usage
-from llm.ask import ask_typed
+from llm.asking.ask import ask_typed
 from llm.types import Finish
 
 REQUEST = Request("critic", "system", (Message("user", "user"),), max_tokens=100)
@@ -20,30 +20,12 @@ class Answer:
     pieces: tuple[str, ...] = ("hello", " world")
     usage: Usage = field(default_factory=lambda: Usage(10, 5))
     finish: Finish = "stop"
+    note: str = ""
     fault: Exception | None = None
     every_s: float = 0.0
 
 
 Step = Answer | Exception
-
-
-class Double:
-    """What a provider of a test has beside its answers."""
-
-    name = "scripted"
-    model = "small"
-    thinks = False
-    exact = False
-    window: int | None = None
-
-    async def models(self) -> tuple[str, ...]:
-        return (self.model,)
-
-    def count(self, text: str) -> int:
-        return len(text)
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 @dataclass
@@ -74,7 +56,8 @@ class Scripted:
             raise
         if step.fault is not None:
             raise step.fault
-        yield Reply("".join(step.pieces), step.finish, self.name, self.model, step.usage)
+        text = "".join(step.pieces)
+        yield Reply(text, step.finish, self.name, self.model, step.usage, step.note)
 
     async def models(self) -> tuple[str, ...]:
         return (self.model,)
@@ -84,6 +67,11 @@ class Scripted:
 
     async def close(self) -> None:
         self.closed = True
+
+
+def saying(*texts: str, window: int | None = None, thinks: bool = False) -> Scripted:
+    """A provider that says these texts, one after the other."""
+    return Scripted([Answer((text,)) for text in texts], window=window, thinks=thinks)
 
 
 async def ask_any(

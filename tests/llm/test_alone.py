@@ -22,7 +22,7 @@ for name in ("agent", "demo", "evaluation", "prompts", "sandbox", "app", "tests"
     sys.modules[name] = None  # whoever imports it fails
 
 import llm
-from llm.ask import ask_typed, whole
+from llm.asking.ask import ask_typed, whole
 from llm.budget import Caps, Ledger
 from llm.prices import our_prices
 from llm.router import Breaker, Router
@@ -43,6 +43,9 @@ class Echo:
     def count(self, text):
         return len(text)
 
+    async def models(self):
+        return ("m",)
+
     async def close(self):
         pass
 
@@ -53,10 +56,11 @@ async def main():
         plan, lambda choice: Echo(), Ledger(Caps(usd=1.0)), our_prices(), told.append,
         lambda choice: Breaker(),
     )
+    poet = await router.at("poet")
     question = llm.Request("poet", "Be brief.", (llm.Message("user", "hello"),), max_tokens=100)
-    reply = await whole(router, question)
+    reply = await whole(poet, question)
     schema = {"type": "object", "properties": {"said": {"type": "integer"}}}
-    value = await ask_typed(router, question, schema, lambda value: value)
+    value = await ask_typed(poet, question, schema, lambda value: value)
     await router.close()
     print(reply.text, value, round(reply.cost_usd * 1e6), [type(one).__name__ for one in told])
 

@@ -15,40 +15,24 @@ from llm.providers.anthropic import BY_TYPE
 from tests.llm.fakes import anthropic as fake
 from tests.llm.fakes.server import FakeServer
 
-EVENTS = [
-    event
-    for events in (
-        fake.whole(thought="hm"),
-        fake.whole("refusal", details={"type": "refusal", "category": "bio", "explanation": "no"}),
-    )
-    for event in events
-    if event != fake.PING  # the SDK passes over it before it is parsed
+REFUSED = {"type": "refusal", "category": "bio", "explanation": "no"}
+TOLD: list[tuple[Any, dict[str, Any]]] = [
+    *(
+        (RawMessageStreamEvent, event)
+        for event in (*fake.whole(thought="hm"), *fake.whole("refusal", details=REFUSED))
+        if event != fake.PING  # the SDK passes over it before it is parsed
+    ),
+    # Save for a name that older servers give to a request which is too large.
+    *((ErrorResponse, fake.error(kind, "so it is"))
+      for kind in sorted(set(BY_TYPE) - {"request_too_large"})),
+    (AsyncPage[ModelInfo],
+     fake.page([fake.model_info("claude-x"), fake.model_info("claude-y", "retired")], True)),
 ]
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: str(event["type"]))
-def test_its_events_are_the_sdks(event: dict[str, Any]) -> None:
-    parsed = TypeAdapter[Any](RawMessageStreamEvent).validate_python(event)
-
-    assert parsed.model_dump(mode="json", exclude_unset=True) == event
-    assert not unknown(parsed)
-
-
-@pytest.mark.parametrize("kind", sorted(set(BY_TYPE) - {"request_too_large"}))
-def test_its_errors_are_the_sdks(kind: str) -> None:
-    """Save for a name that older servers give to a request which is too large."""
-    told = fake.error(kind, "so it is")
-
-    parsed = ErrorResponse.model_validate(told)
-
-    assert parsed.model_dump(mode="json", exclude_unset=True) == told
-    assert not unknown(parsed)
-
-
-def test_its_models_are_the_sdks() -> None:
-    told = fake.page([fake.model_info("claude-x"), fake.model_info("claude-y", "retired")], True)
-
-    parsed = TypeAdapter(AsyncPage[ModelInfo]).validate_python(told)
+@pytest.mark.parametrize(("kind", "told"), TOLD)
+def test_what_it_says_is_the_sdks(kind: Any, told: dict[str, Any]) -> None:
+    parsed = TypeAdapter[Any](kind).validate_python(told)
 
     assert parsed.model_dump(mode="json", exclude_unset=True) == told
     assert not unknown(parsed)

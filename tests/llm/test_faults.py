@@ -7,7 +7,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx2
@@ -394,6 +394,29 @@ async def test_a_drip_is_no_stall_and_a_deadline_around_it_hangs_up(
     assert await server.seen[0].was_dropped()
     assert len(server.seen) == 1
     await provider.close()
+
+
+@pytest.mark.parametrize(("row", "side"), [("vllm", "openai"), ("ollama", "ollama")])
+async def test_a_server_that_loads_its_model_is_waited_for_until_the_deadline(
+    row: str, side: str, server: FakeServer
+) -> None:
+    async def loads(exchange: Any) -> None:
+        await asyncio.sleep(2 * STALL_S)
+        await SIDES[side].answers()(exchange)
+
+    ollama.healthy(server)
+    server.on("POST", SIDES[side].path, loads, stalls)
+    base = server.url + SIDES[side].base
+    provider = open_provider(
+        Connection(row, SIDES[side].model, Secret(KEY), base, stall_s=STALL_S)
+    )
+
+    (*_, reply) = await collected(provider.stream(replace(QUESTION, deadline_s=30.0)))
+    with pytest.raises(TimedOut):
+        await collected(provider.stream(replace(QUESTION, deadline_s=0.3)))
+    await provider.close()
+
+    assert reply.finish == "stop"
 
 
 @pytest.mark.parametrize("name", SIDES)

@@ -6,14 +6,14 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from llm import BadReply, Json, LlmError, Message, Reply, Request, Usage
-from llm.ask import ask_code, whole
+from llm.asking.ask import ask_code, whole
 from llm.errors import (
     BadPrompt,
     CallFailed,
@@ -30,48 +30,15 @@ from llm.errors import (
     WrongKey,
 )
 from llm.provider import estimated_tokens
+from llm.questions import fingerprint, question_of
 from llm.records import BadRecord, Recording, Replaying, answered, writable
 from llm.redaction import Redactor
-from tests.llm.scripted import Double, ask_any
+from tests.llm.scripted import Answer, Scripted, ask_any, saying
 
 KEY = "sk-ant-api03-" + "Canary1" * 5
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 USAGE = Usage(10, 20, 3, 4)
 REPLIED = asdict(Reply("x", "stop", "p", "m", USAGE))
-
-Answer = str | LlmError | Sequence[str | LlmError]
-
-
-class Scripted(Double):
-    """Answers from a list: a text, an error, or pieces of a text with perhaps an error behind."""
-
-    exact = True
-    window = 4_096
-    thinks = True
-    cost_usd: float | None = 0.25
-
-    def __init__(self, *answers: Answer) -> None:
-        self.answers = list(answers)
-        self.ended = 0
-
-    async def stream(self, request: Request) -> AsyncGenerator[str | Reply, None]:
-        answer = self.answers.pop(0)
-        parts = [answer] if isinstance(answer, str | LlmError) else answer
-        said = []
-        try:
-            for part in parts:
-                if isinstance(part, LlmError):
-                    raise part
-                said.append(part)
-                yield part
-        finally:
-            self.ended += 1
-        yield Reply(
-            "".join(said), "stop", self.name, self.model, USAGE, "a note", self.cost_usd, 1.5, 0.5
-        )
-
-    def count(self, text: str) -> int:
-        return len(text.split())
 
 
 def asks(text: str = "why?", **changes: object) -> Request:
@@ -107,14 +74,15 @@ def lines(path: Path) -> list[dict[str, object]]:
 
 
 async def test_a_record_replays_to_the_same_pieces_replies_and_errors(path: Path) -> None:
-    recording = Recording(Scripted(
-        ["so", " so", "!"],
-        "",
-        ["half", ProviderDown("reset", started=True, usage=Usage(5, 1, estimated=True))],
+    down = ProviderDown("reset", started=True, usage=Usage(5, 1, estimated=True))
+    recording = Recording(Scripted([
+        Answer(("so", " so", "!"), USAGE, note="a note"),
+        Answer(("",)),
+        Answer(("half",), fault=down),
         RateLimited("slowly", retry_after_s=7.5),
         OverBudget("too dear", "run dollars"),
-        "again",
-    ), path)
+        Answer(("again",), finish="length"),
+    ]), path)
     questions = [asks("a"), asks("b"), asks("c"), asks("d"), asks("e"), asks("a")]
     first = [await heard(recording, one) for one in questions]
     replaying = Replaying(path)
@@ -126,7 +94,7 @@ async def test_a_record_replays_to_the_same_pieces_replies_and_errors(path: Path
 
     assert second == [now(items) for items in first]
     assert [len(items) for items in second] == [4, 2, 2, 1, 1, 2]
-    assert (replaying.name, replaying.model) == ("scripted", "small")
+    assert (replaying.name, replaying.model) == ("scripted", "m")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +108,7 @@ async def test_a_record_replays_to_the_same_pieces_replies_and_errors(path: Path
     ids=lambda error: type(error).__name__,
 )
 async def test_every_kind_of_error_comes_back_as_it_was(path: Path, error: LlmError) -> None:
-    first = await heard(Recording(Scripted(error), path), asks())
+    first = await heard(Recording(Scripted([error]), path), asks())
     assert await heard(Replaying(path), asks()) == first == [
         (type(error), str(error), vars(error))
     ]
@@ -152,7 +120,7 @@ async def test_an_error_of_a_providers_own_comes_back_as_the_one_it_is_a_kind_of
     class Asleep(Overloaded):
         """A provider's own word."""
 
-    await heard(Recording(Scripted(Asleep("zzz", retry_after_s=1.0)), path), asks())
+    await heard(Recording(Scripted([Asleep("zzz", retry_after_s=1.0)]), path), asks())
     ((kind, words, _),) = await heard(Replaying(path), asks())  # type: ignore[misc]
     assert (kind, words) == (Overloaded, "zzz")
 
@@ -167,8 +135,8 @@ async def test_what_asks_again_replays_alike(path: Path) -> None:
             await ask_any(provider, asks("fail"), SCHEMA)
         return [*said, str(caught.value)]
 
-    recorded = await conversation(Recording(Scripted(
-        '{"b": 1}', '{"a": 1}', ["```python\n", "x = 1\n```"], "no", "never"
+    recorded = await conversation(Recording(saying(
+        '{"b": 1}', '{"a": 1}', "```python\nx = 1\n```", "no", "never"
     ), path))
     assert recorded[:2] == [{"a": 1}, "x = 1\n"]
     assert await conversation(Replaying(path)) == recorded
@@ -177,7 +145,7 @@ async def test_what_asks_again_replays_alike(path: Path) -> None:
 async def test_the_same_question_is_answered_in_the_order_recorded_and_no_oftener(
     path: Path,
 ) -> None:
-    recording = Recording(Scripted("one", "two"), path)
+    recording = Recording(saying("one", "two"), path)
     await whole(recording, asks())
     await whole(recording, asks())
     replaying = Replaying(path)
@@ -191,7 +159,7 @@ async def test_the_same_question_is_answered_in_the_order_recorded_and_no_oftene
     [
         (asks("why not?"), r"of 2 recorded differs in messages: asked .* not\?', recorded "),
         (asks(temperature=0.5), "differs in temperature: asked '0.5', recorded 'null'"),
-        (asks(seed=4, effort="low"), "seed: asked '4', .*; effort: asked "),
+        (asks(max_tokens=7, effort="low"), "max_tokens: asked '7', .*; effort: asked "),
         (asks(output=Json(SCHEMA)), "output: asked"),
         (asks(role="debugger"), "no question of that role, only of critic"),
     ],
@@ -199,7 +167,7 @@ async def test_the_same_question_is_answered_in_the_order_recorded_and_no_oftene
 async def test_a_question_that_is_not_recorded_says_what_is_most_like_it(
     path: Path, asked: Request, told: str
 ) -> None:
-    recording = Recording(Scripted("one", "two"), path)
+    recording = Recording(saying("one", "two"), path)
     await whole(recording, asks())
     await whole(recording, asks("something else entirely"))
     with pytest.raises(NotRecorded, match=told):
@@ -208,7 +176,7 @@ async def test_a_question_that_is_not_recorded_says_what_is_most_like_it(
 
 async def test_what_is_said_of_a_long_question_is_short(path: Path) -> None:
     long = "word " * 20_000
-    await whole(Recording(Scripted("one"), path), asks(long, system=long))
+    await whole(Recording(saying("one"), path), asks(long, system=long))
     with pytest.raises(NotRecorded) as caught:
         await whole(Replaying(path), asks(f"{long}x", system=f"x{long}"))
     assert len(str(caught.value)) < 800
@@ -222,8 +190,10 @@ async def test_no_secret_is_written_and_the_replay_still_finds_its_place(path: P
         return (await whole(provider, asks(f"you said {first.text}"))).text
 
     recording = Recording(
-        Scripted(["it is hush", "-hush-1 or ", KEY[:15], KEY[15:]], "fine", WrongKey(f"{KEY}?")),
-        path, redactor,
+        Scripted([
+            Answer(("it is hush", "-hush-1 or ", KEY[:15], KEY[15:])), Answer(("fine",)),
+            WrongKey(f"{KEY}?"),
+        ]), path, redactor,
     )
     assert await conversation(recording) == "fine"
     await heard(recording, asks("e"))
@@ -236,25 +206,25 @@ async def test_no_secret_is_written_and_the_replay_still_finds_its_place(path: P
 
 async def test_a_record_is_readable_by_its_owner_only(path: Path) -> None:
     path.touch(mode=0o644)
-    await whole(Recording(Scripted("one"), path), asks())
+    await whole(Recording(saying("one"), path), asks())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 async def test_a_call_that_nobody_reads_to_its_end_is_ended_and_written_down(path: Path) -> None:
-    scripted = Scripted(["a", "b", "c"])
+    scripted = Scripted([Answer(("a", "b", "c"))])
     stream = Recording(scripted, path).stream(asks())
     assert isinstance(stream, AsyncGenerator)
     assert await anext(stream) == "a"
     await stream.aclose()
 
-    assert scripted.ended == 1
+    assert scripted.dropped == 1
     items = await heard(Replaying(path), asks())
     assert items[0] == "a"
     assert "went away" in str(items[1])
 
 
 async def test_the_answer_is_written_before_it_is_given(path: Path) -> None:
-    async for item in Recording(Scripted("one"), path).stream(asks()):
+    async for item in Recording(saying("one"), path).stream(asks()):
         if isinstance(item, Reply):
             assert len(lines(path)) == 1
 
@@ -262,7 +232,7 @@ async def test_the_answer_is_written_before_it_is_given(path: Path) -> None:
 async def test_what_a_kill_leaves_of_a_line_is_told_and_the_rest_is_replayed(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    recording = Recording(Scripted("one", "two", "three"), path)
+    recording = Recording(saying("one", "two", "three"), path)
     await whole(recording, asks("a"))
     await whole(recording, asks("b"))
     path.write_bytes(path.read_bytes()[:-40])
@@ -300,7 +270,7 @@ async def test_what_a_kill_leaves_of_a_line_is_told_and_the_rest_is_replayed(
 async def test_a_record_that_is_damaged_or_of_another_version_is_refused_in_words(
     path: Path, damage: Callable[[dict[str, object]], object], words: str
 ) -> None:
-    await whole(Recording(Scripted("one"), path), asks())
+    await whole(Recording(saying("one"), path), asks())
     (line,) = lines(path)
     path.write_text(json.dumps(damage(line)) + "\n", "utf-8")
     with pytest.raises(BadRecord, match=words):
@@ -341,15 +311,14 @@ def test_what_is_no_plain_file_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 async def test_several_providers_share_a_record_and_each_is_replayed_by_name(path: Path) -> None:
-    other = Scripted("of the other")
-    other.model = "large"
-    await whole(Recording(Scripted("of this"), path), asks())
+    other = replace(saying("of the other"), model="large")
+    await whole(Recording(saying("of this"), path), asks())
     await whole(Recording(other, path), asks())
-    with pytest.raises(BadRecord, match="scripted/small, scripted/large"):
+    with pytest.raises(BadRecord, match="scripted/m, scripted/large"):
         Replaying(path)
     replaying = Replaying(path, "scripted", "large")
     assert (await whole(replaying, asks())).text == "of the other"
-    assert answered(path) == ({"critic": (("scripted", "small"), ("scripted", "large"))}, "")
+    assert answered(path) == ({"critic": (("scripted", "m"), ("scripted", "large"))}, "")
     with pytest.raises(NotRecorded, match="differs in model: asked 'huge'"):
         await whole(Replaying(path, "scripted", "huge"), asks())
 
@@ -358,10 +327,8 @@ async def test_runs_side_by_side_write_whole_lines(path: Path) -> None:
     long = "x" * 70_000
 
     async def run(name: str) -> None:
-        recording = Recording(Scripted(*[f"{name}{number}{long}" for number in range(5)]), path)
-        await asyncio.gather(
-            *(whole(recording, asks(name, seed=number)) for number in range(5))
-        )
+        recording = Recording(saying(*(f"{name}{number}{long}" for number in range(5))), path)
+        await asyncio.gather(*(whole(recording, asks(f"{name}{number}")) for number in range(5)))
 
     threads = [threading.Thread(target=lambda name=name: asyncio.run(run(name))) for name in "abcd"]
     for thread in threads:
@@ -371,29 +338,26 @@ async def test_runs_side_by_side_write_whole_lines(path: Path) -> None:
     replaying = Replaying(path)
     for name in "abcd":
         for number in range(5):
-            text = (await whole(replaying, asks(name, seed=number))).text
+            text = (await whole(replaying, asks(f"{name}{number}"))).text
             assert text == f"{name}{number}{long}"
 
 
 async def test_what_a_model_counts_is_counted_alike_without_it(path: Path) -> None:
-    recording = Recording(Scripted("one"), path)
-    text = "a text of nine words and no more here"
-    assert recording.count(text) == recording.count(text) == 9
-    assert recording.count("abc") == estimated_tokens("abc") == 1
+    recording = Recording(replace(saying("one"), exact=True, window=4_096, thinks=True), path)
+    text, as_estimated = "a text of more tokens than estimated", "äöü"
+    assert recording.count(text) == recording.count(text) == len(text) > estimated_tokens(text)
+    assert recording.count(as_estimated) == estimated_tokens(as_estimated)
     await whole(recording, asks())
 
     assert [line["kind"] for line in lines(path)] == ["count", "call"]
     replaying = Replaying(path)
-    assert (replaying.count(text), replaying.count("abc")) == (9, 1)
+    assert (replaying.count(text), replaying.count("abc")) == (len(text), 1)
     assert (replaying.exact, replaying.window, replaying.thinks) == (True, 4_096, True)
-    assert await replaying.models() == ("small",)
+    assert await replaying.models() == ("m",)
 
 
 async def test_what_a_provider_learns_by_answering_is_learned_again(path: Path) -> None:
-    class Learning(Scripted):
-        thinks = False
-
-    learning = Learning("one", "two")
+    learning = saying("one", "two")
     live = Recording(learning, path)
     for known in (False, True):
         assert live.thinks == known
@@ -403,3 +367,11 @@ async def test_what_a_provider_learns_by_answering_is_learned_again(path: Path) 
     for known in (False, True):
         assert replaying.thinks == known
         await heard(replaying, asks())
+
+
+def test_a_question_keeps_the_hash_that_files_have_of_it() -> None:
+    """Records and logs of earlier versions are read by it."""
+    asked = question_of("scripted", "m", asks(output=Json({"type": "object"})))
+    assert fingerprint(asked) == (
+        "7c3cda54745e681c4bc82f1a2a1582494fdd12303d58e25adad04ad67e1d1cba"
+    )

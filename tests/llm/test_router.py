@@ -26,8 +26,8 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import PROVIDERS, Row
-from llm.room import THINKING, TURN
 from llm.router import Breaker, Router
+from llm.tokens import THINKING, TURN
 from tests.llm.scripted import REQUEST, Answer, Scripted, Step
 
 PRICES = Prices.model_validate({"free": ["free"], "models": {"scripted": {"m": [{

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from llm import BadReply, Connection, Message, Provider, Request, Secret, open_provider
-from llm.answers import code_of, edits_of, json_of
-from llm.ask import ask_code, whole
+from llm.asking.answers import code_of, edits_of, json_of
+from llm.asking.ask import ask_code, whole
 from llm.errors import ProviderDown
 from llm.prices import Rates
 from llm.providers.wire import token_count

@@ -13,17 +13,14 @@ from llm import (
     Provider,
     Request,
     Secret,
-    Usage,
     open_provider,
 )
-from llm.ask import whole
+from llm.asking.ask import whole
 from llm.errors import (
     CallFailed,
     NeedsKey,
     Overloaded,
-    ProviderDown,
     Rejected,
-    TimedOut,
     WrongKey,
 )
 from llm.provider import PROVIDERS
@@ -31,7 +28,6 @@ from llm.providers.wire import (
     BY_STATUS,
     MOST_SHOWN,
     NEXT_STEP,
-    FailedCall,
     HttpProvider,
     place,
     retry_after_s,
@@ -79,26 +75,6 @@ def test_a_providers_words_are_one_short_line_without_the_key() -> None:
 def test_an_address_is_told_without_its_secrets() -> None:
     assert place("https://me:pw@api.x.com:8443/v1/?token=t#f") == "https://api.x.com:8443/v1"
     assert place("http://127.0.0.1") == "http://127.0.0.1"
-
-
-@pytest.mark.parametrize("started", [False, True])
-def test_what_a_broken_transport_means_depends_on_how_far_the_call_had_come(started: bool) -> None:
-    usage = Usage(5, 1) if started else None
-    call = FailedCall("http://there", Secret("sk-1"), started, usage)
-
-    faults = [
-        call.transport_error(fault, unreachable=(ConnectionError,), silent=(TimeoutError,))
-        for fault in (ConnectionError("no sk-1"), TimeoutError(), ValueError("odd"))
-    ]
-
-    words = "broke off its answer" if started else "cannot be reached"
-    odd = "broke off its answer" if started else "does not speak as it must"
-    assert [(type(fault), str(fault)) for fault in faults] == [
-        (ProviderDown, f"http://there {words} (ConnectionError: no ***)"),
-        (TimedOut, "http://there sent nothing for too long (TimeoutError); come again later"),
-        (ProviderDown, f"http://there {odd} (ValueError: odd)"),
-    ]
-    assert all((fault.started, fault.usage) == (started, usage) for fault in faults)
 
 
 def test_every_fault_that_can_be_told_has_a_next_step() -> None:

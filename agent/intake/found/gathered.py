@@ -16,6 +16,7 @@ from agent.intake.found.borrowing import borrowed
 from agent.intake.found.doctests import has_prompts, tests_from_doctests, tests_from_prompts
 from agent.intake.found.pytest_files import (
     collected,
+    makes_tests,
     notices_of_file,
     tests_from_file,
 )
@@ -79,7 +80,7 @@ def _of_text(test: TestText, brought: Brought, notices: list[str]) -> Sequence[L
         raise NotFixable(
             "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first."
         ) from None
-    if not collected(body) and (
+    if not (collected(body) or makes_tests(body)) and (
         not test.name.endswith(".py") or _checks_at_top(body)
     ):
         return located_tests(test.text, "user", brought.program)

@@ -17,6 +17,7 @@ from agent.intake.errors import NotFixable
 from agent.intake.parsing import (
     Definition,
     FunctionNode,
+    called_name,
     checking_helpers,
     dotted,
     is_import,
@@ -59,7 +60,7 @@ def tests_from_file(
     """
     body = parsed(text).body
     entries = collected(body)
-    if not (entries or _may_hold_tests(body)):
+    if not (entries or makes_tests(body) or _may_hold_tests(body)):
         raise NotFixable("invalid_tests", _nothing(filename, body))
     if any(word in one for one in surroundings for word in _CONFIGURING):
         entries = ()
@@ -71,6 +72,23 @@ def tests_from_file(
             name=f"{filename}::{REST}", origin="user", code=text, node=REST, without=tuple(sure),
             file=file,
         ),
+    )
+
+
+def makes_tests(body: Sequence[ast.stmt]) -> bool:
+    """Whether a file binds a test's name to a function made here: by a lambda, or by a call of a
+    function that holds another."""
+    makers = {
+        node.name for node in body if isinstance(node, ast.FunctionDef)
+        and any(isinstance(one, Definition) for inner in node.body for one in ast.walk(inner))
+    }
+    return any(
+        isinstance(node, ast.Assign) and any(map(is_test_name, names_in(*node.targets).binds))
+        and any(
+            isinstance(one, ast.Lambda) or called_name(one) in makers
+            for one in (node.value, *getattr(node.value, "elts", ()))
+        )
+        for node in body
     )
 
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from llm.asking.schemas import Schema, closing_room
 from llm.errors import BadPrompt, NoProvider
-from llm.schemas import Schema, closing_room
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

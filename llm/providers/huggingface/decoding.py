@@ -170,10 +170,6 @@ class LocalModel:
             "pad_token_id": self.ends[0], "do_sample": False,
         }
         if request.temperature:
-            if request.seed is None:
-                torch.seed()
-            else:
-                torch.manual_seed(request.seed)
             among = {"top_k": 0} if isinstance(request.output, Json) else self.sampling
             ways |= {"do_sample": True, "temperature": request.temperature, **among}
         elif self.lookup and isinstance(request.output, self.copied):

@@ -20,8 +20,8 @@ _SEARCH = "<<<<<<< SEARCH"
 class Fence:
     """Reads lines until the fenced program that was opened is closed again.
 
-    As `llm.answers` reads them: a fence closes one of no more backticks, and one within a string
-    of several lines belongs to the program. Edits have no fence around them.
+    As `llm.asking.answers` reads them: a fence closes one of no more backticks, and one within a
+    string of several lines belongs to the program. Edits have no fence around them.
     """
 
     def __init__(self) -> None:

@@ -53,7 +53,7 @@ class HuggingFaceProvider:
                 cancelled.set()
 
         # The variables are for rules; they are not sent, and may be anything.
-        question = replace(request, variables={}, objects_to=None)
+        question = replace(request, variables={})
         future = self._host.ask(self._which, self._key, question, hand_over, cancelled)
         future.add_done_callback(lambda _: hand_over(None))
         self._calls.add(cancelled)

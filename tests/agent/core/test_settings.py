@@ -25,7 +25,6 @@ GIVEN: dict[str, tuple[str, str, object]] = {
     "HEAL_PRICES": ("/p.yaml", "prices", Path("/p.yaml")),
     "ALLOW_HOST_KEYS": ("1", "allow_host_keys", True),
     "HEAL_RECORD": ("~/r.jsonl", "record", Path("~/r.jsonl").expanduser()),
-    "HEAL_CACHE": ("1", "cache", "deterministic"),
     "HEAL_TRACE_CONTENT": ("1", "trace_content", True),
     "HEAL_MAX_ITERATIONS": ("7", "max_iterations", 7),
     "HEAL_AUTONOMY": ("review_repairs", "autonomy_level", "review_repairs"),
@@ -123,7 +122,6 @@ def test_what_is_given_wins_over_the_environment() -> None:
         ("HEAL_ROLE_BUDGETS", "nobody.calls=1"),
         ("HEAL_ROLE_BUDGETS", "critic.bananas=1"),
         ("OLLAMA_NUM_CTX", "12"),
-        ("HEAL_CACHE", "some"),
     ],
 )
 def test_a_bad_value_is_named(variable: str, value: str) -> None:

@@ -11,11 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agent.core.domain import Lesson
-from agent.core.settings import ANSWERS
 from agent.doors.cli import app
 from agent.memory import Failure, Fix, Memory
-from llm import Reply, Usage
-from llm.cache import AnswerCache
 
 BEFORE = "def f(a, b):\n    return a + b\n"
 FAILURE = Failure(
@@ -182,13 +179,3 @@ def test_sharing_without_its_settings_says_which_and_how(
     assert f"{missing} not set" in result.stderr
     assert "settings/tokens" in result.stderr
     assert "hf_secret" not in result.output
-
-
-def test_kept_answers_of_models_are_counted_and_forgotten(folder: Path) -> None:
-    kept = AnswerCache(folder / ANSWERS)
-    kept.put("question", Reply("an answer", "stop", "p", "m", Usage(1, 1)))
-    kept.close()
-
-    assert "1 answers of models" in invoke("answers").stderr
-    assert "are forgotten" in invoke("answers", "--clear").stderr
-    assert "0 answers of models" in invoke("answers").stderr

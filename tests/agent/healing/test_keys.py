@@ -247,7 +247,7 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
             settings = model.settings(data, host_keys=False, max_candidates=20)
             settings = type(settings).from_env(
                 {**settings.environment, **environment}, data_dir=data, host_keys=False,
-                max_candidates=20, record=record, cache="all", trace_content=True,
+                max_candidates=20, record=record, trace_content=True,
             )
             async with open_session(settings) as session:
                 session.models.add_key(ANN, NAME, ANNS)

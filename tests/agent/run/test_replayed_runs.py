@@ -140,21 +140,6 @@ async def test_a_call_that_failed_fails_again_with_its_tokens_and_for_nothing(
     assert (first.outcome, second.outcome, second.cost_usd) == ("healed", "healed", 0.0)
 
 
-async def test_a_record_has_what_was_answered_from_the_cache(tmp_path: Path) -> None:
-    record, folder = tmp_path / "record.jsonl", tmp_path / "live"
-    async with claude(generator=fenced(SOLVED)) as model:
-        await healed(model.settings(folder, cache="all"))
-        for memory in folder.glob("memory.db*"):
-            memory.unlink()
-        live = model.settings(folder, cache="all", record=record)
-        first, told = await healed(live)
-        assert len(model.asked) == 4
-    assert {(call.cached, call.cost_usd) for call in calls(told)} == {(True, 0.0)}
-    assert (first.tokens, first.cost_usd) == (0, 0.0)
-    second, _ = await again(tmp_path / "replayed", record)
-    assert (second.outcome, second.code, second.calls) == ("healed", SOLVED, 4)
-
-
 async def test_a_replay_of_another_program_is_told_what_differs(tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
     async with by_claude(tmp_path / "live", record) as live:

@@ -258,5 +258,6 @@ async def test_a_call_goes_from_a_role_to_its_server_by_five_modules(
     for walk in seen:
         below = walk[walk.index("agent/thinking/roles.py"):]
         assert [name for name in below if not name.startswith("tests/")] == [
-            "agent/thinking/roles.py", "llm/ask.py", "llm/router.py", "llm/providers/wire.py",
+            "agent/thinking/roles.py", "llm/asking/ask.py", "llm/router.py",
+            "llm/providers/wire.py",
         ]  # and the provider's own

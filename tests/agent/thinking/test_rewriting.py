@@ -14,8 +14,8 @@ from agent.healing.context import PROMPTS, Context
 from agent.healing.strategies import Attempt, Proposal
 from agent.thinking.rewriting import by_model
 from agent.thinking.roles import GENERATOR
+from llm.asking.prompts import load
 from llm.plan import Choice, Plan
-from llm.prompts import load
 from tests.llm.scripted import Answer, Scripted
 
 ROOM = load(PROMPTS, GENERATOR).max_tokens

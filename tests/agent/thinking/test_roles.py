@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from anthropic import transform_schema
 from jsonschema import Draft202012Validator
 
 from agent.core import settings
@@ -32,13 +33,13 @@ from agent.thinking.roles import (
     schema_of,
 )
 from agent.thinking.wording import numbered
-from llm import BadPrompt, BadReply, Code, Json, Reply, Request, Usage
+from llm import BadPrompt, BadReply, Code, Json
+from llm.asking.prompts import load
+from llm.asking.schemas import closing_room, in_words
 from llm.errors import ContextOverflow
-from llm.prompts import load
 from llm.provider import estimated_tokens
-from llm.providers.anthropic import wire_schema
 from llm.providers.openai import strict_schema
-from llm.schemas import closing_room, in_words, unbounded
+from tests.llm.scripted import Scripted, saying
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"
 VALUES = {
@@ -128,7 +129,7 @@ def longest(schema: Any) -> object:
 def test_an_answer_is_bounded_and_its_longest_form_fits_the_roles_tokens(role: Any) -> None:
     schema = schema_of(role.answer)
     Draft202012Validator.check_schema(schema)
-    assert not list(unbounded(schema))
+    assert in_words(schema)
     answer = json.dumps(longest(schema), ensure_ascii=False)
     Draft202012Validator(schema).validate(json.loads(answer))
     assert estimated_tokens(answer) <= load(PROMPTS, role.name).max_tokens
@@ -144,50 +145,22 @@ def test_a_role_that_answers_in_json_has_one_template_and_shows_the_form(role: A
 # How a question is asked
 
 
-@dataclass
-class Model:
-    """Answers from a list, counts a token a character, and keeps the questions."""
-
-    answers: list[str]
-    window: int | None = None
-    thinks: bool = False
-    asked: list[Request] = field(default_factory=list)
-    name = "model"
-    model = "one"
-    exact = False
-
-    async def stream(self, request: Request) -> AsyncIterator[str | Reply]:
-        self.asked.append(request)
-        text = self.answers.pop(0)
-        yield text
-        yield Reply(text, "stop", self.name, self.model, Usage())
-
-    async def models(self) -> tuple[str, ...]:
-        return ("one",)
-
-    def count(self, text: str) -> int:
-        return len(text)
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-
 @dataclass(frozen=True)
 class Surroundings:
     """What asking needs of a context."""
 
-    provider: Model
+    provider: Scripted
     prompts: Path = PROMPTS
     told: list[Event] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:
         self.told.append(event)
 
-    async def answerer(self, role: str, *, free: bool = False) -> Model:
+    async def answerer(self, role: str, *, free: bool = False) -> Scripted:
         return self.provider
 
 
-def context(model: Model) -> tuple[Context, list[Event]]:
+def context(model: Scripted) -> tuple[Context, list[Event]]:
     here = Surroundings(model)
     return cast(Context, here), here.told  # only these three fields are read
 
@@ -197,7 +170,7 @@ REVIEWED = {"task": "x is 2", "tests": "", "code": "x = 2", "repair": "-x = 1\n+
 
 
 async def test_a_question_carries_its_form_its_settings_and_its_prompts_hash() -> None:
-    model = Model([CRITIQUE])
+    model = saying(CRITIQUE)
     ctx, told = context(model)
     answer = await ask(ctx, CRITIC, REVIEWED, {"crash_only": False})
     assert (answer.note, answer.approve) == ("plain", True)
@@ -213,7 +186,7 @@ async def test_a_question_carries_its_form_its_settings_and_its_prompts_hash() -
 
 
 async def test_a_variable_that_the_prompt_does_not_show_is_refused_before_any_call() -> None:
-    model = Model([CRITIQUE])
+    model = saying(CRITIQUE)
     ctx, _ = context(model)
     with pytest.raises(BadPrompt, match="has no variable diff"):
         await ask(ctx, CRITIC, {**REVIEWED, "diff": ""})
@@ -224,7 +197,7 @@ async def test_a_variable_that_the_prompt_does_not_show_is_refused_before_any_ca
 
 async def test_what_only_the_type_refuses_is_asked_for_again_with_its_words() -> None:
     steps = '{"steps": [{"what": "a", "needs": [2]}, {"what": "b", "needs": [1]}]}'
-    model = Model([steps, steps.replace("[2]", "[]")])
+    model = saying(steps, steps.replace("[2]", "[]"))
     ctx, _ = context(model)
     answer = await ask(ctx, PLANNER, {"task": "words"})
     assert [step.needs for step in answer.steps] == [(), (1,)]
@@ -233,17 +206,17 @@ async def test_what_only_the_type_refuses_is_asked_for_again_with_its_words() ->
 
 async def test_a_verdict_without_its_sentence_is_no_ruling() -> None:
     ruling = '{"quote": " ", "reason": "so", "verdict": "test_wrong"}'
-    ctx, _ = context(Model([ruling, ruling]))
+    ctx, _ = context(saying(ruling, ruling))
     variables = {"task": "t", "code": "c", "test": "t", "failure": "f"}
     with pytest.raises(BadReply, match="needs the sentence"):
         await ask(ctx, ARBITER, variables)
-    ctx, _ = context(Model([ruling.replace("test_wrong", "spec_ambiguous")]))
+    ctx, _ = context(saying(ruling.replace("test_wrong", "spec_ambiguous")))
     assert (await ask(ctx, ARBITER, variables)).verdict == "spec_ambiguous"
 
 
 async def test_programs_and_edits_are_asked_of_the_generator() -> None:
     edit = "<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"
-    model = Model(["```python\nx = 1\n```", edit])
+    model = saying("```python\nx = 1\n```", edit)
     ctx, _ = context(model)
     assert await ask_for_code(ctx, "draft", {"task": "x is 1"}) == "x = 1\n"
     prompt = load(PROMPTS, GENERATOR)
@@ -253,7 +226,7 @@ async def test_programs_and_edits_are_asked_of_the_generator() -> None:
 
 
 async def asked_in(window: int | None, variables: Mapping[str, str]) -> tuple[str, list[Event]]:
-    model = Model(['{"calls": []}'], window)
+    model = saying('{"calls": []}', window=window)
     ctx, told = context(model)
     await ask(ctx, QA_ADVERSARY, variables)
     (request,) = model.asked
@@ -284,7 +257,7 @@ async def test_a_question_is_cut_to_the_window_and_what_was_cut_is_told() -> Non
 
 
 async def test_a_repair_that_must_be_shown_whole_and_does_not_fit_is_an_error() -> None:
-    model = Model([CRITIQUE], 4_000)
+    model = saying(CRITIQUE, window=4_000)
     ctx, _ = context(model)
     with pytest.raises(ContextOverflow, match=r"no more can be cut from .* repair \(4,000 char"):
         await ask(ctx, CRITIC, {**REVIEWED, "repair": "x" * 4_000})
@@ -292,7 +265,7 @@ async def test_a_repair_that_must_be_shown_whole_and_does_not_fit_is_an_error() 
 
 
 async def test_of_a_long_program_the_critic_is_shown_the_repair_whole() -> None:
-    model = Model([CRITIQUE], 4_000)
+    model = saying(CRITIQUE, window=4_000)
     ctx, told = context(model)
     await ask(ctx, CRITIC, {**REVIEWED, "code": "x = 1\n" * 4_000})
     (request,) = model.asked
@@ -302,7 +275,7 @@ async def test_of_a_long_program_the_critic_is_shown_the_repair_whole() -> None:
 
 
 async def test_an_answer_takes_half_of_a_small_window_at_most() -> None:
-    model = Model(['{"examples": []}'], 4_000)
+    model = saying('{"examples": []}', window=4_000)
     ctx, _ = context(model)
     await ask(ctx, SPEC_TESTER, {"task": "words"})
     (request,) = model.asked
@@ -316,7 +289,7 @@ async def test_what_was_tried_is_shown_where_the_window_holds_no_suspects_and_no
     }
     asked = []
     for attempt in ("+ return -a\nfails", "+ return a - 1\nfails too"):
-        model = Model(["```python\nx = 1\n```"], 6_500)
+        model = saying("```python\nx = 1\n```", window=6_500)
         ctx, told = context(model)
         await ask_for_code(ctx, "repair", {**variables, "attempts": attempt})
         asked.append(model.asked[0].messages[0].text)
@@ -329,16 +302,17 @@ async def test_what_was_tried_is_shown_where_the_window_holds_no_suspects_and_no
 async def test_a_model_that_thinks_keeps_room_for_its_thoughts() -> None:
     variables = {"code": "x = 1\n" * 100, "task": "", "tests": "assert f(1)\n" * 100}
     for thinks, cut in ((False, False), (True, True)):
-        model = Model(['{"calls": []}'], 8_000, thinks)
+        model = saying('{"calls": []}', window=8_000, thinks=thinks)
         ctx, told = context(model)
         await ask(ctx, QA_ADVERSARY, variables)
         assert bool(told) is cut
 
 
 async def test_a_rule_reads_what_was_known_whole_also_where_the_question_was_cut() -> None:
-    model = Model([
-        '{"cause": "c", "category": "crash", "lines": [], "fixable": true, "confidence": 5}'
-    ], 4_000)
+    model = saying(
+        '{"cause": "c", "category": "crash", "lines": [], "fixable": true, "confidence": 5}',
+        window=4_000,
+    )
     ctx, _ = context(model)
     empty = dict.fromkeys(("task", "tests", "failures", "suspects"), "")
     await ask(ctx, DEBUGGER, {**empty, "code": "x\n" * 2_000})
@@ -353,7 +327,7 @@ def test_the_form_of_each_role_can_be_said_to_every_provider(role: Role[Value]) 
     enough to be closed in time by one that does."""
     schema = schema_of(role.answer)
     for wired, unknown in (
-        (wire_schema(schema), ("minimum", "maximum", "maxLength", "maxItems")),
+        (transform_schema(schema), ("minimum", "maximum", "maxLength", "maxItems")),
         (strict_schema(schema), ("maxLength", "default")),
     ):
         Draft202012Validator.check_schema(wired)

@@ -6,9 +6,10 @@ import pytest
 
 from agent.core.domain import Example, File, Solution
 from agent.core.settings import ROLES
+from agent.thinking.roles import MOST_CALLS
 from agent.thinking.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
 from llm import Message, NoModel, Request, rules_provider
-from llm.ask import whole
+from llm.asking.ask import whole
 
 
 def program(text: str) -> Solution:
@@ -41,23 +42,20 @@ async def test_no_rule_rewrites_a_program() -> None:
         await whole(rules_provider(rules({"": "x = 2\n"})), request)
 
 
-def test_arguments_seen_in_tests_are_moved_to_the_borders_of_their_types() -> None:
+def test_calls_of_the_tests_are_made_with_other_arguments_small_ones_first() -> None:
     found = calls("def f(n, text):\n    return n\n", example("f(3, 'ab')"))
-    assert "f(0, 'ab')" in found and "f(-3, 'ab')" in found and "f(3, '')" in found
+    assert len(found) == MOST_CALLS
+    assert "f(0, 'ab')" in found and "f(3, '')" in found and "f(4, 'ab')" in found
     assert "f(3, 'ab')" not in found
 
 
-def test_hints_give_calls_where_no_test_shows_one() -> None:
-    assert calls("def f(xs: list[int], n: int = 2):\n    return n\n") == ["f([])", "f([0])"]
-
-
-def test_a_function_of_unknown_types_that_no_test_calls_is_left_alone() -> None:
-    assert calls("def f(thing):\n    return thing\n") == []
+def test_a_function_that_no_test_calls_is_left_alone() -> None:
+    assert calls("def f(n: int):\n    return n\n") == []
 
 
 def test_private_functions_and_broken_programs_get_no_calls() -> None:
-    assert calls("def _f(n: int):\n    return n\n") == []
-    assert calls("def f(n: int:\n") == []
+    assert calls("def _f(n: int):\n    return n\n", example("_f(3)")) == []
+    assert calls("def f(n: int:\n", example("f(3)")) == []
 
 
 def test_the_critic_rejects_a_changed_test() -> None:
@@ -117,7 +115,8 @@ def test_a_long_lesson_is_cut_to_what_a_lesson_may_be() -> None:
 
 def test_calls_that_are_longer_than_an_answer_may_hold_are_left_out() -> None:
     found = calls("def f(text, n):\n    return n\n", example(f"f({'a' * 250!r}, 3)"))
-    assert found == ["f('', 3)", "f(' ', 3)", "f('a', 3)"]
+    assert "f('', 3)" in found
+    assert max(map(len, found)) <= 200
     words = f"double({'1' * 250}) returns 8, double(0) == 0."
     assert [one["call"] for one in json.loads(spec_tests({"task": words}))["examples"]] == [
         "double(0)"

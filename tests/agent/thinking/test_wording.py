@@ -13,7 +13,7 @@ from agent.healing.context import PROMPTS
 from agent.run.nodes.diagnose import combined
 from agent.thinking import wording
 from agent.thinking.roles import RootCause
-from llm.prompts import load
+from llm.asking.prompts import load
 
 
 def verdict(name: str, **fields: object) -> Verdict:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from llm import Code, Message, NoProvider, Reply, Request, open_provider
+from llm import Message, NoProvider, Reply, Request, open_provider
 from llm.errors import LlmError, ProviderDown, TimedOut, UnknownModel, WrongKey
 from llm.keys import NO_KEY, Secret
 from llm.provider import Connection
@@ -56,10 +56,28 @@ class Slow:
         return Ended("stop", usage, "", 1, 0.0, 0.1, cancelled=cancelled.is_set())
 
 
-def over(model: Any, name: str = "slow") -> tuple[HuggingFaceProvider, Host]:
+def hosting(*outcomes: Any) -> tuple[Host, list[str]]:
+    """A host whose loads come to these, the last one again and again, and the names it loaded."""
     pytest.importorskip("torch")
-    host = Host(lambda name, key, four_bit: model)
-    return HuggingFaceProvider(Connection("huggingface", name), host), host
+    loads: list[str] = []
+
+    def load(name: str, key: Secret, four_bit: bool) -> Any:
+        loads.append(name)
+        outcome = outcomes[min(len(loads), len(outcomes)) - 1]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return Host(load), loads
+
+
+def provided(host: Host, name: str = "slow") -> HuggingFaceProvider:
+    return HuggingFaceProvider(Connection("huggingface", name), host)
+
+
+def over(model: Any) -> tuple[HuggingFaceProvider, Host]:
+    host, _ = hosting(model)
+    return provided(host), host
 
 
 async def all_of(provider: HuggingFaceProvider, request: Request) -> tuple[list[str], Reply]:
@@ -98,36 +116,20 @@ async def test_it_counts_exactly_once_it_is_loaded(folder: Path) -> None:
 
 
 async def test_a_model_is_loaded_once_and_warm_before_the_first_question() -> None:
-    loads, slow = [], Slow()
-
-    def load(name: str, key: Secret, four_bit: bool) -> Any:
-        loads.append((name, four_bit))
-        return slow
-
-    host = Host(load)
-    pytest.importorskip("torch")
-    one = HuggingFaceProvider(Connection("huggingface", "m"), host)
-    two = HuggingFaceProvider(Connection("huggingface", "m"), host)
+    slow = Slow()
+    host, loads = hosting(slow)
+    one, two = provided(host), provided(host)
     await asyncio.gather(all_of(one, HELLO), all_of(two, HELLO))
 
-    assert loads == [("m", False)]
+    assert loads == ["slow"]
     assert slow.asked == ["warming", "generator", "generator"]
     assert len(slow.threads) == 1
     assert [call.finish for call in one.describe().recent] == ["stop", "stop"]
 
 
 async def test_another_model_takes_the_place_of_one_that_nobody_holds() -> None:
-    loads: list[str] = []
-
-    def load(name: str, key: Secret, four_bit: bool) -> Any:
-        loads.append(name)
-        return Slow()
-
-    pytest.importorskip("torch")
-    host = Host(load)
-    one, two, again = (
-        HuggingFaceProvider(Connection("huggingface", name), host) for name in ("a", "b", "a")
-    )
+    host, loads = hosting(Slow())
+    one, two, again = (provided(host, name) for name in ("a", "b", "a"))
     await all_of(one, HELLO)
     await all_of(two, HELLO)
     await all_of(again, HELLO)
@@ -136,7 +138,7 @@ async def test_another_model_takes_the_place_of_one_that_nobody_holds() -> None:
     await one.close()
     await again.close()
     assert one.describe().state == "loaded"
-    three = HuggingFaceProvider(Connection("huggingface", "c"), host)
+    three = provided(host, "c")
     await all_of(three, HELLO)
     assert loads == ["a", "b", "c"]
     assert [p.describe().state for p in (one, two, three)] == ["waiting", "loaded", "loaded"]
@@ -242,7 +244,7 @@ async def test_the_end_of_the_process_ends_the_worker() -> None:
 async def test_a_closed_provider_ends_its_calls_and_no_others() -> None:
     slow = Slow()
     one, host = over(slow)
-    two = HuggingFaceProvider(Connection("huggingface", "slow"), host)
+    two = provided(host)
     calls = [
         asyncio.create_task(all_of(provider, replace(HELLO, max_tokens=30)))
         for provider in (one, two, one)
@@ -255,41 +257,27 @@ async def test_a_closed_provider_ends_its_calls_and_no_others() -> None:
 
 
 async def test_a_model_can_be_loaded_before_it_is_asked() -> None:
-    loads = []
-
-    def load(name: str, key: Secret, four_bit: bool) -> Any:
-        loads.append(name)
-        return Slow()
-
-    host = Host(load)
-    provider = HuggingFaceProvider(Connection("huggingface", "m"), host)
+    host, loads = hosting(Slow())
+    provider = provided(host)
     provider.warm()
     deadline = time.monotonic() + 30
     while provider.describe().state != "loaded" and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
-    assert loads == ["m"]
+    assert loads == ["slow"]
     assert provider.exact
     await provider.close()
     host.stop()
 
 
 async def test_a_load_that_failed_says_the_next_step_and_is_tried_again() -> None:
-    outcomes: list[Any] = [NoProvider("set USE_4BIT=1"), Slow()]
-
-    def load(name: str, key: Secret, four_bit: bool) -> Any:
-        outcome = outcomes.pop(0)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    pytest.importorskip("torch")
-    provider = HuggingFaceProvider(Connection("huggingface", "m"), Host(load))
+    host, _ = hosting(NoProvider("set USE_4BIT=1"), Slow())
+    provider = provided(host)
     with pytest.raises(NoProvider, match="set USE_4BIT=1"):
         await all_of(provider, HELLO)
     failed = provider.describe()
     await all_of(provider, HELLO)
 
-    assert (failed.state, str(failed)) == ("failed", "m: failed (set USE_4BIT=1)")
+    assert (failed.state, str(failed)) == ("failed", "slow: failed (set USE_4BIT=1)")
     assert provider.describe().state == "loaded"
 
 
@@ -332,13 +320,6 @@ async def test_a_model_that_was_never_downloaded_and_cannot_be_now(
 
     with pytest.raises(ProviderDown, match="check the network, or set HF_MODEL to a folder"):
         await provider.models()
-
-
-async def test_code_is_answered_through_the_same_door(provider: HuggingFaceProvider) -> None:
-    plain = await all_of(provider, HELLO)
-    code = await all_of(provider, replace(HELLO, output=Code()))
-
-    assert code[1].text == plain[1].text
 
 
 def test_what_the_hub_refuses_is_said_with_the_next_step(folder: Path) -> None:

@@ -7,7 +7,7 @@ from agent.run.nodes.diagnose import combined
 from agent.thinking.roles import DEBUGGER, RootCause
 from agent.thinking.rules import diagnosis
 from agent.thinking.wording import suspects
-from llm.prompts import load
+from llm.asking.prompts import load
 
 
 def test_how_a_held_out_test_fails_is_not_told_to_whoever_repairs() -> None:

@@ -8,7 +8,7 @@ held to a grammar fills an unbounded string until its tokens are used up.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from llm.errors import BadPrompt
 
@@ -41,79 +41,42 @@ def _inlined(schema: Schema, definitions: Mapping[str, Schema]) -> dict[str, obj
     return found
 
 
-_WORDS = {
-    "object": {"properties", "required", "additionalProperties"},
-    "array": {"items", "minItems", "maxItems"},
-    "string": {"minLength", "maxLength"},
-    "integer": {"minimum", "maximum"},
-    "boolean": set[str](),
+_KNOWN = {
+    "type", "default", "enum", "properties", "required", "additionalProperties", "items",
+    "minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum",
 }
-"""The types that answers have, and the words that bound them; each is enforced while an answer is
-written under a grammar."""
+"""The words that bound an answer; each is enforced while it is written under a grammar."""
 
 
-def unbounded(schema: Schema, place: str = "") -> Iterator[str]:
-    """Places of an inlined schema that have no bound, or a word that nothing enforces, as
-    `calls/each/why`."""
-    here = place or "the answer"
-    kind = schema.get("type")
-    if "enum" in schema:
-        return
-    if not isinstance(kind, str) or schema.keys() - {"type", "default"} - _WORDS.get(kind, set()):
-        yield here
-        return
+def in_words(schema: Schema, place: str = "") -> str:
+    """An inlined schema as a line that a model reads; raises `BadPrompt` where it has no bound, or
+    a word that nothing enforces. `place` is where in the answer it stands, as `calls/each/why`."""
     match schema:
-        case {"type": "boolean"} | {"type": "string", "maxLength": int()}:
-            return
-        case {"type": "integer", "minimum": int(), "maximum": int()}:
-            return
-        case {"type": "array", "items": Mapping() as items}:
-            if "maxItems" not in schema:
-                yield here
-            yield from unbounded(items, f"{place}/each".lstrip("/"))
-        case {"type": "object", "properties": Mapping() as properties}:
-            if schema.get("additionalProperties") is not False:
-                yield here
-            for name, one in properties.items():
-                if name not in _required(schema):
-                    yield f"{place}/{name}".lstrip("/")
-                yield from unbounded(one, f"{place}/{name}".lstrip("/"))
-        case _:
-            yield here
-
-
-def bounded(schema: Schema) -> None:
-    """Raises `BadPrompt` where an inlined schema is not bounded, or is of a form that answers do
-    not have."""
-    for place in unbounded(schema):
-        raise BadPrompt(f"the type of an answer has no bound at {place}: give it one")
-
-
-def in_words(schema: Schema) -> str:
-    """An inlined schema as a line that a model reads; raises `BadPrompt` where it is not bounded.
-    """
-    bounded(schema)
-    return _in_words(schema)
-
-
-def _in_words(schema: Schema) -> str:
-    match schema:
+        case _ if schema.keys() - _KNOWN:
+            pass
         case {"enum": [*values]}:
             return " or ".join(json.dumps(value) for value in values)
         case {"type": "boolean"}:
             return "true or false"
-        case {"type": "string", "maxLength": most}:
+        case {"type": "string", "maxLength": int(most)}:
             return f"string of at most {most} characters"
-        case {"type": "integer", "minimum": least, "maximum": most}:
+        case {"type": "integer", "minimum": int(least), "maximum": int(most)}:
             return f"whole number from {least} to {most}"
-        case {"type": "array", "items": Mapping() as items, "maxItems": most}:
-            least = schema.get("minItems", 0)
-            return f"[{least} to {most} of: {_in_words(items)}]"
-        case {"properties": Mapping() as properties}:
-            inside = ", ".join(f'"{name}": {_in_words(one)}' for name, one in properties.items())
-            return f"{{{inside}}}"
-        case _:
-            raise AssertionError("a bounded schema has one of the forms above")
+        case {"type": "array", "items": Mapping() as items, "maxItems": int(most)}:
+            inside = in_words(items, f"{place}/each")
+            return f"[{schema.get('minItems', 0)} to {most} of: {inside}]"
+        case {
+            "type": "object", "properties": Mapping() as properties, "required": [*required],
+            "additionalProperties": False,
+        }:
+            told = []
+            for name, one in properties.items():
+                words = in_words(one if name in required else {}, f"{place}/{name}")
+                told.append(f'"{name}": {words}')
+            return f"{{{', '.join(told)}}}"
+    raise BadPrompt(
+        f"the type of an answer has no bound at {place.lstrip('/') or 'the answer'}: give it one"
+    )
 
 
 CHARACTER = 12
@@ -125,7 +88,7 @@ def closing_room(schema: Schema) -> int:
     byte. Raises `BadPrompt` where the schema is not bounded: a grammar cures no truncation, since
     a model that may write on can write until its tokens are spent."""
     whole = inlined(schema)
-    bounded(whole)
+    in_words(whole)  # which finds what is not bounded
     return _closing(whole)[1]
 
 
@@ -157,9 +120,3 @@ def _number(schema: Schema, name: str) -> int:
     value = schema.get(name, 0)
     assert isinstance(value, int)
     return value
-
-
-def _required(schema: Schema) -> tuple[str, ...]:
-    names = schema.get("required", ())
-    assert isinstance(names, list | tuple)
-    return tuple(names)

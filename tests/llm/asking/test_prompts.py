@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm import BadPrompt
-from llm.prompts import DATA_RULE, Prompt, load, mark_for, rendered
+from llm.asking.prompts import DATA_RULE, Prompt, load, mark_for, rendered
 
 GOOD = """\
 role: critic
@@ -237,7 +237,7 @@ def test_marks_that_a_text_contains_are_passed_over(monkeypatch: pytest.MonkeyPa
         def hexdigest(self) -> str:
             return every[int.from_bytes(self.data, "big") % len(every)]
 
-    monkeypatch.setattr("llm.prompts.hashlib.sha256", Digest)
+    monkeypatch.setattr("llm.asking.prompts.hashlib.sha256", Digest)
     assert mark_for((" ".join(every[:3]),)) == every[3]
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from llm.asking.trimming import Cut, Fitted, Keep, Part, fit, shortened
 from llm.errors import ContextOverflow
-from llm.trimming import Cut, Fitted, Keep, Part, fit, shortened
 
 
 def characters(texts: Mapping[str, str]) -> int:

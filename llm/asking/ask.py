@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from llm.answers import code_of, edited, edits_of, json_of
+from llm.asking.answers import code_of, edited, edits_of, json_of
+from llm.asking.prompts import fenced, mark_for
 from llm.errors import BadReply, Refused, Truncated
-from llm.prompts import fenced, mark_for
 from llm.provider import Provider
-from llm.room import answer_tokens, question_tokens
+from llm.tokens import answer_tokens, question_tokens
 from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ async def _ask(
             return read(reply.text)
         except BadReply as error:
             fault = str(error)[:MOST_TOLD]
-            question = _again(provider, request, question, reply, fault)
+            question = _again(provider, request, reply, fault)
     raise BadReply(f"{provider.name} answered as {request.role} twice in a wrong form: {fault}")
 
 
@@ -86,9 +86,7 @@ def _look_at_the_end(reply: Reply, request: Request) -> None:
             raise Refused(f"{who} declined to answer{note}.")
 
 
-def _again(
-    provider: Provider, request: Request, asked: Request, reply: Reply, fault: str
-) -> Request:
+def _again(provider: Provider, request: Request, reply: Reply, fault: str) -> Request:
     """The question with the reason why its answer was refused; the answer itself is left out where
     it is empty or the window does not hold it."""
     said = (*(message.text for message in request.messages), reply.text, fault)
@@ -98,7 +96,6 @@ def _again(
         "Mend that, and answer again in the form asked for."
     )
     turns = (*request.messages, Message("assistant", reply.text), Message("user", again))
-    request = replace(request, objects_to=asked)
     longer = replace(request, messages=turns)
     fits = provider.window is None or _tokens(provider, longer) <= provider.window
     if reply.text.strip() and fits:

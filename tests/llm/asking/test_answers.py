@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm import BadReply
-from llm.answers import Edit, code_of, edited, edits_of, json_of
+from llm.asking.answers import Edit, code_of, edited, edits_of, json_of
 
 # Programs
 

@@ -28,9 +28,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from llm.asking.trimming import Keep, Part
 from llm.errors import BadPrompt
 from llm.provider import sayable
-from llm.trimming import Keep, Part
 from llm.types import Effort
 
 DATA_RULE = (
@@ -48,7 +48,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Room(_Strict):
+class Trim(_Strict):
     """How a variable is cut; see `trimming.Part`."""
 
     priority: int
@@ -76,7 +76,7 @@ class Prompt(_Strict):
     templates: Annotated[
         dict[str, Annotated[str, BeforeValidator(_one_text)]], Field(min_length=1)
     ]
-    parts: dict[str, Room]
+    parts: dict[str, Trim]
     max_tokens: Annotated[int, Field(ge=1)]
     deadline_s: Annotated[float, Field(gt=0)]
     temperature: Annotated[float, Field(ge=0, le=2)] | None

@@ -1,4 +1,4 @@
-"""The room that a call takes in a window and in a budget, in tokens, rather too much of it."""
+"""Tokens that a call may take, of a window and of a budget: rather too many of them."""
 
 from __future__ import annotations
 
