@@ -184,6 +184,10 @@ class Solution(Value):
             **changes,
         })
 
+    def seen_at(self, entry: str) -> Solution:
+        """The same program with another of its files as the entry."""
+        return self if entry == self.entry else self.model_copy(update={"entry": entry})
+
     def diff(self, base: Solution) -> str:
         """The unified diff from `base` to this, in the form `git apply` takes."""
         before = {file.path: file.text for file in base.files}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from agent.doors.conclude import conclude
-from agent.doors.exits import EXIT_CODES, Requirements
+from agent.doors.exits import EXIT_CODES, USAGE, Requirements
 from agent.doors.memory_cli import app as memory
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ EPILOG = "\b\nExit codes:\n" + "\n".join(
 )
 
 app = typer.Typer(
-    name="heal", help=HELP, epilog=EPILOG, no_args_is_help=True,
+    name="heal", help=HELP, epilog=EPILOG,
     # The styled help imports rich, and takes twice as long to appear.
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )
@@ -50,8 +50,17 @@ Integrity = Literal["in-process", "observed", "outside"]
 PathArgument = Annotated[
     str | None, typer.Argument(metavar="PATH", help="The Python file; - is standard input.")
 ]
+ProjectArgument = Annotated[
+    str | None, typer.Argument(
+        metavar="PATH", help="The Python file; - is standard input. A folder, or a test as "
+        "`tests/test_a.py::test_b`, means the project that it lies in."
+    )
+]
 ArgvArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="-- ARGS", help="Arguments of the program.")
+    list[str] | None, typer.Argument(
+        metavar="-- ARGS", help="Arguments of the program; of a project further tests, and "
+        "arguments of its pytest."
+    )
 ]
 TestsOption = Annotated[
     list[str] | None,
@@ -128,10 +137,22 @@ RoleOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log overwrite.")]
 
 
+@app.callback(invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    from agent.project.layout import ROOT_MARKS
+
+    if not any(Path(mark).exists() for mark in ROOT_MARKS):
+        typer.echo(context.get_help())
+        raise typer.Exit(USAGE)
+    context.invoke(run, context, path=".")
+
+
 @app.command(epilog=EPILOG)
 def run(
     context: typer.Context,
-    path: PathArgument = None,
+    path: ProjectArgument = None,
     args: ArgvArgument = None,
     task: Annotated[
         str | None, typer.Option("--task", metavar="TEXT", help="A task in words, for no PATH.")
@@ -146,8 +167,27 @@ def run(
     with_files: WithOption = None,
     python: PythonOption = None,
     stdin: StdinOption = None,
+    keyword: Annotated[
+        str, typer.Option("-k", metavar="EXPR", help="In a project: tests as pytest's -k has them.")
+    ] = "",
+    last_failed: Annotated[
+        bool, typer.Option("--lf", help="In a project: tests that failed in pytest's last run.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(
+            "--only", metavar="PATH", help="In a project: edit nothing but this. Repeatable."
+        )
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(
+            "--exclude", metavar="PATH", help="In a project: edit nothing of this. Repeatable."
+        )
+    ] = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write the repair to PATH; a backup stays beside it.")
+        bool, typer.Option(
+            "--apply", help="Write the repair to PATH; a backup stays beside it, and that of a "
+            "project's files in the data folder."
+        )
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the patch and write nothing (the default).")
@@ -183,16 +223,26 @@ def run(
 
         if dry_run and (apply or out is not None):
             raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
+        writing = commands.WriteOptions(
+            out, log, apply, force, Requirements(require_proof, require_integrity)
+        )
+        models = commands.RunOptions(
+            provider, model, role or (), max_iterations, ask or None, budget_usd
+        )
+        if path is not None:
+            from agent.doors import project
+
+            if project.is_of_project(path):
+                return project.heal_project(
+                    _opener(context), project.ProjectInputs.of(
+                        path, args or (), keyword, last_failed, python, only or (), exclude or ()
+                    ), writing, face, models,
+                )
         return commands.run(
             _opener(context),
             commands.Inputs(path, task, tests or (), tests_file, with_files or (), python,
                             stdin or "", args or (), deselect or (), doctests),
-            commands.WriteOptions(
-                out, log, apply, force, Requirements(require_proof, require_integrity)
-            ), face,
-            commands.RunOptions(
-                provider, model, role or (), max_iterations, ask or None, budget_usd
-            ),
+            writing, face, models,
         )
 
     conclude(work, as_json=as_json, verbose=verbose)

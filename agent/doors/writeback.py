@@ -18,8 +18,8 @@ class Refused(Exception):
     """Nothing was written; the message is for people."""
 
 
-def write_back(path: Path, seen: bytes, healed: bytes) -> Path:
-    """Replaces the file by `healed` and returns the backup made of it.
+def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = None) -> Path:
+    """Replaces the file by `healed` and returns the backup made of it, in `folder` or beside it.
 
     `seen` is what the file held when it was read: a file that changed since is refused.
     A symbolic link stays one; its target is replaced. Permissions are kept.
@@ -37,7 +37,7 @@ def write_back(path: Path, seen: bytes, healed: bytes) -> Path:
             "Run the command again."
         )
     try:
-        backup = _back_up(target, seen)
+        backup = _back_up(target, seen, folder or target.parent)
         _replace(target, healed)
     except OSError as error:
         raise Refused(
@@ -72,9 +72,10 @@ def _refuse_read_only(path: Path, target: Path) -> None:
         raise Refused(f"{path} is read-only; nothing was written. Make it writable and try again.")
 
 
-def _back_up(target: Path, text: bytes) -> Path:
+def _back_up(target: Path, text: bytes, folder: Path) -> Path:
     """Writes the first free of NAME.heal-backup, NAME.heal-backup.1, …"""
-    first = target.with_name(f"{target.name}.heal-backup")
+    folder.mkdir(parents=True, exist_ok=True)
+    first = folder / f"{target.name}.heal-backup"
     backup, number = first, 0
     while True:
         try:

@@ -38,7 +38,7 @@ from agent.repair.wording import edit_in_words
 from sandbox.sandbox import Sandbox
 
 MOST_FAILING, MOST_PASSING = 12, 25
-"""Tests by which candidates are screened: those that fail, and those that run the same functions."""
+"""Tests by which candidates are screened: failing ones, and those that run the same functions."""
 MOST_FILES = 6
 MOST_VERIFIED = 8
 BEYOND = 200

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from agent.core.domain import Alternatives, Diagnosis, Report, Solution, TestCase
+from agent.core.domain import (
+    REST,
+    Alternatives,
+    Diagnosis,
+    Project,
+    Report,
+    Script,
+    Solution,
+    TestCase,
+)
 from agent.core.events import PartialFound
 from agent.healing.context import Context
+from agent.healing.project_search import search_project
 from agent.healing.searching import WALL_TIMES, search_repair
 
 FOR_THE_VERDICT, MOST_RESERVED_S = 0.25, 5.0
@@ -46,6 +57,9 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     async def verify(candidate: Solution) -> Report:
         return await ctx.judge(candidate, attempt.tests)
 
+    if ctx.task.project is not None:
+        return await _in_project(attempt, ctx, ctx.task.project, verify)
+
     found = await search_repair(
         ctx.task,
         attempt.solution,
@@ -79,3 +93,32 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
     )
     return Proposal(None, why, found.candidates)
+
+
+async def _in_project(
+    attempt: Attempt, ctx: Context, project: Project,
+    verify: Callable[[Solution], Awaitable[Report]],
+) -> Proposal:
+    """The search in the files of a project."""
+    failing = {verdict.test for verdict in attempt.report.failing}
+    found = await search_project(
+        ctx.task, project, attempt.solution,
+        [
+            one.node for one in attempt.tests
+            if isinstance(one, Script) and one.name in failing and one.node != REST
+        ],
+        ctx.sandbox, budget_s=ctx.settings.search_s,
+        wall_s=min(
+            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
+        ),
+        max_candidates=ctx.settings.max_candidates, progress=ctx.emit, verify=verify,
+    )
+    if found.solution is not None:
+        return Proposal(found.solution, found.solution.note, found.candidates)
+    if found.problem:
+        return Proposal(None, f"nothing could be searched: {found.problem}")
+    files = ", ".join(one.file for one in found.suspects) or "no file that may be edited"
+    return Proposal(
+        None, f"the search found no repair among {found.candidates:,} candidates in {files}",
+        found.candidates,
+    )

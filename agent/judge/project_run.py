@@ -51,10 +51,15 @@ class SuiteRun:
 
 
 async def project_report(
-    solution: Solution, tests: Sequence[TestCase], task: Task, project: Project, sandbox: Sandbox
+    solution: Solution, tests: Sequence[TestCase], task: Task, project: Project, sandbox: Sandbox,
+    seed: int = 0,
 ) -> Report:
-    """The verdicts of a run of the whole suite on a solution."""
-    run = await run_suite(laid(task, solution), project, task.sites, sandbox)
+    """The verdicts of a run on a solution: of the whole suite, or of some tests alone where the
+    rest of it is not among these. `seed` is the interpreter's for hashes."""
+    nodes = [one.node for one in tests if isinstance(one, Script)]
+    if REST not in nodes:
+        project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
+    run = await run_suite(laid(task, solution), project, task.sites, sandbox, seed)
     return Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
 
 
@@ -71,7 +76,7 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
     found = []
     for node, row in run.rows.items():
         test = named.get(node) or rest
-        if test is None:
+        if test is None or (test is rest and node in rest.without):
             continue
         status: Status = row["status"]  # type: ignore[assignment]
         found.append(Verdict(
@@ -101,14 +106,14 @@ def _message(row: dict[str, Json]) -> str:
 
 
 async def run_suite(
-    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox
+    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+    seed: int = 0,
 ) -> SuiteRun:
     """Runs the project's pytest over these files, once."""
     job = await suite_job("plain_suite", files, project, sites, sandbox)
     run = SuiteRun()
-    async with sandbox.start(replace(
-        job, limits=replace(job.limits, wall_s=MOST_S, cpu_s=MOST_S)
-    )) as process:
+    limits = replace(job.limits, wall_s=MOST_S)
+    async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
         await _heard(process, run)
     return run
 
@@ -126,8 +131,12 @@ async def _heard(process: Process, run: SuiteRun) -> None:
                 return
             case {"begin": str(node)}:
                 begun, patience_s = node, TEST_S
-            case {"ended": str(node), **row} if "status" in row:
-                run.rows[node] = row
+            case {"ended": str(node), "status": str(status), "message": str(said),
+                  "file": str(file), "line": int(line), "wall_s": float(wall_s)}:
+                run.rows[node] = {
+                    "status": status, "message": said, "file": file, "line": line,
+                    "wall_s": wall_s,
+                }
                 begun, patience_s = "", START_S
             case {"done": int(code), "problems": list(problems)}:
                 run.problems += map(str, problems)

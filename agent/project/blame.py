@@ -107,9 +107,9 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
         for inner in node.body:
             yield from _bound(inner)
     elif isinstance(node, ast.If | ast.Try | ast.For | ast.With):
-        for inner in ast.iter_child_nodes(node):
-            if isinstance(inner, ast.stmt):
-                yield from _bound(inner)
+        for below in ast.iter_child_nodes(node):
+            if isinstance(below, ast.stmt):
+                yield from _bound(below)
 
 
 def with_top(text: str, trace: Trace) -> Trace:

@@ -37,7 +37,8 @@ class ItemRun:
 
 
 def run_item(
-    item: Any, interrupts: type[BaseException], around: Callable[[Callable[[], Any]], Any] | None = None
+    item: Any, interrupts: type[BaseException],
+    around: Callable[[Callable[[], Any]], Any] | None = None,
 ) -> ItemRun:
     """Runs an item; `around` is given what calls the test. `interrupts` is raised by our clock."""
     if getattr(item, "_request", None) is not None and hasattr(item, "_initrequest"):

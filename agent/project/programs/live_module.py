@@ -1,10 +1,10 @@
 """A loaded module takes on another text while everything that holds its functions keeps them.
 
 An edit inside a function leaves every function object as it is and gives it another `__code__`, so
-that whoever imported, registered or wrapped it calls the new one. Any other edit executes the module
-again in its own namespace; what it defines anew is then moved into the objects that were there:
-functions by their code, classes by their attributes, tables by their content. What cannot be moved
-so is refused, and nothing is concluded about that text.
+that whoever imported, registered or wrapped it calls the new one. Any other edit executes its
+statement at the top of the module again, with those that depend on it; what they define anew is
+then moved into the objects that were there: functions by their code, classes by attributes, tables
+by their content. What cannot be moved so is refused, and nothing is concluded about that text.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ class LiveModule:
             return False
         for before, after in pairs:
             for function in self._functions.get((before.co_qualname, before.co_firstlineno), ()):
-                self._undoing.append(functools.partial(_put, function, "__code__", function.__code__))
+                own = function.__code__
+                self._undoing.append(functools.partial(_put, function, "__code__", own))
                 function.__code__ = after
         return True
 
@@ -148,7 +149,7 @@ class LiveModule:
                 import __future__
 
                 for alias in node.names:
-                    flags |= getattr(__future__, alias.name).compiler_flag
+                    flags |= int(getattr(__future__, alias.name).compiler_flag)
         return flags
 
     def _execute(
@@ -177,12 +178,13 @@ class LiveModule:
     ) -> list[types.CodeType]:
         """The code of the one statement at the top in which the change lies, and of those that
         depend on it; none where it lies in several."""
-        for place, node in enumerate(self._tree.body):
-            start, end = _first_line(node), node.end_lineno or node.lineno
-            if start <= first and last <= end:
-                break
-        else:
+        place = next((
+            place for place, node in enumerate(self._tree.body)
+            if _first_line(node) <= first and last <= (node.end_lineno or node.lineno)
+        ), None)
+        if place is None:
             return []
+        start, end = _first_line(self._tree.body[place]), self._tree.body[place].end_lineno or 0
         text = "\n" * (start - 1) + "\n".join(lines[start - 1 : end + shift]) + "\n"
         changed = compile(text, self.path, "exec", flags=self._flags, dont_inherit=True)
         return [changed, *(self._compiled(later) for later in self._dependents(place))]
@@ -216,7 +218,7 @@ class LiveModule:
         return sorted(found)
 
     def _moved(self, old: Any, new: Any) -> Any:
-        """The object that was there, with what the new one has; the new one where that cannot be."""
+        """The object that was there, with what the new one has; the new one where it cannot be."""
         if type(old) is not type(new):
             return new
         if isinstance(old, types.FunctionType):
@@ -339,7 +341,8 @@ def _places(tree: ast.Module) -> Iterator[Place]:
 
 def _first_line(node: ast.stmt) -> int:
     """The line on which a statement begins, its decorators included."""
-    return min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
 
 
 def _names_in(node: ast.AST) -> set[str]:

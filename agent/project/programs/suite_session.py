@@ -15,6 +15,7 @@ Nothing here is a verdict. Questions, and what they are answered:
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import hashlib
 import json
@@ -24,6 +25,7 @@ import select
 import signal
 import sys
 import time
+import traceback
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,9 +33,9 @@ from typing import Any
 import pytest
 from _pytest.assertion import util as assertion_util
 
+from agent.judge.texts.messages import text_of
 from agent.project.programs.item_runs import ItemRun, run_item
 from agent.project.programs.live_module import CannotTakeOn, LiveModule
-from agent.judge.texts.messages import text_of
 from agent.repair.screening.changes import changed
 from agent.repair.screening.programs.nearness import described, nearness
 from agent.repair.screening.programs.running import Clock, Limits, OutOfTime
@@ -53,7 +55,10 @@ def main(jail: Any) -> None:
     sys.argv[:] = ["pytest", *payload["args"]]
     suite = _Suite(jail)
     pytest.main(
-        [*payload["args"], "-p", "no:cacheprovider", "--tb=short", "-q", f"--rootdir={jail.folder}"],
+        [
+            *payload["args"], "-p", "no:cacheprovider", "--tb=short", "-q",
+            f"--rootdir={jail.folder}",
+        ],
         plugins=[suite],
     )
     if not suite.served:
@@ -200,7 +205,7 @@ class _Suite:
         while len(rows) < len(changes) and cpu_s < item["slice_s"]:
             left = changes[len(rows) : len(rows) + (1 if alone else len(changes))]
             found, used_s = _in_copy(
-                lambda write, left=left: self._candidates(live, item, left, write), item["wall_s"],
+                functools.partial(self._candidates, live, item, left), item["wall_s"]
             )
             cpu_s += used_s
             clean = not found or found[-1] is not False
@@ -214,7 +219,8 @@ class _Suite:
         return [time.process_time() - began + cpu_s, rows]
 
     def _candidates(
-        self, live: LiveModule, item: dict[str, Any], changes: list[Any], write: Callable[[Any], None]
+        self, live: LiveModule, item: dict[str, Any], changes: list[Any],
+        write: Callable[[Any], None],
     ) -> None:
         """Writes a row for each candidate until the time is over or one does not end by itself;
         and at last `False`, if the base then does otherwise than before."""
@@ -279,7 +285,8 @@ class _Suite:
                 first = run, late
             if item["mode"] == "early" or late:
                 break
-            if item["mode"] == "fit" and (place >= failing or place + 1 >= failing and not gained):
+            hopeless = place >= failing or (place + 1 >= failing and not gained)
+            if item["mode"] == "fit" and hopeless:
                 break
         if first is None:
             return ["ok", "".join(marks), "", "", None, [], near, ""]
@@ -373,11 +380,9 @@ def _in_copy(
     if child == 0:
         os.close(reading)
         try:
-            def write(row: Any) -> None:
-                os.write(writing, (json.dumps(row, ensure_ascii=True) + "\n").encode())
-            action(write)
-        except BaseException:
-            import traceback; open("/tmp/child.err","a").write(traceback.format_exc())
+            action(lambda row: _write(writing, row))
+        except BaseException:  # noqa: BLE001 - nothing may leave the copy by returning
+            traceback.print_exc()
         os._exit(0)
     os.close(writing)
     said = b"".join(_read(reading, time.monotonic() + wall_s))
@@ -391,6 +396,10 @@ def _in_copy(
         with contextlib.suppress(ValueError):
             rows.append(json.loads(line))
     return rows, usage.ru_utime + usage.ru_stime
+
+
+def _write(writing: int, row: Any) -> None:
+    os.write(writing, (json.dumps(row, ensure_ascii=True) + "\n").encode())
 
 
 def _read(reading: int, end: float) -> Iterator[bytes]:

@@ -61,7 +61,7 @@ def test_its_name_is_its_own_or_that_of_the_folder(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path) -> None:
     lay(tmp_path, pyproject__toml="[broken")
-    with pytest.raises(BadInput, match="pyproject.toml cannot be read"):
+    with pytest.raises(BadInput, match=r"pyproject\.toml cannot be read"):
         find_layout(tmp_path)
     with pytest.raises(BadInput, match="does not exist"):
         find_layout(tmp_path / "nowhere")

@@ -137,7 +137,9 @@ CHANGES = {
     "a class method": (
         "return cls([])", "return cls(['tea'])", "module.Shelf.empty().items", [], ["tea"]
     ),
-    "a static method": ('return "shelf"', 'return "board"', "module.Shelf.name()", "shelf", "board"),
+    "a static method": (
+        'return "shelf"', 'return "board"', "module.Shelf.name()", "shelf", "board"
+    ),
     "an attribute of a class": ("depth = 2", "depth = 5", "held['shelf'].depth", 2, 5),
     "a table that others hold": ('"tea": 4', '"tea": 9', "held['prices']['tea']", 4, 9),
     "an entry more": ('"milk": 2}', '"milk": 2, "jam": 7}', "held['prices'].get('jam')", None, 7),

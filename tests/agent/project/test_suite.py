@@ -10,7 +10,6 @@ from agent.core.domain import Project
 from agent.judge.project_run import project_report, run_suite
 from agent.project.suite import Suite, open_suite
 from sandbox.sandbox import open_sandbox
-
 from tests.agent.project.small_project import (
     FAILING,
     FILES,
