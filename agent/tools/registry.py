@@ -108,7 +108,7 @@ class ToolRegistry:
         if (tool := self._tools.get(name)) is None:
             return ToolResult(False, error=f"there is no tool {name!r}; there are "
                               f"{', '.join(self._tools) or 'none'}")
-        given = {} if arguments is None else arguments
+        given = {} if arguments is None else dict(arguments)
         if wrong := _wrong(tool, given):
             return ToolResult(False, error=f"{name}: {wrong}")
         try:
@@ -184,12 +184,9 @@ def _untitled(schema: Any) -> Any:
 
 def _wrong(tool: _Tool, given: object) -> str:
     """What is wrong with the arguments, in words; empty where nothing is."""
-    if not isinstance(given, Mapping):
-        return "the arguments are no object with names and values"
-    found = Draft202012Validator(tool.schema).iter_errors(dict(given))
     told = [
         f"{'.'.join(map(str, one.absolute_path))}: {one.message}".removeprefix(": ")[:300]
-        for one in found
+        for one in Draft202012Validator(tool.schema).iter_errors(given)
     ]
     if not told:
         try:

@@ -15,7 +15,7 @@ from agent.tools.code_sandbox import configured_sandbox
 from agent.tools.errors import ToolError
 from agent.tools.python_run import python_arguments, run_python
 from agent.tools.registry import MOST_OUTPUT_BYTES, MOST_S, ToolRegistry
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Workspace, inside
 from sandbox import Job, Json, Limits, Sandbox
 
 SEARCH_S = 5.0
@@ -64,6 +64,7 @@ class WorkspaceTools:
         mode: "write" replaces what is there, "append" adds to it
         """
         _refuse_surrogates(content)
+        path = inside(path)
         there = path in self.workspace.files
         before = self._text(path) if mode == "append" and there else ""
         self.workspace.write(path, before + content)

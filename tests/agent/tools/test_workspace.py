@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
@@ -114,27 +113,28 @@ def test_a_tracked_path_behind_a_link_is_left_out(folder: Path) -> None:
     assert SECRET not in Workspace.copy_of(folder).files.values()
 
 
-def test_a_link_made_while_the_folder_is_read_is_not_followed(folder: Path) -> None:
-    place, link = folder / "swapped.txt", folder.parent / "link"
-    done = threading.Event()
+@pytest.mark.parametrize("swapped", ["src/till/__init__.py", "src/till"])
+def test_a_link_made_while_the_folder_is_read_is_not_followed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    outside = folder.parent / "outside"
+    outside.mkdir()
+    (outside / "__init__.py").write_text(SECRET)
+    resolved = os.path.realpath
 
-    def swap() -> None:
-        while not done.is_set():
-            link.symlink_to("../secret.txt")
-            os.replace(link, place)
-            plain = folder.parent / "plain"
-            plain.write_text("harmless")
-            os.replace(plain, place)
+    def then_swapped(path: str | Path) -> str:
+        """Where a path leads; right after that it leads elsewhere."""
+        found = resolved(path)
+        if found.endswith("__init__.py"):
+            (folder / swapped).rename(folder.parent / "before")
+            (folder / swapped).symlink_to(outside / "__init__.py" if ".py" in swapped else outside)
+        return found
 
-    swapping = threading.Thread(target=swap)
-    swapping.start()
-    try:
-        seen = [Workspace.copy_of(folder).files.get("swapped.txt") for _ in range(150)]
-    finally:
-        done.set()
-        swapping.join()
-    assert SECRET not in seen
-    assert "harmless" in seen
+    monkeypatch.setattr(os.path, "realpath", then_swapped)
+    copy = Workspace.copy_of(folder)
+    assert (folder / "src/till/__init__.py").read_text() == SECRET
+    assert {*copy.files} == {"data.bin"}
+    assert "src/till/__init__.py is left out" in copy.notices[0]
 
 
 def test_a_pipe_is_not_waited_for(folder: Path) -> None:
