@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.judge import jail_modules
+from agent.project.tree import MOST_BYTES
 from agent.tools.errors import ToolError
 from sandbox import Job, Json, Limits, Outcome, Sandbox
 
-MOST_KEPT_BYTES = 24_000_000
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _PYTEST = ("pytest", "py.test")
 _IGNORED = frozenset({"-u", "-B", "-s", "-I", "-E"})
@@ -60,13 +60,13 @@ async def run_python(
     """
     ours = await jail_modules.bundle(sandbox, sites, True)
     payload: dict[str, Json] = {
-        "arguments": [*arguments], "roots": [*roots], "blocked": [*blocked], "keep": keep,
-        "most_bytes": MOST_KEPT_BYTES,
+        "arguments": [*arguments], "roots": [*roots], "blocked": [*blocked],
+        "keep": keep and ours.opens_files, "opens": ours.opens_files, "most_bytes": MOST_BYTES,
     }
     return _result(await sandbox.run(Job(
         program=jail_modules.program("python_command"), payload=payload, modules=ours.modules,
         files=files, stdin=stdin, sites=ours.sites, processes=processes, limits=limits,
-    )), keep)
+    )), keep and ours.opens_files)
 
 
 def _result(outcome: Outcome, keep: bool) -> CodeResult:

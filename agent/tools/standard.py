@@ -200,7 +200,7 @@ class WorkspaceTools:
         )
         made = self.workspace.take_over(result.changed, result.gone, result.left_out)
         if not result.whole:
-            made["notes"].append("it was ended early, and what it wrote is not kept")
+            made["notes"].append("what it wrote is not known, and not kept")
         return {
             "exit_code": result.exit_code, "stdout": _shown(result.stdout),
             "stderr": _shown(result.stderr), "timed_out": result.timed_out, "error": result.error,

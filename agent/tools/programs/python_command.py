@@ -36,7 +36,11 @@ def main(jail: Any) -> None:
         code = 1
         _tell(error, jail)
     if payload["keep"]:
-        jail.send(_changes(jail, payload["most_bytes"]))
+        try:
+            jail.send(_changes(jail, payload["most_bytes"]))
+        except OSError:
+            # A folder that cannot be listed any more; nothing is said of any file.
+            print("what was written cannot be read", file=sys.stderr)
     raise SystemExit(code)
 
 
@@ -48,6 +52,8 @@ def _run(arguments: list[str], jail: Any) -> None:
         linecache.cache["<string>"] = (len(rest[0]), None, lines, "<string>")
         _run_as_main(rest[0], "<string>")
     elif first == "-m":
+        if not jail.payload["opens"]:
+            sys.exit("python: no -m, as this jail opens no file; give a script")
         sys.argv[:] = rest
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
@@ -102,7 +108,7 @@ def _changes(jail: Any, most_bytes: int) -> dict[str, Any]:
     left_out: list[str] = []
     seen = set()
     total = 0
-    for folder, folders, names in os.walk(jail.folder):
+    for folder, folders, names in os.walk(jail.folder, onerror=_raise):
         folders[:] = [one for one in folders if one not in NOT_KEPT]
         for name in names:
             place = os.path.join(folder, name)
@@ -118,6 +124,10 @@ def _changes(jail: Any, most_bytes: int) -> dict[str, Any]:
                 kept[path] = text
                 total += found.st_size
     return {"changed": kept, "gone": [*jail.files.keys() - seen], "left_out": left_out[:100]}
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 # Blocked imports.

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agent.tools import ToolRegistry, Workspace, open_tools
-from sandbox import Job, open_sandbox
+from agent.tools import CodeSandbox, ToolRegistry, Workspace, open_tools
+from sandbox import Job, Sandbox, SandboxUnavailable, open_sandbox
 
 FILES = {
     "pyproject.toml": '[project]\nname = "till"\n',
@@ -263,9 +263,51 @@ async def test_what_an_early_end_leaves_is_not_kept_and_told(
     code = "import os; open('a', 'w').write('x'); os._exit(3)"
     seen = await done(tools, "execute_code", code=code)
     assert (seen["exit_code"], seen["notes"]) == (
-        3, ["it was ended early, and what it wrote is not kept"]
+        3, ["what it wrote is not known, and not kept"]
     )
     assert workspace.files == FILES
+
+
+async def test_what_cannot_be_read_back_takes_nothing_away(
+    tools: ToolRegistry, workspace: Workspace
+) -> None:
+    code = "import os; os.remove('latin.txt'); os.mkdir('a'); os.chmod('a', 0)"
+    seen = await done(tools, "execute_code", code=code)
+    # Root may list any folder, and then it is known.
+    assert seen["notes"] == ["what it wrote is not known, and not kept"] or (
+        seen["removed"] == ["latin.txt"]
+    )
+    assert {*FILES} - {*workspace.files} == {*seen["removed"]}
+
+
+@pytest.mark.parametrize("level", ["L3", "L2", "subprocess"])
+async def test_commands_run_behind_every_backend(workspace: Workspace, level: str) -> None:
+    sandbox = sandbox_at(level)
+    tools = open_tools(workspace, sandbox)
+    workspace.write("tool.py", "import windows\nprint(windows.X)\n")
+    workspace.write("windows.py", "X = 1\n")
+    seen = await done(tools, "shell", command="python tool.py")
+    assert (seen["stdout"], seen["exit_code"], seen["removed"]) == ("1\n", 0, [])
+    assert (await done(tools, "search", pattern="X = 1"))["found"] == ["windows.py:1: X = 1"]
+    seen = await done(tools, "execute_code", code="open('new', 'w').write('x')")
+    assert seen["written"] == ([] if level == "L2" else ["new"])
+    seen = await done(tools, "shell", command="python -m windows")
+    assert seen["exit_code"] == (1 if level == "L2" else 0)
+    with CodeSandbox(blocked_imports=["socket"], sandbox=sandbox) as code:
+        assert code.execute("print(1)").success
+        assert code.execute("import socket").blocked == ("socket",)
+
+
+def sandbox_at(level: str) -> Sandbox:
+    """A backend; skips where this machine has none of that level."""
+    if level == "subprocess":
+        return open_sandbox(level)
+    try:
+        from sandbox.jail import JailSandbox
+
+        return JailSandbox(level)  # type: ignore[arg-type]
+    except (ImportError, SandboxUnavailable) as refusal:
+        pytest.skip(str(refusal))
 
 
 async def test_an_endless_loop_is_ended(tools: ToolRegistry) -> None:
