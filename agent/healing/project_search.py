@@ -17,7 +17,7 @@ from agent.core.domain import Project, Report, Solution, Task
 from agent.core.events import Searched
 from agent.core.trees import tree_of
 from agent.judge.project_run import laid
-from agent.project.blame import Suspect, suspects, with_top
+from agent.project.blame import Suspect, names_read, suspects, with_top
 from agent.project.suite import FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
 from agent.repair.facts import (
     Answer,
@@ -131,6 +131,8 @@ class _ProjectSearch:
     first_s: float = 0.0
     order: list[int] = field(default_factory=list)
     codes: tuple[str, ...] = ()
+    asked: list[frozenset[str]] = field(default_factory=list)
+    """Names that each of these tests reads itself."""
     judged: set[tuple[str, str]] = field(default_factory=set)
     found: tuple[Solution, Candidate] | None = None
 
@@ -178,9 +180,13 @@ class _ProjectSearch:
         failing = [*self.failing][:MOST_FAILING]
         seen = await self.suite.coverage(failing, sorted(editable), lines=False)
         healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
-        found = suspects(self.suite.files, editable, [*seen.values()], [*healthy.values()])
         self.order = [*failing, *self._beside([*seen.values()], healthy)]
         self.codes = tuple(self._code(self.suite.nodes[number]) for number in self.order)
+        self.asked = [names_read(code) for code in self.codes]
+        found = suspects(
+            self.suite.files, editable, [*seen.values()], [*healthy.values()],
+            frozenset[str]().union(*self.asked[: len(failing)]),
+        )
         return found[:MOST_FILES]
 
     def _beside(
@@ -218,7 +224,7 @@ class _ProjectSearch:
         match question:
             case Examine(text=text):
                 trace = await self.suite.trace(file, self.order, None if text == base else text)
-                return with_top(text, trace)
+                return with_top(text, trace, self.asked)
             case Screen(candidates=texts, mode=mode):
                 self.first_s = self.first_s or time.monotonic() - self.started
                 slowest_s = max(self.rows[number].cpu_s for number in self.order)

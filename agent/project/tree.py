@@ -24,6 +24,12 @@ _LEFT_OUT = frozenset({
     ".git", ".hg", ".svn", ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache",
     ".hypothesis", "__pycache__", "node_modules", "site-packages", *ENVIRONMENTS,
 })
+_SECRET = (
+    ".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", ".netrc", ".pypirc",
+    "*credentials*.json", "*.keystore", "*.p12",
+)
+"""Names of files that hold keys: they go into no jail and no log."""
+_HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing"})
 _SETTINGS = frozenset({*CONFIGURATIONS, "setup.py", "conftest.py", "noxfile.py"})
 
@@ -89,8 +95,11 @@ def read_tree(
     for path in _paths(layout.root):
         # Where it really lies: from here on no link is followed, so that none made later leads out.
         target = Path(os.path.realpath(top / path))
-        if not target.is_relative_to(top) or target == top:
+        if not target.is_relative_to(top) or not _is_wanted(target.relative_to(top).as_posix()):
             notices.append(f"{path} is left out: it links to what is no file of the tree")
+            continue
+        if _may_hold_keys(PurePosixPath(path).name) or _may_hold_keys(target.name):
+            notices.append(f"{path} is left out: files of that name hold keys")
             continue
         try:
             with os.fdopen(_opened(top, target.relative_to(top)), "rb") as file:
@@ -125,6 +134,10 @@ def _opened(top: Path, path: Path) -> int:
         return os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     finally:
         os.close(folder)
+
+
+def _may_hold_keys(name: str) -> bool:
+    return name not in _HARMLESS and any(fnmatch.fnmatch(name.lower(), one) for one in _SECRET)
 
 
 def _paths(root: Path) -> list[str]:

@@ -137,6 +137,14 @@ def test_a_link_made_while_the_folder_is_read_is_not_followed(
     assert "src/till/__init__.py is left out" in copy.notices[0]
 
 
+def test_keys_are_not_copied_by_any_name(folder: Path) -> None:
+    git(folder, "init", "-q")
+    (folder / ".env").write_text("KEY=1")
+    (folder / "plain.txt").symlink_to(".env")
+    (folder / "config.txt").symlink_to(".git/config")
+    assert {*Workspace.copy_of(folder).files} == {"src/till/__init__.py", "data.bin"}
+
+
 def test_a_pipe_is_not_waited_for(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     assert "pipe" not in Workspace.copy_of(folder).files
