@@ -13,7 +13,7 @@ import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_type_hints, overload
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -74,21 +74,13 @@ class ToolRegistry:
     def __iter__(self) -> Iterator[str]:
         return iter(self._tools)
 
-    @overload
-    def register(self, function: Function, *, name: str = "") -> Function: ...
-    @overload
-    def register(self, *, name: str = "") -> Callable[[Function], Function]: ...
-    def register(
-        self, function: Function | None = None, *, name: str = ""
-    ) -> Function | Callable[[Function], Function]:
-        """Adds a function, coroutine or not: `@registry.register`, or a call.
+    def register(self, function: Function) -> Function:
+        """Adds a function, coroutine or not: as a decorator, or by a call.
 
         Raises `ValueError` for a name that is taken, or a function without a docstring, and
         `TypeError` for a signature that no schema can say.
         """
-        if function is None:
-            return lambda given: self.register(given, name=name)
-        tool = _tool(function, name or function.__name__)
+        tool = _tool(function)
         if tool.name in self._tools:
             raise ValueError(f"there is a tool {tool.name} already")
         self._tools[tool.name] = tool
@@ -148,7 +140,8 @@ def _shaped(tool: _Tool, shape: Shape) -> dict[str, Any]:
 # From a function to a tool.
 
 
-def _tool(function: Callable[..., Any], name: str) -> _Tool:
+def _tool(function: Callable[..., Any]) -> _Tool:
+    name = function.__name__
     text = inspect.getdoc(function) or ""
     if not text:
         raise ValueError(f"{name} has no docstring; a model chooses tools by what they say")

@@ -121,8 +121,8 @@ async def test_an_unknown_tool_is_told_with_those_there_are(registry: ToolRegist
 
 
 async def test_what_a_tool_raises_is_an_observation(registry: ToolRegistry) -> None:
-    @registry.register(name="fails")
-    def function(kind: str) -> None:
+    @registry.register
+    def fails(kind: str) -> None:
         """Fail."""
         raise {"own": ToolError("not so"), "key": KeyError("x"), "late": TimeoutError("busy")}[kind]
 

@@ -231,7 +231,8 @@ async def test_a_traceback_shows_the_program_alone(
 
 
 @pytest.mark.parametrize("command", [
-    "ls -la", "cat src/till/money.py", "git status", "rm -rf /", "bash -c 'python x.py'", "A=b python x",
+    "ls -la", "cat src/till/money.py", "git status", "rm -rf /", "bash -c 'python x.py'",
+    "A=b python x",
     "python a.py && python b.py", "python a.py; rm x", "python a.py > out", "python a.py | cat",
     "", "   ", "python", "python -", "python -i", "python 'x", "python -W", "&& python a.py",
 ])
