@@ -13,7 +13,7 @@ import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, assert_never, get_type_hints
 
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -100,7 +100,7 @@ class ToolRegistry:
         if (tool := self._tools.get(name)) is None:
             return ToolResult(False, error=f"there is no tool {name!r}; there are "
                               f"{', '.join(self._tools) or 'none'}")
-        given = {} if arguments is None else dict(arguments)
+        given = {} if arguments is None else arguments
         if wrong := _wrong(tool, given):
             return ToolResult(False, error=f"{name}: {wrong}")
         try:
@@ -135,6 +135,8 @@ def _shaped(tool: _Tool, shape: Shape) -> dict[str, Any]:
             return {"type": "function", "function": {**named, "parameters": tool.schema}}
         case "anthropic":
             return {**named, "input_schema": tool.schema}
+        case _:
+            assert_never(shape)
 
 
 # From a function to a tool.
@@ -177,9 +179,10 @@ def _untitled(schema: Any) -> Any:
 
 def _wrong(tool: _Tool, given: object) -> str:
     """What is wrong with the arguments, in words; empty where nothing is."""
+    named = dict(given) if isinstance(given, Mapping) else given
     told = [
         f"{'.'.join(map(str, one.absolute_path))}: {one.message}".removeprefix(": ")[:300]
-        for one in Draft202012Validator(tool.schema).iter_errors(given)
+        for one in Draft202012Validator(tool.schema).iter_errors(named)
     ]
     if not told:
         try:
@@ -252,4 +255,4 @@ def _cut(value: Json, most: int) -> Json:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -22,8 +22,9 @@ def main(jail: Any) -> None:
         if not _named(path, payload["file_pattern"]):
             continue
         for number, line in enumerate(text.split("\n"), start=1):
-            if pattern.search(line):
-                found.append(f"{path}:{number}: {line[:LINE_CHARS]}")
+            shown = line.removesuffix("\r")
+            if pattern.search(shown):
+                found.append(f"{path}:{number}: {shown[:LINE_CHARS]}")
                 if len(found) > payload["most"]:
                     jail.send({"found": found})
                     return
