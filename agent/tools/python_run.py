@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.judge import jail_modules
-from agent.project.tree import MOST_BYTES
+from agent.project.tree import MOST_FILE_BYTES
 from agent.tools.errors import ToolError
 from sandbox import Job, Json, Limits, Outcome, Sandbox
 
+MOST_CHANGED_BYTES = 8_000_000
+"""In JSON a byte takes up to six, and all have to fit a job's messages."""
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _PYTEST = ("pytest", "py.test")
 _IGNORED = frozenset({"-u", "-B", "-s", "-I", "-E"})
@@ -61,7 +63,8 @@ async def run_python(
     ours = await jail_modules.bundle(sandbox, sites, True)
     payload: dict[str, Json] = {
         "arguments": [*arguments], "roots": [*roots], "blocked": [*blocked],
-        "keep": keep and ours.opens_files, "opens": ours.opens_files, "most_bytes": MOST_BYTES,
+        "keep": keep and ours.opens_files, "opens": ours.opens_files,
+        "most_bytes": [MOST_FILE_BYTES, MOST_CHANGED_BYTES],
     }
     return _result(await sandbox.run(Job(
         program=jail_modules.program("python_command"), payload=payload, modules=ours.modules,

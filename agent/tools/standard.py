@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import io
 from collections import Counter
 from typing import Annotated, Literal
 
@@ -22,6 +23,8 @@ SEARCH_S = 5.0
 MEMORY_MIB = 2_048
 OUTPUT_BYTES = 2_000_000
 MOST_FOUND = 1_000
+Line = Annotated[int, Field(ge=1)]
+Pattern = Annotated[str, Field(max_length=200)]
 Seconds = Annotated[float, Field(gt=0, le=600)]
 
 
@@ -33,7 +36,7 @@ class WorkspaceTools:
         self.workspace = workspace
         self._sandbox = sandbox or configured_sandbox()
 
-    async def file_list(self, pattern: str = "*") -> list[str]:
+    async def file_list(self, pattern: Pattern = "*") -> list[str]:
         """List the files of the workspace.
 
         pattern: a glob for whole paths, in which * spans folders too
@@ -41,7 +44,7 @@ class WorkspaceTools:
         return sorted(one for one in self.workspace.files if fnmatch.fnmatchcase(one, pattern))
 
     async def file_read(
-        self, path: str, first_line: Annotated[int, Field(ge=1)] = 1, last_line: int | None = None
+        self, path: str, first_line: Line = 1, last_line: Line | None = None
     ) -> str:
         """Read a text file.
 
@@ -52,7 +55,8 @@ class WorkspaceTools:
         text = self._text(path)
         if first_line == 1 and last_line is None:
             return text
-        return "".join(text.splitlines(keepends=True)[first_line - 1 : last_line])
+        # Lines as `search` counts them: only a newline ends one.
+        return "".join([*io.StringIO(text, newline="\n")][first_line - 1 : last_line])
 
     async def file_write(
         self, path: str, content: str, mode: Literal["write", "append"] = "write"

@@ -37,7 +37,7 @@ def main(jail: Any) -> None:
         _tell(error, jail)
     if payload["keep"]:
         try:
-            jail.send(_changes(jail, payload["most_bytes"]))
+            jail.send(_changes(jail, *payload["most_bytes"]))
         except OSError:
             # A folder that cannot be listed any more; nothing is said of any file.
             print("what was written cannot be read", file=sys.stderr)
@@ -102,7 +102,7 @@ def _tell(error: BaseException, jail: Any) -> None:
 # Files.
 
 
-def _changes(jail: Any, most_bytes: int) -> dict[str, Any]:
+def _changes(jail: Any, most_each: int, most_bytes: int) -> dict[str, Any]:
     """Regular files that are new or other than before, and which are gone."""
     kept: dict[str, str] = {}
     left_out: list[str] = []
@@ -115,12 +115,16 @@ def _changes(jail: Any, most_bytes: int) -> dict[str, Any]:
             path = os.path.relpath(place, jail.folder)
             seen.add(path)
             found = os.lstat(place)
-            if not stat.S_ISREG(found.st_mode) or total + found.st_size > most_bytes:
+            if not stat.S_ISREG(found.st_mode) or found.st_size > most_each:
                 left_out.append(path)
                 continue
             with open(place, "rb") as file:
                 text = file.read().decode("utf-8", "surrogateescape")
-            if text != jail.files.get(path):
+            if text == jail.files.get(path):
+                continue
+            if total + found.st_size > most_bytes:
+                left_out.append(path)
+            else:
                 kept[path] = text
                 total += found.st_size
     return {"changed": kept, "gone": [*jail.files.keys() - seen], "left_out": left_out[:100]}

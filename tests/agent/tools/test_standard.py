@@ -69,7 +69,20 @@ async def test_files_are_listed_and_read(tools: ToolRegistry) -> None:
     assert await done(tools, "file_read", path="src/till/money.py") == FILES["src/till/money.py"]
     lines = await done(tools, "file_read", path="src/till/money.py", first_line=2, last_line=2)
     assert lines == "    found = 0\n"
+    for wrong in (0, -1):
+        assert "last_line" in await refusal(
+            tools, "file_read", path="src/till/money.py", last_line=wrong
+        )
     assert "there is no file a.py" in await refusal(tools, "file_read", path="a.py")
+
+
+async def test_lines_are_counted_as_the_search_counts_them(
+    tools: ToolRegistry, workspace: Workspace
+) -> None:
+    workspace.write("odd.txt", "one\x0c\u2028\r\ntwo\r\nthree")
+    assert (await done(tools, "search", pattern="two"))["found"][0] == "odd.txt:2: two"
+    lines = await done(tools, "file_read", path="odd.txt", first_line=2, last_line=2)
+    assert lines == "two\r\n"
 
 
 async def test_files_are_written_and_added_to(tools: ToolRegistry, workspace: Workspace) -> None:
@@ -256,6 +269,20 @@ async def test_what_a_command_writes_is_kept(tools: ToolRegistry, workspace: Wor
     assert sorted(one.split(" ")[0] for one in seen["notes"]) == ["link", "near"]
     assert workspace.files["out/a.bin"] == "\udcff"
     assert workspace.files["windows.txt"] == "one\r\ntwo\r\nthree"
+
+
+async def test_what_is_too_much_is_left_out_and_told(
+    tools: ToolRegistry, workspace: Workspace
+) -> None:
+    code = (
+        "open('large', 'wb').write(bytes(2_000_001))\n"
+        "for number in range(5): open(f'{number}', 'wb').write(b'\\xff' * 1_900_000)\n"
+    )
+    seen = await done(tools, "execute_code", code=code)
+    assert seen["exit_code"] == 0, seen
+    assert sorted(one.split(" ")[0] for one in seen["notes"])[-1] == "large"
+    assert (len(seen["written"]), len(seen["notes"])) == (4, 2)
+    assert {*workspace.files} == {*FILES, *seen["written"]}
 
 
 async def test_what_an_early_end_leaves_is_not_kept_and_told(
