@@ -71,7 +71,7 @@ CEILINGS = {
     "agent/repair/screening": 2_550, "agent/repair/syntax": 2_150, "agent/run": 2_300,
     "agent/thinking": 700, "agent/tools": 1_200, "demo": 2_100, "evaluation": 2_900, "llm": 5_950,
     "prompts": 1, "sandbox": 9_050, "selfheal": 50, "tests": 2_700, "tests/agent": 18_200,
-    "tests/agent/tools": 1_100, "tests/demo": 1_800, "tests/llm": 5_950, "tests/sandbox": 4_650,
+    "tests/agent/tools": 1_150, "tests/demo": 1_800, "tests/llm": 5_950, "tests/sandbox": 4_650,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""
