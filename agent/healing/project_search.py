@@ -99,15 +99,17 @@ class _FileSearch:
 
     suspect: Suspect
     steps: Generator[Question, Answer, Findings]
-    question: Question | None = None
     answer: Answer = None
     spent_s: float = 0.0
     done: bool = False
+    is_close: bool = False
+    """Something passes every test that it was screened by, and was not offered yet."""
 
     @property
-    def turn(self) -> float:
+    def turn(self) -> tuple[bool, float]:
         """Who has least goes on."""
-        return self.spent_s / max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
+        share = max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
+        return not self.is_close, self.spent_s / share
 
 
 @dataclass
@@ -164,8 +166,10 @@ class _ProjectSearch:
         cut = self.found is None and self.over()
         for one in searches:
             # The time ran out between finding and offering: what was found is still verified.
-            if self.found is None and one.question is not None:
-                await self._offered(one.suspect.file, one.question.so_far)
+            if self.found is None and one.is_close and not one.done:
+                question, _ = await asyncio.to_thread(_advanced, one)
+                if question is not None:
+                    await self._offered(one.suspect.file, question.so_far)
         self._tell(last=self.found is not None)
         solution, candidate = self.found or (None, None)
         return ProjectFound(
@@ -213,7 +217,6 @@ class _ProjectSearch:
         self.thought_s += thought_s
         one.done = question is None
         if question is not None:
-            one.question = question
             one.answer = await self._answered(one, question)
             self._tell()
         one.spent_s += self.work_s - before_s
@@ -233,10 +236,12 @@ class _ProjectSearch:
                     min(MOST_S, max(LEAST_S, FACTOR * slowest_s)),
                 )
                 self.tried += sum(answer is not None for answer in answers)
+                one.is_close |= any(answer and answer.ended == "ok" for answer in answers)
                 return tuple(answers)
             case Probe(texts=texts):
                 return Probed(tuple(None for _ in texts))
             case Offer(so_far=findings):
+                one.is_close = False
                 return await self._offered(file, findings)
 
     async def _offered(self, file: str, findings: Findings) -> bool:
