@@ -117,9 +117,10 @@ async def ranks(cases: Sequence[Planted], sandbox: Sandbox) -> AsyncIterator[str
     from trying them."""
     found = []
     for one in cases:
-        rank = None if one.bug.file2 else await _rank(one, sandbox)
+        files = {file for file, _, _ in one.bug.places}
+        rank = await _rank(one, sandbox) if len(files) == 1 else None
         found.append(rank)
-        yield f"{one.bug.id}: {'not' if rank is None else rank}"
+        yield f"{one.bug.id}: {f'not among {DRAWN:,}' if rank is None else rank}"
     drawn = [rank for rank in found if rank is not None]
     early = sum(rank <= WITHIN for rank in drawn)
     yield (

@@ -142,7 +142,7 @@ def test_relative_links():
     assert inline("[x](plan.html)") == '<a href="plan.html">x</a>'
 
 
-def test_anchors():
+def test_an_anchor_for_each_heading():
     assert anchor("Über Café") == "ueber-cafe"
     assert anchor("???") == "section"
 

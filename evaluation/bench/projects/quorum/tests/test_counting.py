@@ -140,7 +140,7 @@ class ApportionCase(unittest.TestCase):
     def test_danish(self):
         self.assertEqual(apportion({"a": 100, "b": 30}, 3, "danish"), {"a": 2, "b": 1})
 
-    def test_a_threshold(self):
+    def test_parties_below_a_threshold(self):
         shares = apportion({"a": 95, "b": 5}, 20, threshold=Fraction(1, 10))
         self.assertEqual(shares, {"a": 20, "b": 0})
 

@@ -51,7 +51,7 @@ def test_register(book, eur):
     ]
 
 
-def test_statement(book, eur):
+def test_the_lines_of_a_statement(book, eur):
     assert book.statement(2024) == {"": eur(-132.5), "costs:hall": eur(-120), "costs:small things": eur(-12.5)}
 
 

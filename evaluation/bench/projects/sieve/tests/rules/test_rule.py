@@ -59,7 +59,7 @@ def test_between_reaches_both_ends(value):
     assert value("age between 32 and 40") is False
 
 
-def test_a_pattern(record):
+def test_matching_a_pattern(record):
     assert Rule("text matches '^a .*word'")(record)
     assert not Rule("state matches '^open'")(record)
 
