@@ -95,7 +95,7 @@ def _take_over(item: Any, outcome: ItemRun) -> None:
         error = found.pop(0)
         if outcome.error is None:
             outcome.error, outcome.phase = error.value, "call"
-        item._excinfo = None
+        del item._excinfo  # pytest makes a list where there is none
 
 
 def _expected_failure(item: Any, outcome: ItemRun) -> None:

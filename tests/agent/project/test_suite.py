@@ -151,3 +151,10 @@ async def test_a_doctest_runs_for_each_candidate() -> None:
     assert [one.ended if one else None for one in found] == [
         "failed", "ok", "failed", "failed", "ok",
     ]
+
+
+async def test_a_case_of_unittest_fails_alike_each_time(suite: Suite) -> None:
+    shares = suite.nodes.index("tests/test_money.py::Cases::test_shares")
+    worse = FILES[MONEY].replace("(people - 1)", "(people - 2)")
+    found = await suite.screen(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
+    assert [one.message if one else "" for one in found] == ["3 != 9", "6 != 9", "3 != 9"]
