@@ -62,7 +62,10 @@ LANGGRAPH_ROOMS = {
     "evaluation/measures/runs.py",  # the floor that our steps are measured beside
 }
 
-DATA = ("evaluation/programs/", "sandbox/attacks/cases/", "sandbox/contract/cases/")
+DATA = (
+    "evaluation/bench/", "evaluation/programs/", "sandbox/attacks/cases/",
+    "sandbox/contract/cases/",
+)
 """Programs that are data, of no room."""
 CEILINGS = {
     "app.py": 80, "setup.py": 74, "agent": 50, "agent/core": 1_650, "agent/doors": 2_600,

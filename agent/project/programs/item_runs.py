@@ -2,12 +2,14 @@
 
 A report with its traceback costs more than most tests. Three things that pytest does while it
 reports are done here: the place where `tmp_path` keeps how a test came out, the exceptions that
-unittest's own cases hand over, and expected failures.
+unittest's own cases hand over, and expected failures. A doctest's names, which it clears when it is
+over, are given back, so that it can run again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +50,7 @@ def run_item(
         item.stash[tmppath_result_key] = {}
     hooks = item.ihook
     outcome = ItemRun(True)
+    names = _doctest_names(item)
 
     def phase(name: str, call: Callable[[], Any]) -> None:
         found = CallInfo.from_call(call, when=name, reraise=(interrupts,))  # type: ignore[arg-type]
@@ -67,9 +70,22 @@ def run_item(
     with contextlib.suppress(interrupts):
         phase("teardown", lambda: hooks.pytest_runtest_teardown(item=item, nextitem=None))
     item.funcargs = None
+    if names:
+        item.dtest.globs.update(names)
     outcome.passed = outcome.error is None or isinstance(outcome.error, Skipped | XFailed)
     _expected_failure(item, outcome)
     return outcome
+
+
+def _doctest_names(item: Any) -> dict[str, Any]:
+    """What a doctest reads: its module's names, as they are by now."""
+    doctest = getattr(item, "dtest", None)
+    if doctest is None:
+        return {}
+    now = vars(sys.modules.get(str(doctest.globs.get("__name__")), doctest))
+    names = {name: now.get(name, value) for name, value in doctest.globs.items()}
+    doctest.globs.update(names)
+    return names
 
 
 def _take_over(item: Any, outcome: ItemRun) -> None:
@@ -79,7 +95,7 @@ def _take_over(item: Any, outcome: ItemRun) -> None:
         error = found.pop(0)
         if outcome.error is None:
             outcome.error, outcome.phase = error.value, "call"
-        item._excinfo = None
+        del item._excinfo  # pytest makes a list where there is none
 
 
 def _expected_failure(item: Any, outcome: ItemRun) -> None:

@@ -126,3 +126,35 @@ async def test_what_one_candidate_leaves_behind_is_not_anothers(suite: Suite) ->
     order.append(suite.nodes.index("tests/test_money.py::test_total"))
     found = await suite.screen(MONEY, [spoils, HEALED, text], order, 1, "full", 0.3)
     assert [one.ended if one else None for one in found] == ["failed", "ok", "failed"]
+
+
+async def test_a_doctest_runs_for_each_candidate() -> None:
+    text = (
+        "LIMITS = (1, 2)\n"
+        "\n"
+        "\n"
+        "def most(values):\n"
+        '    """\n'
+        "    >>> most([1, 3]), LIMITS\n"
+        "    (3, (1, 3))\n"
+        '    """\n'
+        "    return max(values)\n"
+    )
+    files = FILES | {"src/till/most.py": text}
+    arguments = ("--doctest-modules", "src")
+    project = PROJECT.model_copy(update={"arguments": arguments})
+    right = text.replace("(1, 2)", "(1, 3)", 1)
+    texts = [text, right, right.replace("max(", "min("), text, right]
+    async with open_suite(files, project, (), open_sandbox()) as kept:
+        number = kept.nodes.index("src/till/most.py::till.most.most")
+        found = await kept.screen("src/till/most.py", texts, [number], 1, "full", 0.3)
+    assert [one.ended if one else None for one in found] == [
+        "failed", "ok", "failed", "failed", "ok",
+    ]
+
+
+async def test_a_case_of_unittest_fails_alike_each_time(suite: Suite) -> None:
+    shares = suite.nodes.index("tests/test_money.py::Cases::test_shares")
+    worse = FILES[MONEY].replace("(people - 1)", "(people - 2)")
+    found = await suite.screen(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
+    assert [one.message if one else "" for one in found] == ["3 != 9", "6 != 9", "3 != 9"]
