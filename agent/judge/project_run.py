@@ -30,6 +30,8 @@ TEST_S = 120.0
 """The longest that one test may take by the wall clock."""
 MOST_S = 3_600.0
 MEMORY_MIB = 4_096
+INTERNAL, USAGE = 3, 4
+"""Exit codes with which pytest gives up without a test to blame."""
 SHARED = "the project's tests run in one process with it"
 NOT_ASKED = "it failed before, and was not to be healed"
 
@@ -40,6 +42,8 @@ class SuiteRun:
 
     rows: dict[str, dict[str, Json]] = field(default_factory=dict)
     """Node id to how it came out."""
+    collected: list[str] = field(default_factory=list)
+    """The node ids that were chosen to run."""
     problems: list[str] = field(default_factory=list)
     """Why files could not be collected, or why the run ended early."""
     exit_code: int | None = None
@@ -87,11 +91,16 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
             message=_message(row), wall_s=float(row.get("wall_s", 0.0)),  # type: ignore[arg-type]
         ))
     why = "; ".join(run.problems) or "pytest collected no such test"
-    for node, test in named.items():
-        if node != REST and node not in run.rows:
-            found.append(Verdict(
-                name=node, test=test.name, origin=test.origin, status="error", message=why,
-            ))
+    missing = {node: test for node, test in named.items() if node not in {*run.rows, REST}}
+    if rest is not None:
+        gone = {*project.tests} - {*run.rows, *rest.without}
+        missing |= dict.fromkeys(sorted(gone), rest)
+        if run.problems and not missing:
+            missing[rest.name] = rest
+    found += [
+        Verdict(name=node, test=test.name, origin=test.origin, status="error", message=why)
+        for node, test in missing.items()
+    ]
     return found
 
 
@@ -119,16 +128,21 @@ async def run_suite(
 
 
 async def _heard(process: Process, run: SuiteRun) -> None:
-    begun, patience_s = "", START_S
+    begun, collects, patience_s = "", "", START_S
     while True:
         match await process.receive(patience_s):
             case Outcome() as ended:
-                said = ended.stderr.strip().rpartition("\n")[2] or ended.limit or ended.ended
+                said = _ending(ended, patience_s)
                 if begun:
                     status = "timeout" if ended.ended == "timeout" else "error"
                     run.rows[begun] = {"status": status, "message": said}
-                run.problems.append(f"the run ended early: {said}")
+                run.problems.append(f"{begun or collects or 'pytest'} {said}")
                 return
+            case {"collects": str(file)}:
+                collects = file
+            case {"collected": list(nodes)}:
+                run.collected = [*map(str, nodes)]
+                collects = "" if nodes else collects
             case {"begin": str(node)}:
                 begun, patience_s = node, TEST_S
             case {"ended": str(node), "status": str(status), "message": str(said),
@@ -141,7 +155,34 @@ async def _heard(process: Process, run: SuiteRun) -> None:
             case {"done": int(code), "problems": list(problems)}:
                 run.problems += map(str, problems)
                 run.exit_code = code
+                if code in (USAGE, INTERNAL) and not problems:
+                    said = _own_words(await process.receive(START_S))
+                    run.problems.append(
+                        f"{collects} ends its process (SystemExit)"
+                        if collects and "SystemExit" in said else said
+                    )
+                elif code not in (0, 1) and run.rows and len(run.rows) < len(run.collected):
+                    run.problems.append(f"{[*run.rows][-1]} ends its process (pytest.exit)")
                 return
+
+
+def _ending(ended: Outcome, patience_s: float) -> str:
+    """How a process ended that should have gone on."""
+    if ended.ended == "timeout":
+        return f"did not end within {patience_s:g} seconds"
+    how = f"exit code {ended.exit_code}" if ended.exit_code is not None else ended.signal
+    return f"ends its process ({ended.limit or how or ended.ended})"
+
+
+def _own_words(ended: Json | Outcome) -> str:
+    """Why pytest does not run, as it says at its end."""
+    lines = ended.stderr.strip().split("\n") if isinstance(ended, Outcome) else []
+    said = [
+        one.removeprefix("ERROR:").removeprefix("E  ").strip() for one in lines
+        if one.startswith(("E  ", "ERROR:", "ImportError")) or ": error: " in one
+    ]
+    told = [one for one in said if not one.startswith("usage:")] or lines[-1:]
+    return f"pytest does not start: {' '.join(told)}"
 
 
 async def suite_job(

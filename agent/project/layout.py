@@ -81,7 +81,7 @@ def find_layout(start: Path) -> ProjectLayout:
     """The project that a path lies in; raises `BadInput` where there is none."""
     if not start.exists():
         raise BadInput(f"{start} does not exist; name a folder, a test file or a test in a project")
-    root = _root(start.absolute())
+    root = _root(Path(os.path.abspath(start)))  # `tests/..` is the top
     return ProjectLayout(root, _configuration(root), _import_roots(root))
 
 

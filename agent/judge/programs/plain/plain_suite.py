@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 MOST = 2_000
 """Characters of a failure's words."""
+_PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
 
 
 def main(jail: Any) -> None:
@@ -37,9 +39,28 @@ class _Reporter:
     def pytest_collectreport(self, report: Any) -> None:
         """Keeps why a file cannot be collected."""
         if report.failed:
-            lines = [line for line in str(report.longrepr).split("\n") if line.startswith("E ")]
-            said = lines[0][1:].strip() if lines else str(report.longrepr)[-300:]
-            self.problems.append(f"{report.nodeid}: {said}")
+            self.problems.append(f"{report.nodeid}: {self._why(str(report.longrepr))}")
+
+    def pytest_collectstart(self, collector: Any) -> None:
+        """A file is about to be imported."""
+        if isinstance(collector, pytest.File):
+            self._send({"collects": collector.nodeid})
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Which tests there are."""
+        self._send({"collected": [one.nodeid for one in session.items]})
+
+    def _why(self, text: str) -> str:
+        """What keeps a file from being collected, and the innermost place in the project."""
+        said = [line[1:].strip() for line in text.split("\n") if line.startswith("E   ")]
+        error = next((line for line in reversed(said) if re.match(r"[\w.]+(:|$)", line)), "")
+        places = [(at[0] or at[2], at[1] or at[3]) for at in _PLACE.findall(text)]
+        ours = [
+            (os.path.abspath(path).removeprefix(self._folder), line) for path, line in places
+            if os.path.abspath(path).startswith(self._folder)
+        ]
+        at = f" at {ours[-1][0]}:{ours[-1][1]}" if ours else ""
+        return (error or text[-300:].strip()) + at
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """A test begins."""
@@ -58,8 +79,9 @@ class _Reporter:
         message = str(getattr(crash, "message", "")) or str(said or "")
         file, line = self._place(said)
         self._send({
-            "ended": nodeid, "status": status, "message": message[:MOST], "file": file,
-            "line": line, "wall_s": time.monotonic() - self._began,
+            "ended": nodeid, "status": status,
+            "message": message.replace(self._folder, "")[:MOST], "file": file, "line": line,
+            "wall_s": time.monotonic() - self._began,
         })
 
     def _place(self, said: Any) -> tuple[str, int]:
