@@ -17,7 +17,7 @@ from agent.core.domain import Project, Report, Solution, Task
 from agent.core.events import Searched
 from agent.core.trees import tree_of
 from agent.judge.project_run import laid
-from agent.project.blame import Suspect, suspects, with_top
+from agent.project.blame import Suspect, names_read, suspects, with_top
 from agent.project.suite import FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
 from agent.repair.facts import (
     Answer,
@@ -99,15 +99,17 @@ class _FileSearch:
 
     suspect: Suspect
     steps: Generator[Question, Answer, Findings]
-    question: Question | None = None
     answer: Answer = None
     spent_s: float = 0.0
     done: bool = False
+    is_close: bool = False
+    """Something passes every test that it was screened by, and was not offered yet."""
 
     @property
-    def turn(self) -> float:
+    def turn(self) -> tuple[bool, float]:
         """Who has least goes on."""
-        return self.spent_s / max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
+        share = max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
+        return not self.is_close, self.spent_s / share
 
 
 @dataclass
@@ -131,6 +133,8 @@ class _ProjectSearch:
     first_s: float = 0.0
     order: list[int] = field(default_factory=list)
     codes: tuple[str, ...] = ()
+    asked: list[frozenset[str]] = field(default_factory=list)
+    """Names that each of these tests reads itself."""
     judged: set[tuple[str, str]] = field(default_factory=set)
     found: tuple[Solution, Candidate] | None = None
 
@@ -162,8 +166,10 @@ class _ProjectSearch:
         cut = self.found is None and self.over()
         for one in searches:
             # The time ran out between finding and offering: what was found is still verified.
-            if self.found is None and one.question is not None:
-                await self._offered(one.suspect.file, one.question.so_far)
+            if self.found is None and one.is_close and not one.done:
+                question, _ = await asyncio.to_thread(_advanced, one)
+                if question is not None:
+                    await self._offered(one.suspect.file, question.so_far)
         self._tell(last=self.found is not None)
         solution, candidate = self.found or (None, None)
         return ProjectFound(
@@ -178,9 +184,13 @@ class _ProjectSearch:
         failing = [*self.failing][:MOST_FAILING]
         seen = await self.suite.coverage(failing, sorted(editable), lines=False)
         healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
-        found = suspects(self.suite.files, editable, [*seen.values()], [*healthy.values()])
         self.order = [*failing, *self._beside([*seen.values()], healthy)]
         self.codes = tuple(self._code(self.suite.nodes[number]) for number in self.order)
+        self.asked = [names_read(code) for code in self.codes]
+        found = suspects(
+            self.suite.files, editable, [*seen.values()], [*healthy.values()],
+            frozenset[str]().union(*self.asked[: len(failing)]),
+        )
         return found[:MOST_FILES]
 
     def _beside(
@@ -207,7 +217,6 @@ class _ProjectSearch:
         self.thought_s += thought_s
         one.done = question is None
         if question is not None:
-            one.question = question
             one.answer = await self._answered(one, question)
             self._tell()
         one.spent_s += self.work_s - before_s
@@ -218,7 +227,7 @@ class _ProjectSearch:
         match question:
             case Examine(text=text):
                 trace = await self.suite.trace(file, self.order, None if text == base else text)
-                return with_top(text, trace)
+                return with_top(text, trace, self.asked)
             case Screen(candidates=texts, mode=mode):
                 self.first_s = self.first_s or time.monotonic() - self.started
                 slowest_s = max(self.rows[number].cpu_s for number in self.order)
@@ -227,10 +236,12 @@ class _ProjectSearch:
                     min(MOST_S, max(LEAST_S, FACTOR * slowest_s)),
                 )
                 self.tried += sum(answer is not None for answer in answers)
+                one.is_close |= any(answer and answer.ended == "ok" for answer in answers)
                 return tuple(answers)
             case Probe(texts=texts):
                 return Probed(tuple(None for _ in texts))
             case Offer(so_far=findings):
+                one.is_close = False
                 return await self._offered(file, findings)
 
     async def _offered(self, file: str, findings: Findings) -> bool:

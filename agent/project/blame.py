@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.core.trees import nodes_of, tree_of
@@ -32,10 +32,12 @@ class Suspect:
 
 def suspects(
     files: Mapping[str, str], editable: Collection[str], failing: Collection[Coverage],
-    passing: Collection[Coverage],
+    passing: Collection[Coverage], asked: Collection[str] = (),
 ) -> list[Suspect]:
-    """The editable files in which the fault may lie, the likeliest first."""
+    """The editable files in which the fault may lie, the likeliest first; `asked` are names that
+    the failing tests read themselves."""
     editable = {*editable}
+    asked = {*asked}
     functions = {
         file: _functions(file, failing, passing)
         for file in sorted({file for one in failing for file in one.functions})
@@ -54,6 +56,8 @@ def suspects(
             ),
             default=0.0,
         )
+        if asked & _binds(files[file]):
+            top = AT_THE_TOP
         if top:
             own = found.get(file)
             if own is None:
@@ -96,14 +100,30 @@ def _binds(text: str) -> frozenset[str]:
     return frozenset(name for node in body for name, _ in _bound(node))
 
 
-def _bound(node: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
+def names_read(code: str) -> frozenset[str]:
+    """Names and attributes in a text; none where it does not parse."""
+    try:
+        nodes = nodes_of(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    return frozenset(
+        one.id if isinstance(one, ast.Name) else one.attr
+        for one in nodes if isinstance(one, ast.Name | ast.Attribute)
+    )
+
+
+def _bound(node: ast.stmt) -> Iterator[tuple[str, range]]:
+    """Names that a statement at the top binds, but for functions, with the lines that do so: of a
+    class those before its body."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         for target in targets:
             for one in ast.walk(target):
                 if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-                    yield one.id, node
+                    yield one.id, lines
     elif isinstance(node, ast.ClassDef):
+        yield node.name, range(node.lineno, max(node.lineno + 1, node.body[0].lineno))
         for inner in node.body:
             yield from _bound(inner)
     elif isinstance(node, ast.If | ast.Try | ast.For | ast.With):
@@ -112,17 +132,20 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
                 yield from _bound(below)
 
 
-def with_top(text: str, trace: Trace) -> Trace:
+def with_top(text: str, trace: Trace, asked: Sequence[Collection[str]]) -> Trace:
     """The trace, with those lines at the top of the module which bind what a test's functions read:
-    they ran when the module was imported, which no test was seen to do."""
+    they ran when the module was imported, which no test was seen to do.
+
+    `asked` are the names that each test reads itself.
+    """
     try:
         module = tree_of(text)
     except (SyntaxError, ValueError, RecursionError):
         return trace
     bound: dict[str, set[int]] = {}
     for statement in module.body:
-        for name, node in _bound(statement):
-            bound.setdefault(name, set()).update(range(node.lineno, (node.end_lineno or 0) + 1))
+        for name, lines in _bound(statement):
+            bound.setdefault(name, set()).update(lines)
     names_at: dict[int, set[str]] = {}
     for one in nodes_of(text):
         if isinstance(one, ast.Name | ast.Attribute):
@@ -130,18 +153,19 @@ def with_top(text: str, trace: Trace) -> Trace:
                 one.id if isinstance(one, ast.Name) else one.attr
             )
 
-    def widened(covered: frozenset[int]) -> frozenset[int]:
+    def widened(covered: frozenset[int], own: Collection[str]) -> frozenset[int]:
         reached: set[int] = set()
-        names = {name for line in covered for name in names_at.get(line, ())}
+        names = {*own, *(name for line in covered for name in names_at.get(line, ()))}
         waiting = [*names]
         while waiting:
-            lines = bound.get(waiting.pop(), set()) - reached
-            reached |= lines
-            more = {name for line in lines for name in names_at.get(line, ())} - names
+            fresh = bound.get(waiting.pop(), set()) - reached
+            reached |= fresh
+            more = {name for line in fresh for name in names_at.get(line, ())} - names
             names |= more
             waiting += more
         return covered | reached
 
     return replace(trace, tests=tuple(
-        replace(one, covered=widened(one.covered)) for one in trace.tests
+        replace(one, covered=widened(one.covered, own))
+        for one, own in zip(trace.tests, asked, strict=True)
     ))

@@ -24,6 +24,12 @@ _LEFT_OUT = frozenset({
     ".git", ".hg", ".svn", ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache",
     ".hypothesis", "__pycache__", "node_modules", "site-packages", *ENVIRONMENTS,
 })
+_SECRET = (
+    ".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", ".netrc", ".pypirc",
+    "*credentials*.json", "*.keystore", "*.p12",
+)
+"""Names of files that hold keys: they go into no jail and no log."""
+_HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing"})
 _SETTINGS = frozenset({*CONFIGURATIONS, "setup.py", "conftest.py", "noxfile.py"})
 
@@ -87,6 +93,9 @@ def read_tree(
     total = 0
     for path in _paths(layout.root):
         place = layout.root / path
+        if _may_hold_keys(place.name):
+            notices.append(f"{path} is left out: files of that name hold keys")
+            continue
         try:
             found = os.lstat(place)
             if stat.S_ISLNK(found.st_mode):
@@ -111,6 +120,10 @@ def read_tree(
         except OSError as error:
             notices.append(f"{path} is left out: {error.strerror}")
     return ProjectTree(layout, files, tuple(notices), tuple(only), tuple(exclude))
+
+
+def _may_hold_keys(name: str) -> bool:
+    return name not in _HARMLESS and any(fnmatch.fnmatch(name.lower(), one) for one in _SECRET)
 
 
 def _paths(root: Path) -> list[str]:

@@ -40,7 +40,8 @@ def run_item(
     item: Any, interrupts: type[BaseException],
     around: Callable[[Callable[[], Any]], Any] | None = None,
 ) -> ItemRun:
-    """Runs an item; `around` is given what calls the test. `interrupts` is raised by our clock."""
+    """Runs an item; `around` is given what sets the test up, and what calls it. `interrupts` is
+    raised by our clock."""
     if getattr(item, "_request", None) is not None and hasattr(item, "_initrequest"):
         item._initrequest()
     if tmppath_result_key is not None:
@@ -53,13 +54,13 @@ def run_item(
         if found.excinfo is not None and outcome.error is None:
             outcome.error, outcome.phase = found.excinfo.value, name
 
-    def test() -> Any:
-        return hooks.pytest_runtest_call(item=item)
+    def inside(call: Callable[[], Any]) -> Callable[[], Any]:
+        return call if around is None else lambda: around(call)
 
     try:
-        phase("setup", lambda: hooks.pytest_runtest_setup(item=item))
+        phase("setup", inside(lambda: hooks.pytest_runtest_setup(item=item)))
         if outcome.error is None:
-            phase("call", test if around is None else lambda: around(test))
+            phase("call", inside(lambda: hooks.pytest_runtest_call(item=item)))
             _take_over(item, outcome)
     except interrupts as late:
         outcome.error, outcome.phase = late, "call"

@@ -131,6 +131,13 @@ def test_links_that_lead_out_and_large_files_are_left_out_and_told(tmp_path: Pat
     assert len(tree.notices) == 2
 
 
+def test_files_that_hold_keys_stay_where_they_are(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py", ".env", ".env.example", "deploy/server.pem", ".env.local")
+    tree = tree_at(tmp_path)
+    assert {*tree.files} == {"a.py", ".env.example"}
+    assert all(any(name in one for one in tree.notices) for name in (".env", "server.pem"))
+
+
 def test_bytes_that_are_no_text_come_through(tmp_path: Path) -> None:
     data = bytes(range(256))
     lay(tmp_path, "a.py")

@@ -15,6 +15,7 @@ from agent.project.programs.live_module import CannotTakeOn, LiveModule
 PROGRAM = '''\
 """A shop."""
 import dataclasses
+import enum
 import functools
 
 LIMIT = 3
@@ -90,6 +91,18 @@ class Point:
 
     def moved(self, by):
         return Point(self.x + by)
+
+
+class Side(enum.Enum):
+    LEFT = 1
+
+
+class Broken(Exception):
+    pass
+
+
+class Unknown(KeyError):
+    pass
 
 
 if LIMIT:
@@ -194,6 +207,15 @@ def test_lines_in_tracebacks_stay_those_of_the_file(
     assert raised.traceback[-1].lineno + 1 == line
 
 
-def test_other_bases_cannot_be_taken_on(live: LiveModule) -> None:
+def test_members_of_an_enumeration_cannot_be_exchanged(live: LiveModule) -> None:
     with pytest.raises(CannotTakeOn):
-        live.take_on(PROGRAM.replace("class Wide(Shelf)", "class Wide(Shelf, dict)"))
+        live.take_on(PROGRAM.replace("LEFT = 1", "LEFT = 4"))
+
+
+def test_an_error_becomes_one_of_a_tree_of_errors(
+    shop: types.ModuleType, live: LiveModule
+) -> None:
+    live.take_on(PROGRAM.replace("class Unknown(KeyError)", "class Unknown(Broken, KeyError)"))
+    assert issubclass(shop.Unknown, shop.Broken)
+    live.take_on(PROGRAM)
+    assert not issubclass(shop.Unknown, shop.Broken)
