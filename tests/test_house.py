@@ -27,7 +27,7 @@ MAY_IMPORT = {
 }
 
 INSIDE_AGENT = [
-    {"core"}, {"intake"}, {"judge"}, {"repair"}, {"memory", "log"}, {"healing"}, {"thinking"},
+    {"core"}, {"intake"}, {"judge"}, {"repair"}, {"memory", "log"}, {"project"}, {"healing"}, {"thinking"},
     {"run.nodes", "run.uploads"}, {"run.graph"}, {"run.resources"}, {"run.run"},
     {"run.session"}, {"doors"}, {"__main__"},
 ]

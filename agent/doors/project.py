@@ -17,7 +17,6 @@ from pathlib import Path
 from agent.core.domain import (
     REST,
     File,
-    Jail,
     Project,
     Report,
     Script,
@@ -43,7 +42,6 @@ from agent.doors.project_obstacles import refuse_what_does_not_run
 from agent.doors.project_shown import JUDGED, edits, found_words, show, suite_words
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
 from agent.intake.errors import NotFixable
-from agent.judge.jail_level import jail_seen
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
 from agent.log.result import Result, document, fold
 from agent.project.layout import Interpreter, find_interpreter, find_layout
@@ -115,7 +113,6 @@ class _Seen:
     """The failing tests that are to be healed."""
     broken: Sequence[str]
     """Files that may be edited and do not compile."""
-    jail: Jail
     seconds: float
 
 
@@ -143,10 +140,8 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
         wanted = chosen(run.failing, [*run.rows], inputs, layout) if not broken else []
         if inputs.keyword and wanted:
             wanted = await _matching(inputs.keyword, wanted, tree, project, interpreter, jailed)
-        jail = await jail_seen(jailed, interpreter.sites)
         return _Seen(
-            tree, project, interpreter, settings, run, wanted, broken, jail,
-            time.monotonic() - started,
+            tree, project, interpreter, settings, run, wanted, broken, time.monotonic() - started
         )
 
     seen = asyncio.run(look())
@@ -261,7 +256,8 @@ def _healthy(seen: _Seen) -> Result:
         title=seen.project.name, outcome="healthy",
         proof="E1" if any(one.passed for one in report.verdicts) else "E0",
         reason=f"nothing to heal: {tally(report.verdicts, 'tests')}{left}",
-        report=report, seconds=seen.seconds, sandbox=seen.jail.words, level=seen.jail.level,
+        report=report, seconds=seen.seconds, sandbox=seen.run.jail.words if seen.run.jail else "",
+        level=seen.run.jail.level if seen.run.jail else "",
     )
 
 

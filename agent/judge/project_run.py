@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from agent.core.domain import (
     REST,
     SET_ASIDE,
+    Jail,
     Project,
     Report,
     Script,
@@ -22,6 +23,7 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.judge import jail_modules
+from agent.judge.jail_level import jail_of
 from sandbox.sandbox import Process, Sandbox
 from sandbox.types import Job, Json, Limits, Outcome
 
@@ -47,6 +49,8 @@ class SuiteRun:
     problems: list[str] = field(default_factory=list)
     """Why files could not be collected, or why the run ended early."""
     exit_code: int | None = None
+    jail: Jail | None = None
+    """What held the tests back."""
 
     @property
     def failing(self) -> list[str]:
@@ -120,7 +124,7 @@ async def run_suite(
 ) -> SuiteRun:
     """Runs the project's pytest over these files, once."""
     job = await suite_job("plain_suite", files, project, sites, sandbox)
-    run = SuiteRun()
+    run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
         await _heard(process, run)
@@ -189,8 +193,8 @@ async def suite_job(
     program: str, files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
 ) -> Job:
     """A jail's job that runs one of our programs over a project's files, with its pytest."""
-    ours = await jail_modules.bundle(sandbox, sites, True)
-    return Job(
+    ours = jail_modules.beside_pytest(sites)
+    job = Job(
         program=jail_modules.program(program),
         payload={"roots": [*project.import_roots], "args": [*project.arguments]},
         modules=ours.modules, files=files, sites=ours.sites, processes=True,
@@ -200,3 +204,8 @@ async def suite_job(
             open_files=256,
         ),
     )
+    # The jail that is looked at is the job's own: a second one takes as long to start.
+    if (await sandbox.isolation(job)).level == "L2":
+        ours = await jail_modules.bundle(sandbox, sites, True)
+        job = replace(job, modules=ours.modules, sites=ours.sites)
+    return job

@@ -243,7 +243,6 @@ def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> Non
         ["run", "sum.py", "--out", "sum.py"],
         ["run", "sum.py", "--log", "nowhere/log.jsonl"],
         ["run", "missing.py"],
-        ["run", "."],
         ["run", "sum.py", "--tests-file", "missing.py"],
         ["run", "sum.py", "--with", "missing.py"],
         ["run", "sum.py", "--stdin", "@missing.txt"],

@@ -78,7 +78,7 @@ async def test_a_process_that_ends_says_in_which_test() -> None:
     files = FILES | {"tests/test_end.py": "import os\ndef test_end():\n    os._exit(3)\n"}
     run = await run_suite(files, PROJECT, (), open_sandbox())
     assert run.rows["tests/test_end.py::test_end"]["status"] == "error"
-    assert "ended early" in run.problems[0]
+    assert run.problems == ["tests/test_end.py::test_end ends its process (exit code 3)"]
 
 
 async def test_what_is_kept_agrees_with_a_fresh_run(suite: Suite) -> None:
