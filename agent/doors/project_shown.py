@@ -23,6 +23,7 @@ from agent.project.tree import ProjectTree
 
 JUDGED = "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
 MOST_SHOWN = 20
+NEW_LINE = "\n    "
 MOST_SUSPECTS = 4
 
 
@@ -73,7 +74,7 @@ def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
 
 
 def notable(report: Report, healed: Sequence[str]) -> Report:
-    """The report without the tests that pass as they did before."""
+    """The report without the tests that do as they did before."""
     kept = [one for one in report.verdicts if one.fails or one.name in healed]
     return report.model_copy(update={"verdicts": tuple(kept[:MOST_SHOWN])})
 
@@ -109,8 +110,8 @@ def verdict_line(one: Verdict, terminal: Terminal) -> str:
     """A test with what it came to, and where it fails what it says."""
     glyph, plain, _ = STANDING_SIGNS[one.standing]
     sign = glyph if terminal.talk.encoding.lower().startswith("utf") else plain
-    said = f"\n    {cut(one.message)}" if one.fails and one.message else ""
-    return f"  {sign} {one.standing} {one.name}{said}"
+    why = one.aside or (one.message if one.fails else "")
+    return f"  {sign} {one.standing} {one.name}{f'{NEW_LINE}{cut(why)}' if why else ''}"
 
 
 def evidence_words(result: Result) -> Iterator[str]:

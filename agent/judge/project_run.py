@@ -23,6 +23,7 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.judge import jail_modules
+from agent.judge.compared.examples import lacks_permission
 from agent.judge.jail_level import jail_of
 from sandbox.sandbox import Process, Sandbox
 from sandbox.types import Job, Json, Limits, Outcome
@@ -114,8 +115,9 @@ def _fails(row: dict[str, Json]) -> bool:
 
 def _message(row: dict[str, Json]) -> str:
     said = str(row.get("message", ""))
-    file, line = row.get("file"), row.get("line")
-    return f"{said} at {file}:{line}" if said and file and line else said
+    file, line, refused = row.get("file"), row.get("line"), row.get("refused")
+    place = f" at {file}:{line}" if said and file and line else ""
+    return f"{said}{place}{f'; {refused}' if refused else ''}"
 
 
 async def run_suite(
@@ -128,6 +130,11 @@ async def run_suite(
     limits = replace(job.limits, wall_s=MOST_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
         await _heard(process, run)
+        if any(lacks_permission(row) for row in run.rows.values()):
+            refusals = (await process.kill()).refusals
+            for row in run.rows.values():
+                if refusals and lacks_permission(row) and not row.get("refused"):
+                    row["refused"] = "; ".join(refusals)
     return run
 
 
@@ -150,10 +157,11 @@ async def _heard(process: Process, run: SuiteRun) -> None:
             case {"begin": str(node)}:
                 begun, patience_s = node, TEST_S
             case {"ended": str(node), "status": str(status), "message": str(said),
-                  "file": str(file), "line": int(line), "wall_s": float(wall_s)}:
+                  "file": str(file), "line": int(line), "wall_s": float(wall_s),
+                  "refused": str(refused)}:
                 run.rows[node] = {
                     "status": status, "message": said, "file": file, "line": line,
-                    "wall_s": wall_s,
+                    "wall_s": wall_s, "refused": refused,
                 }
                 begun, patience_s = "", START_S
             case {"done": int(code), "problems": list(problems)}:

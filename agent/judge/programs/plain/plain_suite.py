@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from agent.judge.programs.plain.plain_run import NO_PROGRAMS
+
 MOST = 2_000
 """Characters of a failure's words."""
 _PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
@@ -21,6 +23,7 @@ def main(jail: Any) -> None:
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
     sys.argv[:] = ["pytest", *payload["args"]]
     plugin = _Reporter(jail)
+    sys.addaudithook(plugin.heard)
     code = pytest.main(
         [*payload["args"], "-p", "no:cacheprovider", "-q", f"--rootdir={jail.folder}"],
         plugins=[plugin],
@@ -34,7 +37,15 @@ class _Reporter:
         self._folder = os.path.join(jail.folder, "")
         self._reports: list[Any] = []
         self._began = 0.0
+        self._starts_another = False
+        """The test that runs now tries to start a program other than Python."""
         self.problems: list[str] = []
+
+    def heard(self, event: str, args: tuple[Any, ...]) -> None:
+        """What the interpreter says of itself: here, which program is to be started."""
+        if event in ("subprocess.Popen", "os.exec", "os.posix_spawn"):
+            program = os.path.basename(os.fsdecode(args[0])) if args[0] else ""
+            self._starts_another |= not program.startswith("python")
 
     def pytest_collectreport(self, report: Any) -> None:
         """Keeps why a file cannot be collected."""
@@ -64,7 +75,7 @@ class _Reporter:
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """A test begins."""
-        self._reports, self._began = [], time.monotonic()
+        self._reports, self._began, self._starts_another = [], time.monotonic(), False
         self._send({"begin": nodeid})
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -81,7 +92,9 @@ class _Reporter:
         self._send({
             "ended": nodeid, "status": status,
             "message": message.replace(self._folder, "")[:MOST], "file": file, "line": line,
-            "wall_s": time.monotonic() - self._began,
+            "wall_s": time.monotonic() - self._began, "refused": (
+                NO_PROGRAMS if self._starts_another and status in ("failed", "error") else ""
+            ),
         })
 
     def _place(self, said: Any) -> tuple[str, int]:
