@@ -30,7 +30,8 @@ _PROGRAMS = (
     "agent.judge.programs.observed.observe_solution",
     "agent.judge.programs.observed.observe_tests", "agent.judge.programs.plain.plain_run",
     "agent.judge.programs.script", "agent.repair.screening.programs.screen",
-    "agent.repair.screening.programs.trace",
+    "agent.repair.screening.programs.trace", "agent.tools.programs.line_search",
+    "agent.tools.programs.python_command",
 )
 """What runs in a jail. All that these import at their top goes there with them."""
 _WITH_PYTEST = (

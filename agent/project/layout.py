@@ -81,7 +81,15 @@ def find_layout(start: Path) -> ProjectLayout:
     """The project that a path lies in; raises `BadInput` where there is none."""
     if not start.exists():
         raise BadInput(f"{start} does not exist; name a folder, a test file or a test in a project")
-    root = _root(Path(os.path.abspath(start)))  # `tests/..` is the top
+    # `tests/..` is the top, too.
+    return layout_at(_root(Path(os.path.abspath(start))))
+
+
+def layout_at(folder: Path) -> ProjectLayout:
+    """A folder as a project, whatever lies above it; raises `BadInput` where it is none."""
+    root = folder.absolute()
+    if not root.is_dir():
+        raise BadInput(f"{folder} is no folder")
     return ProjectLayout(root, _configuration(root), _import_roots(root))
 
 

@@ -91,35 +91,49 @@ def read_tree(
     files: dict[str, str] = {}
     notices: list[str] = []
     total = 0
+    top = Path(os.path.realpath(layout.root))
     for path in _paths(layout.root):
-        place = layout.root / path
-        if _may_hold_keys(place.name):
+        # Where it really lies: from here on no link is followed, so that none made later leads out.
+        target = Path(os.path.realpath(top / path))
+        if not target.is_relative_to(top) or not _is_wanted(target.relative_to(top).as_posix()):
+            notices.append(f"{path} is left out: it links to what is no file of the tree")
+            continue
+        if _may_hold_keys(PurePosixPath(path).name) or _may_hold_keys(target.name):
             notices.append(f"{path} is left out: files of that name hold keys")
             continue
         try:
-            found = os.lstat(place)
-            if stat.S_ISLNK(found.st_mode):
-                target = place.resolve()
-                if not target.is_relative_to(layout.root.resolve()) or not target.is_file():
-                    notices.append(f"{path} is left out: it links to what is no file of the tree")
+            with os.fdopen(_opened(top, target.relative_to(top)), "rb") as file:
+                found = os.fstat(file.fileno())
+                if not stat.S_ISREG(found.st_mode):
                     continue
-                found = os.stat(target)
-            if not stat.S_ISREG(found.st_mode):
-                continue
-            if found.st_size > MOST_FILE_BYTES:
-                notices.append(f"{path} is left out: {found.st_size / 1e6:.0f} MB are too many")
-                continue
-            if len(files) >= MOST_FILES or total + found.st_size > MOST_BYTES:
-                notices.append(
-                    f"{path} and what follows it are left out: a tree of more than {MOST_FILES} "
-                    f"files or {MOST_BYTES // 1_000_000} MB is too large"
-                )
-                break
-            files[path] = place.read_bytes().decode("utf-8", "surrogateescape")
-            total += found.st_size
+                if found.st_size > MOST_FILE_BYTES:
+                    notices.append(f"{path} is left out: {found.st_size / 1e6:.0f} MB are too many")
+                    continue
+                if len(files) >= MOST_FILES or total + found.st_size > MOST_BYTES:
+                    notices.append(
+                        f"{path} and what follows it are left out: a tree of more than "
+                        f"{MOST_FILES} files or {MOST_BYTES // 1_000_000} MB is too large"
+                    )
+                    break
+                files[path] = file.read(MOST_FILE_BYTES).decode("utf-8", "surrogateescape")
+                total += found.st_size
         except OSError as error:
             notices.append(f"{path} is left out: {error.strerror}")
     return ProjectTree(layout, files, tuple(notices), tuple(only), tuple(exclude))
+
+
+def _opened(top: Path, path: Path) -> int:
+    """A descriptor of what lies at a path below a folder; no link on the way is followed."""
+    folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for one in path.parts[:-1]:
+            below = os.open(one, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        # A pipe without a writer is not waited for.
+        return os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _may_hold_keys(name: str) -> bool:
@@ -141,7 +155,8 @@ def _by_git(root: Path) -> list[str] | None:
                   ["--others", "--ignored", "--exclude-standard"]):
         try:
             said = subprocess.run(
-                ["git", "-C", str(root), "ls-files", "-z", *flags],
+                # A repository may name a program of its own that git is to ask.
+                ["git", "-C", str(root), "-c", "core.fsmonitor=false", "ls-files", "-z", *flags],
                 capture_output=True, timeout=GIT_S, check=True,
             ).stdout.decode("utf-8", "surrogateescape")
         except (OSError, subprocess.SubprocessError):
