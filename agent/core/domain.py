@@ -231,6 +231,8 @@ class Project(Value):
     """Files that a repair may change."""
     aside: tuple[str, ...] = ()
     """Tests that failed before and are not to be healed, by their node ids."""
+    tests: tuple[str, ...] = ()
+    """Node ids that its suite had before: a repair in which one is missing is none."""
     loopback: bool = False
     """Its tests use the network of this machine."""
 
@@ -440,6 +442,22 @@ class BlamedLine(Value):
     text: str = ""
     values: tuple[tuple[str, str], ...] = ()
     """Pairs of a name and the `repr` of its value."""
+
+
+class SuspectFunction(Value):
+    """A function in which the fault may lie, and how likely that is, from 0 to 1."""
+
+    name: str
+    line: int
+    suspicion: float
+
+
+class SuspectFile(Value):
+    """A file of a project in which the fault may lie, with its likeliest functions."""
+
+    file: str
+    suspicion: float
+    functions: tuple[SuspectFunction, ...] = ()
 
 
 class Behaviour(Value):

@@ -8,6 +8,7 @@ cheap; what a command needs is imported when it runs.
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -141,12 +142,13 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log 
 def start(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
-    from agent.project.layout import ROOT_MARKS
+    from agent.doors.project_choice import project_around
 
-    if not any(Path(mark).exists() for mark in ROOT_MARKS):
+    project = project_around(Path.cwd())
+    if project is None:
         typer.echo(context.get_help())
         raise typer.Exit(USAGE)
-    context.invoke(run, context, path=".")
+    context.invoke(run, context, path=str(project))
 
 
 @app.command(epilog=EPILOG)
@@ -181,6 +183,17 @@ def run(
     exclude: Annotated[
         list[str] | None, typer.Option(
             "--exclude", metavar="PATH", help="In a project: edit nothing of this. Repeatable."
+        )
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(
+            "--report", metavar="FILE", help="In a project: write the heal for a pull request, in "
+            "Markdown."
+        )
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(
+            "--junit", metavar="FILE", help="In a project: write the final suite as JUnit XML."
         )
     ] = None,
     apply: Annotated[
@@ -229,15 +242,28 @@ def run(
         models = commands.RunOptions(
             provider, model, role or (), max_iterations, ask or None, budget_usd
         )
-        if path is not None:
+        from agent.doors import project_choice as choice
+
+        of_file = {
+            "--task": task, "--tests": tests, "--tests-file": tests_file, "--with": with_files,
+            "--stdin": stdin, "--doctests": doctests, "--ask": ask,
+        }
+        of_project = {
+            "-k": keyword, "--lf": last_failed, "--only": only, "--exclude": exclude,
+            "--report": report, "--junit": junit,
+        }
+        brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
+        if path is not None and choice.is_of_project(path) and not brings_tests:
+            _refuse(of_file, f"{path} is judged by its project's own suite")
             from agent.doors import project
 
-            if project.is_of_project(path):
-                return project.heal_project(
-                    _opener(context), project.ProjectInputs.of(
-                        path, args or (), keyword, last_failed, python, only or (), exclude or ()
-                    ), writing, face, models,
-                )
+            return project.heal_project(
+                _opener(context), choice.ProjectInputs.of(
+                    path, args or (), keyword, last_failed, python, only or (), exclude or (),
+                    deselect or (),
+                ), writing, face, models, project.ProjectWriting(report, junit),
+            )
+        _refuse(of_project, "PATH is neither a project's folder nor one of its tests")
         return commands.run(
             _opener(context),
             commands.Inputs(path, task, tests or (), tests_file, with_files or (), python,
@@ -371,6 +397,15 @@ def example(
         )
 
     conclude(work, as_json=as_json, verbose=verbose)
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    """Refuses options that would do nothing."""
+    from agent.doors.commands import Usage
+
+    for name, value in options.items():
+        if value:
+            raise Usage(f"{name} cannot be used here: {why}.")
 
 
 def main() -> None:

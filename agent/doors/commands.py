@@ -300,9 +300,9 @@ def _refuse_contradictions(inputs: Inputs, writing: WriteOptions) -> None:
     refuse_overwriting(writing)
 
 
-def refuse_overwriting(writing: WriteOptions) -> None:
+def refuse_overwriting(writing: WriteOptions, *more: tuple[str, Path | None]) -> None:
     """Refuses files that are there already, before anything runs."""
-    for option, path in (("--out", writing.out), ("--log", writing.log)):
+    for option, path in (("--out", writing.out), ("--log", writing.log), *more):
         if path is not None and path.exists() and not writing.force:
             raise Usage(f"{option}: {path} exists; add --force to overwrite it.")
         if path is not None and not path.parent.is_dir():

@@ -8,108 +8,91 @@ healed; what fails besides is left as it is and told. Nothing is written into th
 from __future__ import annotations
 
 import asyncio
-import json
+import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from agent.core.domain import REST, File, Jail, Project, Report, Script, Solution, Task
+from agent.core.domain import (
+    REST,
+    File,
+    Project,
+    Report,
+    Script,
+    Solution,
+    Task,
+    tally,
+)
 from agent.core.events import Stamped
 from agent.core.settings import Settings, data_folder
 from agent.doors.commands import (
     Display,
     OpenSession,
     RunOptions,
-    Usage,
     WriteOptions,
     against,
     keep_log,
     refuse_overwriting,
-    show_result,
     watched,
 )
 from agent.doors.exits import HEALED, USAGE, exit_code
-from agent.doors.writeback import Refused, write_back, write_new
-from agent.intake import BadInput, NotFixable
-from agent.judge.jail_level import jail_seen
+from agent.doors.project_choice import ProjectInputs, chosen
+from agent.doors.project_obstacles import refuse_what_does_not_run
+from agent.doors.project_shown import JUDGED, edits, found_words, show, suite_words
+from agent.doors.writeback import Change, Refused, write_all_back, write_new
+from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
-from agent.log.result import Result, fold
-from agent.project.layout import ProjectLayout, find_interpreter, find_layout
+from agent.log.result import Result, document, fold
+from agent.project.layout import Interpreter, find_interpreter, find_layout
 from agent.project.tree import ProjectTree, read_tree
-from sandbox import open_sandbox
+from agent.repair.syntax import compiles
+from sandbox import Sandbox, open_sandbox
 
 THE_REST = "the rest of the suite"
-LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 BACKUPS = "backups"
+GIT_S = 10.0
+MOST_NOTICES = 5
 
 
 @dataclass(frozen=True)
-class ProjectInputs:
-    """Which project, and which of its tests."""
+class ProjectWriting:
+    """What a user wants written beside what every command writes."""
 
-    start: Path
-    nodes: Sequence[str] = ()
-    """Node ids, files or folders of tests, relative to where the command was started."""
-    keyword: str = ""
-    last_failed: bool = False
-    python: str | None = None
-    only: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    arguments: Sequence[str] = ()
-    """Further ones of pytest's."""
-
-    @classmethod
-    def of(
-        cls, path: str, further: Sequence[str], keyword: str, last_failed: bool,
-        python: str | None, only: Sequence[str], exclude: Sequence[str],
-    ) -> ProjectInputs:
-        """As typed: of what stands after the first PATH, tests are told from pytest's arguments."""
-        tests = [one for one in further if "::" in one or Path(one).exists()]
-        folder = Path(path.partition("::")[0])
-        whole = "::" not in path and find_layout(folder).root == folder.absolute()
-        return cls(
-            folder, [*(() if whole else (path,)), *tests], keyword, last_failed, python, only,
-            exclude, [one for one in further if one not in tests],
-        )
-
-
-def is_of_project(path: str) -> bool:
-    """Whether a PATH names a project or tests in one, and no program."""
-    return "::" in path or Path(path).is_dir()
+    report: Path | None = None
+    """For the heal in Markdown."""
+    junit: Path | None = None
+    """For the suite as the heal leaves it."""
 
 
 def heal_project(
     opener: OpenSession, inputs: ProjectInputs, writing: WriteOptions, face: Display,
-    options: RunOptions,
+    options: RunOptions, papers: ProjectWriting = ProjectWriting(),
 ) -> int:
     """Heals the tests that fail, shows the patch, and writes where that was asked for."""
-    refuse_overwriting(writing)
+    refuse_overwriting(writing, ("--report", papers.report), ("--junit", papers.junit))
     seen = _look(inputs, options.settings().model_copy(update={"ask": False}), face)
-    if not seen.wanted:
-        return _healthy(seen, writing, face)
-    aside = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
-    if aside:
-        face.terminal.say(f"note: {len(aside)} other tests fail and are left as they are", "yellow")
-    task = task_of(
-        seen.tree, seen.project.model_copy(update={"aside": aside}), seen.wanted, seen.run,
-        seen.sites,
-    )
-
-    async def drive() -> tuple[Stamped, ...]:
-        async with opener(seen.settings) as session:
-            return await watched(session, await session.start(task, title=seen.project.name), face)
-
-    log = asyncio.run(drive())
-    result = fold(log)
+    log: tuple[Stamped, ...] = ()
+    if seen.wanted or seen.broken:
+        log = _healed(opener, seen, face)
+        result = fold(log)
+        if result.outcome == "healed":
+            result = replace(result, reason=f"{result.reason}; {JUDGED}")
+    else:
+        result = _healthy(seen)
     code = exit_code(result, writing.least)
-    kept, refusals = keep_log(writing, log)
-    try:
-        kept += _written(result, code, writing, seen)
-    except Refused as error:
-        refusals.append(str(error))
-    result = replace(result, error=" ".join([result.error, *refusals]).strip())
-    show_result(against(result, writing.least), face, program=False)
+    kept, refusals = keep_log(writing, log) if log else ([], [])
+    for write in (_patch, _papers):
+        try:
+            kept += write(result, code, writing, papers, seen)
+        except Refused as error:
+            refusals.append(str(error))
+    result = against(replace(result, error=" ".join([result.error, *refusals]).strip()),
+                     writing.least)
+    if face.json:
+        face.data(_document(result, seen))
+    else:
+        show(result, seen.tree.files, seen.wanted, face)
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:
@@ -123,12 +106,13 @@ class _Seen:
 
     tree: ProjectTree
     project: Project
-    sites: tuple[str, ...]
+    interpreter: Interpreter
     settings: Settings
     run: SuiteRun
     wanted: Sequence[str]
     """The failing tests that are to be healed."""
-    jail: Jail
+    broken: Sequence[str]
+    """Files that may be edited and do not compile."""
     seconds: float
 
 
@@ -138,41 +122,72 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
     layout = find_layout(inputs.start)
     interpreter = find_interpreter(layout.root, inputs.python or "")
     tree = read_tree(layout, inputs.only, inputs.exclude)
-    project = _project(tree, inputs)
-    _say_what_was_found(layout, tree, interpreter.words, face)
-    if not tree.editable:
-        raise BadInput(
-            f"there is no module in {layout.root} that may be edited; name some with --only"
-        )
+    project = Project(
+        root=str(layout.root), name=layout.name, import_roots=layout.import_roots,
+        arguments=inputs.pytest_arguments(layout), editable=tuple(sorted(tree.editable)),
+        loopback=bool(layout.settings.get("loopback", False)),
+    )
+    face.terminal.say(found_words(tree, interpreter.words))
+    for notice in tree.notices[:MOST_NOTICES]:
+        face.terminal.say(f"note: {notice}", "yellow")
 
     async def look() -> _Seen:
         jailed = open_sandbox(settings.sandbox, settings.environment or None)
-        files = dict(tree.files)
-        run = await run_suite(files, project, interpreter.sites, jailed)
-        if not run.rows:
-            why = "; ".join(run.problems)
-            raise NotFixable("invalid_tests", "pytest collects no test" + (
-                f": {why}" if why else f" in {layout.root}; write one that fails"
-            ))
-        if run.problems:
-            raise NotFixable(
-                "invalid_tests", f"not all of the suite runs: {'; '.join(run.problems)}. Mend that "
-                "first: what is healed is judged by the whole suite",
-            )
-        wanted = _chosen(run, inputs, layout)
+        run = await run_suite({**tree.files}, project, interpreter.sites, jailed)
+        broken = _broken(tree) if run.problems else []
+        if not broken:
+            refuse_what_does_not_run(run, tree, interpreter.words)
+        wanted = chosen(run.failing, [*run.rows], inputs, layout) if not broken else []
         if inputs.keyword and wanted:
-            picked = project.model_copy(update={
-                "arguments": (*project.arguments, "-k", inputs.keyword)
-            })
-            among = (await run_suite(files, picked, interpreter.sites, jailed)).rows
-            wanted = [node for node in wanted if node in among]
-        jail = await jail_seen(jailed, interpreter.sites)
+            wanted = await _matching(inputs.keyword, wanted, tree, project, interpreter, jailed)
         return _Seen(
-            tree, project, interpreter.sites, settings, run, wanted, jail,
-            time.monotonic() - started,
+            tree, project, interpreter, settings, run, wanted, broken, time.monotonic() - started
         )
 
-    return asyncio.run(look())
+    seen = asyncio.run(look())
+    if seen.broken:
+        face.terminal.say(f"{seen.broken[0]} does not compile: no test that needs it can run")
+    else:
+        face.terminal.say(suite_words(seen.run, seen.wanted))
+    return seen
+
+
+async def _matching(
+    keyword: str, wanted: Sequence[str], tree: ProjectTree, project: Project,
+    interpreter: Interpreter, jailed: Sandbox,
+) -> list[str]:
+    """Of these tests those that pytest's own `-k` chooses."""
+    picked = project.model_copy(update={
+        "arguments": (*project.arguments, "--collect-only", "-k", keyword)
+    })
+    run = await run_suite({**tree.files}, picked, interpreter.sites, jailed)
+    if not run.collected and run.problems:
+        raise NotFixable("invalid_tests", f"-k {keyword!r}: {run.problems[0]}")
+    return [node for node in wanted if node in {*run.collected}]
+
+
+def _broken(tree: ProjectTree) -> list[str]:
+    return [path for path in sorted(tree.editable) if not compiles(tree.files[path])]
+
+
+def _healed(opener: OpenSession, seen: _Seen, face: Display) -> tuple[Stamped, ...]:
+    """The log of a run over what is to be healed."""
+    if not seen.tree.editable:
+        raise NotFixable(
+            "environment", f"there is no module in {seen.project.root} that may be edited: tests "
+            "and settings never are; name modules with --only",
+        )
+    if (words := _uncommitted(seen.tree)):
+        face.terminal.say(f"note: {words}", "yellow")
+    aside = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
+    project = seen.project.model_copy(update={"aside": aside, "tests": tuple(seen.run.rows)})
+    task = task_of(seen.tree, project, seen.wanted, seen.run, seen.interpreter.sites)
+
+    async def drive() -> tuple[Stamped, ...]:
+        async with opener(seen.settings) as session:
+            return await watched(session, await session.start(task, title=project.name), face)
+
+    return asyncio.run(drive())
 
 
 def task_of(
@@ -198,7 +213,10 @@ def task_of(
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
-    """The file that is looked at first: the innermost that may be edited where a test fails."""
+    """The file that is looked at first: the one that does not compile, or the innermost that may
+    be edited where a test fails."""
+    if not wanted:
+        return _broken(tree)[0]
     for node in wanted:
         file = str(run.rows[node].get("file", ""))
         if file in tree.editable:
@@ -206,111 +224,103 @@ def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
     return min(tree.editable, key=lambda path: (path.endswith("__init__.py"), path))
 
 
-def _project(tree: ProjectTree, inputs: ProjectInputs) -> Project:
-    settings = tree.layout.settings
-    return Project(
-        root=str(tree.layout.root), name=tree.layout.name,
-        import_roots=tree.layout.import_roots, arguments=tuple(inputs.arguments),
-        editable=tuple(sorted(tree.editable)), loopback=bool(settings.get("loopback", False)),
-    )
-
-
-def _say_what_was_found(
-    layout: ProjectLayout, tree: ProjectTree, python: str, face: Display
-) -> None:
-    tests = sum(
-        PurePosixPath(path).name.startswith("test_") or path.endswith("_test.py")
-        for path in tree.files if path.endswith(".py")
-    )
-    where = next((root for root in layout.import_roots if root), "the top")
-    face.terminal.say(
-        f"{layout.name}: {len(tree.editable)} modules below {where}, {tests} test files, "
-        f"{python}, pytest by {layout.configuration or 'its defaults'}"
-    )
-    for notice in tree.notices[:5]:
-        face.terminal.say(f"note: {notice}", "yellow")
-
-
-def _chosen(run: SuiteRun, inputs: ProjectInputs, layout: ProjectLayout) -> list[str]:
-    """The failing tests that were asked for by name, or by the last run of pytest."""
-    failing = run.failing
-    chosen = [_node(one, layout) for one in inputs.nodes]
-    for one in chosen:
-        if not any(_is_below(node, one) for node in run.rows):
-            raise Usage(f"pytest collects no test {one}")
-    if chosen:
-        failing = [node for node in failing if any(_is_below(node, one) for one in chosen)]
-    if inputs.last_failed:
-        failed = _last_failed(layout)
-        failing = [node for node in failing if node in failed]
-    return failing
-
-
-def _node(typed: str, layout: ProjectLayout) -> str:
-    """A node id from the project's root."""
-    path, mark, name = typed.partition("::")
-    place = Path(path).absolute()
-    inside = place.relative_to(layout.root) if place.is_relative_to(layout.root) else Path(path)
-    return f"{'' if inside == Path('.') else inside.as_posix()}{mark}{name}"
-
-
-def _is_below(node: str, chosen: str) -> bool:
-    return not chosen or node == chosen or node.startswith(
-        (f"{chosen}::", f"{chosen}[", f"{chosen}/")
-    )
-
-
-def _last_failed(layout: ProjectLayout) -> frozenset[str]:
+def _uncommitted(tree: ProjectTree) -> str:
+    """Which modules differ from git's last commit, in words; empty where none does, or no git."""
+    root = tree.layout.root
+    if not any((one / ".git").exists() for one in (root, *root.parents)):
+        return ""
     try:
-        said = json.loads((layout.root / LAST_FAILED).read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise Usage(
-            f"--lf: there is no {LAST_FAILED} in {layout.root}; run pytest there first"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise Usage(f"--lf: {LAST_FAILED} cannot be read: {error}") from error
-    return frozenset(said)
+        said = subprocess.run(
+            ["git", "-C", str(root), "diff", "--name-only", "--relative", "-z", "HEAD", "--"],
+            capture_output=True, timeout=GIT_S, check=True,
+        ).stdout.decode("utf-8", "surrogateescape")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    changed = [path for path in said.split("\0") if path in tree.editable]
+    if not changed:
+        return ""
+    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    return (
+        f"{changed[0]}{more} is not as git's last commit has it; the patch is for what lies here"
+    )
 
 
-def _healthy(seen: _Seen, writing: WriteOptions, face: Display) -> int:
+def _healthy(seen: _Seen) -> Result:
     """The result of a suite in which nothing that was asked for fails."""
     rest = Script(name=THE_REST, origin="user", code="", node=REST)
     aside = seen.project.model_copy(update={"aside": tuple(seen.run.failing)})
     report = Report(solution="", verdicts=tuple(verdicts(seen.run, [rest], aside)))
-    passed = sum(one.passed for one in report.verdicts)
-    result = against(Result(
-        title=seen.project.name, outcome="healthy", proof="E1" if passed else "E0",
-        reason=f"{passed} of {len(report.verdicts)} tests pass; nothing that was asked for fails",
-        report=report, seconds=seen.seconds, sandbox=seen.jail.words, level=seen.jail.level,
-    ), writing.least)
-    show_result(result, face, program=False)
-    return exit_code(result, writing.least)
+    others = len(seen.run.failing)
+    left = f"; those {others} fail, and were not asked for" if others else ""
+    return Result(
+        title=seen.project.name, outcome="healthy",
+        proof="E1" if any(one.passed for one in report.verdicts) else "E0",
+        reason=f"nothing to heal: {tally(report.verdicts, 'tests')}{left}",
+        report=report, seconds=seen.seconds, sandbox=seen.run.jail.words if seen.run.jail else "",
+        level=seen.run.jail.level if seen.run.jail else "",
+    )
 
 
-def _written(
-    result: Result, code: int, writing: WriteOptions, seen: _Seen
+def _document(result: Result, seen: _Seen) -> dict[str, object]:
+    """The result's document, with what only a project has."""
+    return document(result) | {"project": {
+        "root": seen.project.root, "name": seen.project.name,
+        "python": str(seen.interpreter.executable),
+        "settings": seen.tree.layout.configuration or None,
+        "failed_before": [*seen.run.failing],
+        "changed": [
+            {"file": path, "line": line} for path, line in edits(seen.tree.files, result)
+        ],
+    }}
+
+
+def _patch(
+    result: Result, code: int, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
 ) -> list[str]:
     """Writes the patch or the files; what they were is kept outside of the tree."""
     if not (writing.apply or writing.out):
         return []
-    if code != HEALED:
+    if code != HEALED or not result.diff:
         return ["Nothing was written."]
     kept = []
     if writing.out is not None:
         patch = result.diff.encode("utf-8", "surrogateescape")
         write_new(writing.out, patch, overwrite=writing.force)
-        kept.append(f"Wrote {writing.out}; `git apply {writing.out}` takes it.")
+        kept.append(f"Wrote {writing.out}; in {seen.project.root} `git apply` takes it.")
     if writing.apply:
         folder, _ = data_folder(seen.settings)
-        for path, text in result.files:
-            before = seen.tree.files[path]
-            if text == before:
-                continue
-            place = seen.tree.layout.root / path
-            backup = write_back(
-                place, before.encode("utf-8", "surrogateescape"),
+        backups = write_all_back([
+            Change(
+                seen.tree.layout.root / path,
+                seen.tree.files[path].encode("utf-8", "surrogateescape"),
                 text.encode("utf-8", "surrogateescape"),
                 (folder / BACKUPS / result.run_id / path).parent,
             )
-            kept.append(f"Wrote {place}; what it was is kept in {backup}.")
+            for path, text in result.files if text != seen.tree.files[path]
+        ])
+        kept += [
+            f"Wrote {place}; what it was is kept in {backup}." for place, backup in backups.items()
+        ]
+    return kept
+
+
+def _papers(
+    result: Result, code: int, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
+) -> list[str]:
+    """Writes the report and the suite, however the heal ended."""
+    from agent.doors.project_reports import junit, markdown
+
+    kept = []
+    if papers.report is not None:
+        text = markdown(
+            against(result, writing.least), seen.run, seen.wanted, seen.tree.files,
+            seen.project.name,
+        )
+        write_new(
+            papers.report, text.encode("utf-8", "surrogateescape"), overwrite=writing.force
+        )
+        kept.append(f"The report is in {papers.report}.")
+    if papers.junit is not None:
+        write_new(papers.junit, junit(result.report), overwrite=writing.force)
+        kept.append(f"The suite is in {papers.junit}.")
     return kept

@@ -9,6 +9,8 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -44,6 +46,29 @@ def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = Non
             f"{path} was not changed: {error.strerror} ({error.filename or target.parent})"
         ) from error
     return backup
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file, what it held when it was read, what it is to hold, and where that is kept."""
+
+    path: Path
+    seen: bytes
+    healed: bytes
+    backups: Path
+
+
+def write_all_back(changes: Sequence[Change]) -> dict[Path, Path]:
+    """Replaces all of the files or none, and returns the backup made of each."""
+    done: dict[Path, Path] = {}
+    try:
+        for one in changes:
+            done[one.path] = write_back(one.path, one.seen, one.healed, one.backups)
+    except Refused:
+        for one in changes[: len(done)]:
+            _replace(one.path.resolve(), one.seen)
+        raise
+    return done
 
 
 def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:

@@ -150,6 +150,11 @@ async def bundle(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> B
     if (await sandbox.isolation(coming)).level == "L2":
         texts = await asyncio.to_thread(_pytest_in_memory)
         return Bundle({**texts, **modules(with_pytest=True)}, own, opens_files=False)
+    return beside_pytest(own)
+
+
+def beside_pytest(own: tuple[str, ...]) -> Bundle:
+    """What to ship with pytest where files can be opened."""
     ours = pytest_site()
     return Bundle(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
 

@@ -81,7 +81,8 @@ def find_layout(start: Path) -> ProjectLayout:
     """The project that a path lies in; raises `BadInput` where there is none."""
     if not start.exists():
         raise BadInput(f"{start} does not exist; name a folder, a test file or a test in a project")
-    return layout_at(_root(start.absolute()))
+    # `tests/..` is the top, too.
+    return layout_at(_root(Path(os.path.abspath(start))))
 
 
 def layout_at(folder: Path) -> ProjectLayout:

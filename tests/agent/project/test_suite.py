@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agent.core.domain import Project
-from agent.judge.project_run import project_report, run_suite
+from agent.core.domain import Project, Report
+from agent.intake import with_outside_failures
+from agent.judge.project_run import project_report, run_suite, verdicts
 from agent.project.suite import Suite, open_suite
 from sandbox.sandbox import open_sandbox
 from tests.agent.project.small_project import (
@@ -74,11 +75,29 @@ async def test_a_file_that_cannot_be_collected_is_told() -> None:
     assert "No module named 'nowhere_to_be_found'" in run.problems[0]
 
 
+async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
+    files = FILES | {"tests/test_out.py": (
+        "import socket, subprocess, sys\n"
+        "def test_program():\n    subprocess.run(['git', 'status'], check=True)\n"
+        "def test_python():\n    subprocess.run([sys.executable, '-c', '1 / 0'], check=True)\n"
+        "def test_network():\n    socket.create_connection(('192.0.2.1', 80), 1)\n"
+    )}
+    run = await run_suite(files, PROJECT, (), open_sandbox())
+    told = with_outside_failures(
+        Report(solution="", verdicts=tuple(verdicts(run, scripts([]), PROJECT))), task()
+    )
+    aside = {one.name.rpartition("::")[2]: one.aside for one in told.verdicts if one.aside}
+    assert aside == {
+        "test_program": "the jail has no program but Python",
+        "test_network": "the jail allows no network",
+    }
+
+
 async def test_a_process_that_ends_says_in_which_test() -> None:
     files = FILES | {"tests/test_end.py": "import os\ndef test_end():\n    os._exit(3)\n"}
     run = await run_suite(files, PROJECT, (), open_sandbox())
     assert run.rows["tests/test_end.py::test_end"]["status"] == "error"
-    assert "ended early" in run.problems[0]
+    assert run.problems == ["tests/test_end.py::test_end ends its process (exit code 3)"]
 
 
 async def test_what_is_kept_agrees_with_a_fresh_run(suite: Suite) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from typing import Any
 
 import pytest
 
+from agent.judge.programs.plain.plain_run import NO_PROGRAMS
+
 MOST = 2_000
 """Characters of a failure's words."""
+_PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
 
 
 def main(jail: Any) -> None:
@@ -19,6 +23,7 @@ def main(jail: Any) -> None:
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
     sys.argv[:] = ["pytest", *payload["args"]]
     plugin = _Reporter(jail)
+    sys.addaudithook(plugin.heard)
     code = pytest.main(
         [*payload["args"], "-p", "no:cacheprovider", "-q", f"--rootdir={jail.folder}"],
         plugins=[plugin],
@@ -32,18 +37,45 @@ class _Reporter:
         self._folder = os.path.join(jail.folder, "")
         self._reports: list[Any] = []
         self._began = 0.0
+        self._starts_another = False
+        """The test that runs now tries to start a program other than Python."""
         self.problems: list[str] = []
+
+    def heard(self, event: str, args: tuple[Any, ...]) -> None:
+        """What the interpreter says of itself: here, which program is to be started."""
+        if event in ("subprocess.Popen", "os.exec", "os.posix_spawn"):
+            program = os.path.basename(os.fsdecode(args[0])) if args[0] else ""
+            self._starts_another |= not program.startswith("python")
 
     def pytest_collectreport(self, report: Any) -> None:
         """Keeps why a file cannot be collected."""
         if report.failed:
-            lines = [line for line in str(report.longrepr).split("\n") if line.startswith("E ")]
-            said = lines[0][1:].strip() if lines else str(report.longrepr)[-300:]
-            self.problems.append(f"{report.nodeid}: {said}")
+            self.problems.append(f"{report.nodeid}: {self._why(str(report.longrepr))}")
+
+    def pytest_collectstart(self, collector: Any) -> None:
+        """A file is about to be imported."""
+        if isinstance(collector, pytest.File):
+            self._send({"collects": collector.nodeid})
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Which tests there are."""
+        self._send({"collected": [one.nodeid for one in session.items]})
+
+    def _why(self, text: str) -> str:
+        """What keeps a file from being collected, and the innermost place in the project."""
+        said = [line[1:].strip() for line in text.split("\n") if line.startswith("E   ")]
+        error = next((line for line in reversed(said) if re.match(r"[\w.]+(:|$)", line)), "")
+        places = [(at[0] or at[2], at[1] or at[3]) for at in _PLACE.findall(text)]
+        ours = [
+            (os.path.abspath(path).removeprefix(self._folder), line) for path, line in places
+            if os.path.abspath(path).startswith(self._folder)
+        ]
+        at = f" at {ours[-1][0]}:{ours[-1][1]}" if ours else ""
+        return (error or text[-300:].strip()) + at
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """A test begins."""
-        self._reports, self._began = [], time.monotonic()
+        self._reports, self._began, self._starts_another = [], time.monotonic(), False
         self._send({"begin": nodeid})
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -58,8 +90,11 @@ class _Reporter:
         message = str(getattr(crash, "message", "")) or str(said or "")
         file, line = self._place(said)
         self._send({
-            "ended": nodeid, "status": status, "message": message[:MOST], "file": file,
-            "line": line, "wall_s": time.monotonic() - self._began,
+            "ended": nodeid, "status": status,
+            "message": message.replace(self._folder, "")[:MOST], "file": file, "line": line,
+            "wall_s": time.monotonic() - self._began, "refused": (
+                NO_PROGRAMS if self._starts_another and status in ("failed", "error") else ""
+            ),
         })
 
     def _place(self, said: Any) -> tuple[str, int]:
