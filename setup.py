@@ -18,11 +18,11 @@ from setuptools.command.build_py import build_py
 PUBLIC = "selfheal"
 PACKAGES = ("agent", "demo", "evaluation", "llm", "prompts", "sandbox")
 INSIDE = (*PACKAGES, "app")
-NO_MODULES = ("*.cases", "*.cases.*", "evaluation.programs")
+NO_MODULES = ("*.cases", "*.cases.*", "evaluation.bench*", "evaluation.programs")
 """Folders of programs that are data: they go into the wheel as they are."""
 DATA = {
     "": ("*.toml", "*.txt", "*.yaml", "assets/*", "cases/**/*"),
-    f"{PUBLIC}.evaluation": ("bench/*", "programs/*"),
+    f"{PUBLIC}.evaluation": ("bench/**/*", "bench/**/.gitignore", "programs/*"),
 }
 
 

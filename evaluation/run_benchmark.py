@@ -154,24 +154,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--provider", default="mock", metavar="NAME", help="mock: no model")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="for the results")
     parser.add_argument(
-        "--budget-s", type=_positive, default=10.0, metavar="S",
+        "--budget-s", type=positive, default=10.0, metavar="S",
         help="processor seconds of one search; a row is ended after 16 times as long",
     )
     parser.add_argument(
-        "--candidates", type=_count, metavar="N",
+        "--candidates", type=count, metavar="N",
         help="candidates of one search; with ample seconds the results do not hang on time",
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose id has this")
-    parser.add_argument("--limit", type=_count, metavar="N", help="the first rows only")
+    parser.add_argument("--limit", type=count, metavar="N", help="the first rows only")
     parser.add_argument(
-        "--workers", type=_count, default=1, metavar="N",
+        "--workers", type=count, default=1, metavar="N",
         help="rows at a time; with more than one, seconds mean little",
     )
     parser.add_argument("--fresh", action="store_true", help="forget the results that are there")
     return parser
 
 
-def _positive(text: str) -> float:
+def positive(text: str) -> float:
+    """A number of the command line that is above 0."""
     try:
         value = float(text)
     except ValueError:
@@ -181,7 +182,8 @@ def _positive(text: str) -> float:
     return value
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A whole number of the command line that is above 0."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
     return int(text)

@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
+    from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
     from llm import NoProvider
 
-__all__ = ["HealResult", "NoProvider", "SelfHealingAgent", "UnusableAnswer"]
+_TOOLS = ("CodeSandbox", "ToolRegistry", "ToolResult", "Workspace", "open_tools")
+__all__ = [
+    "CodeSandbox", "HealResult", "NoProvider", "SelfHealingAgent", "ToolRegistry", "ToolResult",
+    "UnusableAnswer", "Workspace", "open_tools",
+]
 
 
 def __getattr__(name: str) -> object:
     """Loads the library when it is asked for, so that `import selfheal` stays cheap."""
+    if name in _TOOLS:
+        from agent import tools
+
+        return getattr(tools, name)
     if name in __all__:
         from agent.doors import library
 

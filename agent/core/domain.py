@@ -175,6 +175,19 @@ class Solution(Value):
         )
         return self.model_copy(update={"files": files, "parent": self.id, **changes})
 
+    def with_file(self, path: str, text: str, **changes: object) -> Solution:
+        """The same program with another text of one of its files, which is the entry from now on;
+        `changes` replace other fields."""
+        files = tuple(one for one in self.files if one.path != path)
+        return self.model_copy(update={
+            "files": (*files, File(path=path, text=text)), "entry": path, "parent": self.id,
+            **changes,
+        })
+
+    def seen_at(self, entry: str) -> Solution:
+        """The same program with another of its files as the entry."""
+        return self if entry == self.entry else self.model_copy(update={"entry": entry})
+
     def diff(self, base: Solution) -> str:
         """The unified diff from `base` to this, in the form `git apply` takes."""
         before = {file.path: file.text for file in base.files}
@@ -204,6 +217,26 @@ def _lines(text: str) -> list[str]:
     )
 
 
+class Project(Value):
+    """A repository; its files are the `support` of the task that it belongs to."""
+
+    root: str
+    """Where it lies on this machine; nothing is read from there any more."""
+    name: str
+    import_roots: tuple[str, ...] = ("",)
+    """Folders that modules are imported from, the likeliest first; "" is the top."""
+    arguments: tuple[str, ...] = ()
+    """What its pytest is started with."""
+    editable: tuple[str, ...] = ()
+    """Files that a repair may change."""
+    aside: tuple[str, ...] = ()
+    """Tests that failed before and are not to be healed, by their node ids."""
+    tests: tuple[str, ...] = ()
+    """Node ids that its suite had before: a repair in which one is missing is none."""
+    loopback: bool = False
+    """Its tests use the network of this machine."""
+
+
 class Task(Value):
     """What a user brings: words, a program, tests, and the program's surroundings."""
 
@@ -216,6 +249,8 @@ class Task(Value):
     argv: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
     """Folders whose packages the program may import."""
+    project: Project | None = None
+    """The repository that the program is part of, where its whole suite decides."""
     doctests: bool = False
     """Doctests count beside other tests even where they failed before the repair."""
 
@@ -407,6 +442,22 @@ class BlamedLine(Value):
     text: str = ""
     values: tuple[tuple[str, str], ...] = ()
     """Pairs of a name and the `repr` of its value."""
+
+
+class SuspectFunction(Value):
+    """A function in which the fault may lie, and how likely that is, from 0 to 1."""
+
+    name: str
+    line: int
+    suspicion: float
+
+
+class SuspectFile(Value):
+    """A file of a project in which the fault may lie, with its likeliest functions."""
+
+    file: str
+    suspicion: float
+    functions: tuple[SuspectFunction, ...] = ()
 
 
 class Behaviour(Value):

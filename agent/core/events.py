@@ -24,6 +24,7 @@ from agent.core.domain import (
     RunOutcome,
     Solution,
     Strategy,
+    SuspectFile,
     Value,
 )
 from llm.types import Finish
@@ -128,6 +129,8 @@ class Searched(Value):
     cut_after: float | None = None
     """Seconds after which its budget cut the search; `None` while it runs, or where it ended."""
     note: str = ""
+    suspects: tuple[SuspectFile, ...] = ()
+    """In a project, the files that were searched, the likeliest first."""
 
 
 class Recalled(Value):

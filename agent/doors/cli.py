@@ -8,6 +8,7 @@ cheap; what a command needs is imported when it runs.
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from agent.doors.conclude import conclude
-from agent.doors.exits import EXIT_CODES, Requirements
+from agent.doors.exits import EXIT_CODES, USAGE, Requirements
 from agent.doors.memory_cli import app as memory
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ EPILOG = "\b\nExit codes:\n" + "\n".join(
 )
 
 app = typer.Typer(
-    name="heal", help=HELP, epilog=EPILOG, no_args_is_help=True,
+    name="heal", help=HELP, epilog=EPILOG,
     # The styled help imports rich, and takes twice as long to appear.
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )
@@ -50,8 +51,17 @@ Integrity = Literal["in-process", "observed", "outside"]
 PathArgument = Annotated[
     str | None, typer.Argument(metavar="PATH", help="The Python file; - is standard input.")
 ]
+ProjectArgument = Annotated[
+    str | None, typer.Argument(
+        metavar="PATH", help="The Python file; - is standard input. A folder, or a test as "
+        "`tests/test_a.py::test_b`, means the project that it lies in."
+    )
+]
 ArgvArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="-- ARGS", help="Arguments of the program.")
+    list[str] | None, typer.Argument(
+        metavar="-- ARGS", help="Arguments of the program; of a project further tests, and "
+        "arguments of its pytest."
+    )
 ]
 TestsOption = Annotated[
     list[str] | None,
@@ -128,10 +138,23 @@ RoleOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log overwrite.")]
 
 
+@app.callback(invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    from agent.doors.project_choice import project_around
+
+    project = project_around(Path.cwd())
+    if project is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(USAGE)
+    context.invoke(run, context, path=str(project))
+
+
 @app.command(epilog=EPILOG)
 def run(
     context: typer.Context,
-    path: PathArgument = None,
+    path: ProjectArgument = None,
     args: ArgvArgument = None,
     task: Annotated[
         str | None, typer.Option("--task", metavar="TEXT", help="A task in words, for no PATH.")
@@ -146,8 +169,38 @@ def run(
     with_files: WithOption = None,
     python: PythonOption = None,
     stdin: StdinOption = None,
+    keyword: Annotated[
+        str, typer.Option("-k", metavar="EXPR", help="In a project: tests as pytest's -k has them.")
+    ] = "",
+    last_failed: Annotated[
+        bool, typer.Option("--lf", help="In a project: tests that failed in pytest's last run.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(
+            "--only", metavar="PATH", help="In a project: edit nothing but this. Repeatable."
+        )
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(
+            "--exclude", metavar="PATH", help="In a project: edit nothing of this. Repeatable."
+        )
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(
+            "--report", metavar="FILE", help="In a project: write the heal for a pull request, in "
+            "Markdown."
+        )
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(
+            "--junit", metavar="FILE", help="In a project: write the final suite as JUnit XML."
+        )
+    ] = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write the repair to PATH; a backup stays beside it.")
+        bool, typer.Option(
+            "--apply", help="Write the repair to PATH; a backup stays beside it, and that of a "
+            "project's files in the data folder."
+        )
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the patch and write nothing (the default).")
@@ -183,16 +236,39 @@ def run(
 
         if dry_run and (apply or out is not None):
             raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
+        writing = commands.WriteOptions(
+            out, log, apply, force, Requirements(require_proof, require_integrity)
+        )
+        models = commands.RunOptions(
+            provider, model, role or (), max_iterations, ask or None, budget_usd
+        )
+        from agent.doors import project_choice as choice
+
+        of_file = {
+            "--task": task, "--tests": tests, "--tests-file": tests_file, "--with": with_files,
+            "--stdin": stdin, "--doctests": doctests, "--ask": ask,
+        }
+        of_project = {
+            "-k": keyword, "--lf": last_failed, "--only": only, "--exclude": exclude,
+            "--report": report, "--junit": junit,
+        }
+        brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
+        if path is not None and choice.is_of_project(path) and not brings_tests:
+            _refuse(of_file, f"{path} is judged by its project's own suite")
+            from agent.doors import project
+
+            return project.heal_project(
+                _opener(context), choice.ProjectInputs.of(
+                    path, args or (), keyword, last_failed, python, only or (), exclude or (),
+                    deselect or (),
+                ), writing, face, models, project.ProjectWriting(report, junit),
+            )
+        _refuse(of_project, "PATH is neither a project's folder nor one of its tests")
         return commands.run(
             _opener(context),
             commands.Inputs(path, task, tests or (), tests_file, with_files or (), python,
                             stdin or "", args or (), deselect or (), doctests),
-            commands.WriteOptions(
-                out, log, apply, force, Requirements(require_proof, require_integrity)
-            ), face,
-            commands.RunOptions(
-                provider, model, role or (), max_iterations, ask or None, budget_usd
-            ),
+            writing, face, models,
         )
 
     conclude(work, as_json=as_json, verbose=verbose)
@@ -321,6 +397,15 @@ def example(
         )
 
     conclude(work, as_json=as_json, verbose=verbose)
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    """Refuses options that would do nothing."""
+    from agent.doors.commands import Usage
+
+    for name, value in options.items():
+        if value:
+            raise Usage(f"{name} cannot be used here: {why}.")
 
 
 def main() -> None:

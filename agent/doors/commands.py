@@ -142,15 +142,15 @@ def run(
     async def drive() -> tuple[Stamped, ...]:
         async with opener(settings) as session:
             run = await session.start(brought.task, title=inputs.title, pauses=_attended(face))
-            return await _watched(session, run, face)
+            return await watched(session, run, face)
 
     log = asyncio.run(drive())
     result = fold(log)
     code = exit_code(result, writing.least)
     kept, refusals = _kept(result, code, writing, log, brought.source)
     result = replace(result, error=" ".join([result.error, *refusals]).strip())
-    result = _against(result, writing.least)
-    _show(result, face, program=inputs.words is not None and writing.out is None)
+    result = against(result, writing.least)
+    show_result(result, face, program=inputs.words is not None and writing.out is None)
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:
@@ -190,7 +190,7 @@ def check(opener: OpenSession, inputs: Inputs, least: Requirements, face: Displa
         sandbox=jail.words,
         level=jail.level,
     )
-    result = _against(result, least)
+    result = against(result, least)
     if face.json:
         face.data(document(result))
     else:
@@ -213,7 +213,7 @@ def replay(source: str, face: Display) -> int:
     with face.terminal.progress() as progress:
         for stamped in log:
             progress.show(stamped.event)
-    _show(fold(log), face, program=False)
+    show_result(fold(log), face, program=False)
     return HEALED
 
 
@@ -232,14 +232,14 @@ def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: D
                                 "that were interrupted.") from error
             results: list[Result] = []
             for run in taken:
-                results.append(fold(await _watched(session, run, face)))
+                results.append(fold(await watched(session, run, face)))
                 if results[-1].outcome == "cancelled":
                     break
             return tuple(results)
 
     results = asyncio.run(drive())
     code = max((exit_code(result, least) for result in results), default=HEALED)
-    results = tuple(_against(result, least) for result in results)
+    results = tuple(against(result, least) for result in results)
     if face.json:
         face.data({"runs": [document(result) for result in results], "error": None})
     else:
@@ -247,7 +247,7 @@ def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: D
             face.terminal.say("No run was interrupted.")
         for result in results:
             face.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
-            _show(result, face, program=False)
+            show_result(result, face, program=False)
     return code
 
 
@@ -297,7 +297,12 @@ def _refuse_contradictions(inputs: Inputs, writing: WriteOptions) -> None:
         raise Usage("The task is empty; say in words what the program must do.")
     if writing.apply and (inputs.path is None or inputs.path == "-"):
         raise Usage("--apply writes to PATH, and there is no file to write to; use --out FILE.")
-    for option, path in (("--out", writing.out), ("--log", writing.log)):
+    refuse_overwriting(writing)
+
+
+def refuse_overwriting(writing: WriteOptions, *more: tuple[str, Path | None]) -> None:
+    """Refuses files that are there already, before anything runs."""
+    for option, path in (("--out", writing.out), ("--log", writing.log), *more):
         if path is not None and path.exists() and not writing.force:
             raise Usage(f"{option}: {path} exists; add --force to overwrite it.")
         if path is not None and not path.parent.is_dir():
@@ -319,7 +324,7 @@ def _brought(inputs: Inputs, face: Display) -> PreparedTask:
     return brought
 
 
-async def _watched(session: Session, run: str, face: Display) -> tuple[Stamped, ...]:
+async def watched(session: Session, run: str, face: Display) -> tuple[Stamped, ...]:
     """Shows a run until it ends and returns its log. Ctrl-C cancels the run, cleanly."""
     seen = 0
     try:
@@ -399,6 +404,17 @@ async def _judged(
         return jail, await session.judge(task, solution)
 
 
+def keep_log(writing: WriteOptions, log: tuple[Stamped, ...]) -> tuple[list[str], list[str]]:
+    """Writes the run's log where that was asked for; what was done, and what was refused."""
+    if writing.log is None:
+        return [], []
+    try:
+        write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
+    except Refused as error:
+        return [], [str(error)]
+    return [f"The run's log is in {writing.log}."], []
+
+
 def _kept(
     result: Result, code: int, writing: WriteOptions, log: tuple[Stamped, ...],
     source: SourceFile | None,
@@ -407,14 +423,7 @@ def _kept(
 
     Returns what was done and what was refused; neither keeps the other from happening.
     """
-    kept: list[str] = []
-    refusals: list[str] = []
-    if writing.log is not None:
-        try:
-            write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
-            kept.append(f"The run's log is in {writing.log}.")
-        except Refused as error:
-            refusals.append(str(error))
+    kept, refusals = keep_log(writing, log)
     try:
         kept += _keep_program(result, code, writing, source)
     except (Refused, BadInput) as error:
@@ -452,7 +461,7 @@ def _unshown(report: Report) -> str:
     return "no test shows anything: each sets itself aside, or passes whatever the program answers"
 
 
-def _against(result: Result, least: Requirements) -> Result:
+def against(result: Result, least: Requirements) -> Result:
     """The result with its shortfall, where it has one, before its reason, and the next step
     after it."""
     missing, step = shortfall(result, least)
@@ -462,7 +471,7 @@ def _against(result: Result, least: Requirements) -> Result:
     return replace(result, reason=" ".join(filter(None, (missing, reason, step))))
 
 
-def _show(result: Result, face: Display, *, program: bool) -> None:
+def show_result(result: Result, face: Display, *, program: bool) -> None:
     """The result: one document, or the talk and then the data, a patch or a program."""
     if face.json:
         face.data(document(result))

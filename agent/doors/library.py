@@ -10,16 +10,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from agent.core.domain import Rivals, Task
 from agent.core.events import Stamped
+from agent.core.loops import outside_any_loop
 from agent.core.settings import Settings
 from agent.doors.dotenv import read_dotenv
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from agent.run.session import Session
 
 OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
-T = TypeVar("T")
 Ask = Callable[[Rivals], str | None]
 """Says which behaviour is right: its label, the right value as Python writes it, `raises` and the
 name of an exception, or `None` to leave the question open."""
@@ -161,7 +160,7 @@ class SelfHealingAgent:
         Works inside a running event loop too. Raises `agent.intake.BadInput` for input that
         cannot be used and `RunFault` for a fault of ours; every other end is in the result.
         """
-        return _outside_any_loop(
+        return outside_any_loop(
             self.arun(
                 code_or_task, code=code, tests=tests, task=task, ask=ask, deselect=deselect,
                 doctests=doctests,
@@ -297,26 +296,3 @@ def _brought(
 
 def _title(task: Task) -> str:
     return task.solution.entry if task.solution is not None else task.text[:80]
-
-
-def _outside_any_loop(work: Coroutine[object, object, T]) -> T:
-    """Runs a coroutine to its end, in a thread of its own where this one has a running loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
-
-    async def noted() -> T:
-        task = asyncio.ensure_future(work)
-        started.append((asyncio.get_running_loop(), task))
-        return await task
-
-    with ThreadPoolExecutor(1, thread_name_prefix="heal") as pool:
-        future = pool.submit(asyncio.run, noted())
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            for loop, task in started:
-                loop.call_soon_threadsafe(task.cancel)
-            raise

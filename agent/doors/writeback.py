@@ -9,6 +9,8 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -18,8 +20,8 @@ class Refused(Exception):
     """Nothing was written; the message is for people."""
 
 
-def write_back(path: Path, seen: bytes, healed: bytes) -> Path:
-    """Replaces the file by `healed` and returns the backup made of it.
+def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = None) -> Path:
+    """Replaces the file by `healed` and returns the backup made of it, in `folder` or beside it.
 
     `seen` is what the file held when it was read: a file that changed since is refused.
     A symbolic link stays one; its target is replaced. Permissions are kept.
@@ -37,13 +39,36 @@ def write_back(path: Path, seen: bytes, healed: bytes) -> Path:
             "Run the command again."
         )
     try:
-        backup = _back_up(target, seen)
+        backup = _back_up(target, seen, folder or target.parent)
         _replace(target, healed)
     except OSError as error:
         raise Refused(
             f"{path} was not changed: {error.strerror} ({error.filename or target.parent})"
         ) from error
     return backup
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file, what it held when it was read, what it is to hold, and where that is kept."""
+
+    path: Path
+    seen: bytes
+    healed: bytes
+    backups: Path
+
+
+def write_all_back(changes: Sequence[Change]) -> dict[Path, Path]:
+    """Replaces all of the files or none, and returns the backup made of each."""
+    done: dict[Path, Path] = {}
+    try:
+        for one in changes:
+            done[one.path] = write_back(one.path, one.seen, one.healed, one.backups)
+    except Refused:
+        for one in changes[: len(done)]:
+            _replace(one.path.resolve(), one.seen)
+        raise
+    return done
 
 
 def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:
@@ -72,9 +97,10 @@ def _refuse_read_only(path: Path, target: Path) -> None:
         raise Refused(f"{path} is read-only; nothing was written. Make it writable and try again.")
 
 
-def _back_up(target: Path, text: bytes) -> Path:
+def _back_up(target: Path, text: bytes, folder: Path) -> Path:
     """Writes the first free of NAME.heal-backup, NAME.heal-backup.1, …"""
-    first = target.with_name(f"{target.name}.heal-backup")
+    folder.mkdir(parents=True, exist_ok=True)
+    first = folder / f"{target.name}.heal-backup"
     backup, number = first, 0
     while True:
         try:

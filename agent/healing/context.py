@@ -145,7 +145,8 @@ def doubted(
     """The report on a repair of `base`: none is believed that brings what only a forger needs."""
     if base is None or solution.origin == "user":
         return report
-    sign = introduced(base.text, solution.text, [test.code for test in tests])
+    before = base.seen_at(solution.entry).text
+    sign = introduced(before, solution.text, [test.code for test in tests])
     if not sign:
         return report
     return report.model_copy(update={"verdicts": tuple(

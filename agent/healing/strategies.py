@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from agent.core.domain import Alternatives, Diagnosis, Report, Solution, TestCase
-from agent.core.events import PartialFound
+from agent.core.domain import (
+    REST,
+    Alternatives,
+    Diagnosis,
+    Project,
+    Report,
+    Script,
+    Solution,
+    SuspectFile,
+    SuspectFunction,
+    TestCase,
+)
+from agent.core.events import PartialFound, Searched
+from agent.core.trees import nodes_of
 from agent.healing.context import Context
+from agent.healing.project_search import search_project
 from agent.healing.searching import WALL_TIMES, search_repair
+from agent.project.blame import Suspect
+from agent.repair.syntax import compiles, mended
+from agent.repair.wording import edit_in_words
 
 FOR_THE_VERDICT, MOST_RESERVED_S = 0.25, 5.0
 """The part of a run's remaining seconds that a search leaves for judging and proving its find."""
+MOST_MENDING, MOST_MENDED = 4_000, 8
+"""Edits of a project's file that does not compile, and texts of it that are judged."""
+MOST_FUNCTIONS = 5
 
 
 def reserved_s(seconds_left: float) -> float:
@@ -46,6 +68,9 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     async def verify(candidate: Solution) -> Report:
         return await ctx.judge(candidate, attempt.tests)
 
+    if ctx.task.project is not None:
+        return await _in_project(attempt, ctx, ctx.task.project, verify)
+
     found = await search_repair(
         ctx.task,
         attempt.solution,
@@ -79,3 +104,77 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
     )
     return Proposal(None, why, found.candidates)
+
+
+async def _in_project(
+    attempt: Attempt, ctx: Context, project: Project,
+    verify: Callable[[Solution], Awaitable[Report]],
+) -> Proposal:
+    """The search in the files of a project."""
+    for path in project.editable:
+        text = attempt.solution.seen_at(path).text
+        if not compiles(text):
+            return await _compiling(attempt, path, text, verify)
+    failing = {verdict.test for verdict in attempt.report.failing}
+    found = await search_project(
+        ctx.task, project, attempt.solution,
+        [
+            one.node for one in attempt.tests
+            if isinstance(one, Script) and one.name in failing and one.node != REST
+        ],
+        ctx.sandbox, budget_s=ctx.settings.search_s,
+        wall_s=min(
+            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
+        ),
+        max_candidates=ctx.settings.max_candidates, progress=ctx.emit, verify=verify,
+    )
+    ctx.emit(Searched(
+        candidates=found.candidates, plausible=int(found.solution is not None),
+        best_passed=attempt.report.score[0], total=len(attempt.report.verdicts),
+        wall_s=found.work_s, cut_after=found.cut_after,
+        suspects=tuple(_named(one, attempt.solution) for one in found.suspects),
+    ))
+    if found.solution is not None:
+        return Proposal(found.solution, found.solution.note, found.candidates)
+    if found.problem:
+        return Proposal(None, f"nothing could be searched: {found.problem}")
+    files = ", ".join(one.file for one in found.suspects) or "no file that may be edited"
+    return Proposal(
+        None, f"the search found no repair among {found.candidates:,} candidates in {files}",
+        found.candidates,
+    )
+
+
+async def _compiling(
+    attempt: Attempt, path: str, text: str, verify: Callable[[Solution], Awaitable[Report]]
+) -> Proposal:
+    """The likeliest texts of a file that does not compile, each under the whole suite."""
+    texts = [one for _, one in await asyncio.to_thread(mended, text, MOST_MENDING)]
+    for tried, one in enumerate(texts[:MOST_MENDED], 1):
+        solution = attempt.solution.with_file(
+            path, one, origin="search", note=f"{edit_in_words(text, one)} ({path})",
+        )
+        if (await verify(solution)).passed:
+            return Proposal(solution, solution.note, tried)
+    tried = min(len(texts), MOST_MENDED)
+    return Proposal(
+        None, f"{path} does not compile, and the suite passes with none of {tried} texts that do",
+        tried,
+    )
+
+
+def _named(suspect: Suspect, solution: Solution) -> SuspectFile:
+    """A suspect for readers: its likeliest functions by their names."""
+    names = {
+        min([node.lineno, *(one.lineno for one in node.decorator_list)]): node.name
+        for node in nodes_of(solution.seen_at(suspect.file).text)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    likely = sorted(suspect.functions.items(), key=lambda one: (-one[1], one[0]))
+    return SuspectFile(
+        file=suspect.file, suspicion=round(suspect.suspicion, 3),
+        functions=tuple(
+            SuspectFunction(name=names[line], line=line, suspicion=round(suspicion, 3))
+            for line, suspicion in likely if line in names
+        )[:MOST_FUNCTIONS],
+    )

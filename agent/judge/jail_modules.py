@@ -30,12 +30,14 @@ _PROGRAMS = (
     "agent.judge.programs.observed.observe_solution",
     "agent.judge.programs.observed.observe_tests", "agent.judge.programs.plain.plain_run",
     "agent.judge.programs.script", "agent.repair.screening.programs.screen",
-    "agent.repair.screening.programs.trace",
+    "agent.repair.screening.programs.trace", "agent.tools.programs.line_search",
+    "agent.tools.programs.python_command",
 )
 """What runs in a jail. All that these import at their top goes there with them."""
 _WITH_PYTEST = (
     "agent.judge.programs.observed.observe_pytest", "agent.judge.programs.plain.plain_pytest",
-    "agent.repair.screening.programs.pytest_items",
+    "agent.repair.screening.programs.pytest_items", "agent.project.programs.suite_session",
+    "agent.judge.programs.plain.plain_suite",
 )
 _AGENT = _CORE.removesuffix(".core")
 _IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)
@@ -148,6 +150,11 @@ async def bundle(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> B
     if (await sandbox.isolation(coming)).level == "L2":
         texts = await asyncio.to_thread(_pytest_in_memory)
         return Bundle({**texts, **modules(with_pytest=True)}, own, opens_files=False)
+    return beside_pytest(own)
+
+
+def beside_pytest(own: tuple[str, ...]) -> Bundle:
+    """What to ship with pytest where files can be opened."""
     ours = pytest_site()
     return Bundle(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
 

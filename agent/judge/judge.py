@@ -30,6 +30,7 @@ from agent.judge.groups import Group
 from agent.judge.nodes import nodes_above, stands_for
 from agent.judge.plain.astray import astray
 from agent.judge.plain.plain_run import PlainRun
+from agent.judge.project_run import project_report
 from agent.judge.script_run import ending_of
 from agent.judge.signs import reaching, written_for
 from agent.judge.subject import FIRST_SEEDS, Seeds, Subject
@@ -61,7 +62,10 @@ async def check(
     reads its output or nothing else could speak of it. `wall_s` is each test's deadline. With
     `first_failure` tests may have no verdict once one of them has failed. Without `observe` only
     the plain witness is heard: for programs of which nothing is claimed, as mutants are.
+    In a project its own pytest is the one witness, and decides which tests there are.
     """
+    if task.project is not None:
+        return await project_report(solution, tests, task, task.project, sandbox, seeds.hash)
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)

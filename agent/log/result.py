@@ -25,6 +25,7 @@ from agent.core.domain import (
     RunOutcome,
     Solution,
     Strategy,
+    SuspectFile,
     Verdict,
     claim,
 )
@@ -104,6 +105,8 @@ class Result:
     """The best partial patch of an unresolved run: not a fix."""
     cut_after: float | None = None
     """Seconds after which the last search was cut by its budget."""
+    suspects: tuple[SuspectFile, ...] = ()
+    """In a project, the files in which the fault may lie, the likeliest first."""
     rivals: Rivals | None = None
     """Repairs that the tests did not tell apart, where there were several."""
     waiting: Waiting | None = None
@@ -272,6 +275,7 @@ def document(result: Result) -> dict[str, object]:
         "iterations": result.iterations,
         "candidates": result.candidates,
         "cut_after": result.cut_after,
+        "suspects": [one.model_dump(mode="json") for one in result.suspects],
         "rivals": None if result.rivals is None else {
             "call": result.rivals.call,
             "behaviours": [
@@ -285,6 +289,7 @@ def document(result: Result) -> dict[str, object]:
         "seconds": round(result.seconds, 3),
         "reason": result.reason,
         "error": result.error or None,
+        "project": None,
         "not_a_fix": None if partial is None else {
             "diff": partial.diff, "passed": partial.passed, "total": partial.total,
         },
@@ -329,7 +334,7 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case Searched():
             return replace(
                 result, candidates=max(result.candidates, event.candidates),
-                cut_after=event.cut_after,
+                cut_after=event.cut_after, suspects=event.suspects or result.suspects,
             )
         case Recalled():
             return replace(result, recalled=event)

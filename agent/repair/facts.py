@@ -129,6 +129,8 @@ class Budget:
     """Of these, how many may be pairs of edits."""
     syntax: int = 4_000
     """Texts that may be compiled to repair a syntax error."""
+    beyond: int = 1_500
+    """How many are still tried after the first that passes every test."""
     over: Callable[[], bool] = never
     """Whether nobody waits for what is found any more: the listing of edits then stops."""
 

@@ -20,7 +20,6 @@ FIRST_CHUNK, CHUNK = 40, 320
 BEYOND = 2.5
 """After the first plausible candidate, how much dearer ones are still tried: for the ranking, and
 to know of other behaviours that would pass too."""
-MOST_BEYOND = 1_500
 PROMISING = ((40, 20.0), (12, 4_000.0))
 """How many candidates that passed a failing test and then did not end are tried again, with how
 many times the steps."""
@@ -62,7 +61,7 @@ def screened(state: SearchState, candidates: Iterable[Planned], limit: int) -> S
     pending = iter(candidates)
     size = FIRST_CHUNK
     stop_cost = _beyond(state)
-    stop_at = limit if stop_cost is None else state.tried + MOST_BEYOND
+    stop_at = limit if stop_cost is None else state.tried + state.budget.beyond
     chunks = 0
     while state.tried < min(limit, stop_at):
         chunk = _chunk(state, pending, min(size, min(limit, stop_at) - state.tried), stop_cost)
@@ -80,7 +79,7 @@ def screened(state: SearchState, candidates: Iterable[Planned], limit: int) -> S
             if answer is not None:
                 note(state, candidate, edit, answer)
         if stop_cost is None and (stop_cost := _beyond(state)) is not None:
-            stop_at = state.tried + MOST_BEYOND
+            stop_at = state.tried + state.budget.beyond
         size = CHUNK
 
 

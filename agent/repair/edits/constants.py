@@ -91,8 +91,10 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
         yield put(other, 2.8)
     for other in ("", " ", value.strip(), value.lower(), value.upper()):
         yield put(other, 3.2)
-    for text in program.constants(node, str):
-        yield put(str(text), 3.0)
+    words = [str(text) for text in program.constants(node, str)]
+    alike = difflib.get_close_matches(value, words, 2, ALIKE) if len(value) > 3 else []
+    for text in words:
+        yield put(text, 2.2 if text in alike and text != value else 3.0)
     for other in (
         value + value.upper(), value + value.lower(), value[::-1], value + " ", " " + value,
         value[:-1], value[1:], value.title(), value.capitalize(), value + "\n", value + value,

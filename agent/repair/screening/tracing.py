@@ -36,22 +36,33 @@ async def trace(
     process works is added to `work`.
     """
     watched = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
-    seen: list[Traced] = []
-    types: dict[str, set[str]] = {}
-    moments: list[Moment] = []
+    replies: list[Json | LostItem] = []
     slow = 0
     # The search that waits for it keeps places of its own meanwhile.
     async with sandbox.batch(replace(watched, brief=True)) as uncounted:
         batch = TimedBatch(uncounted, work or ProcessorTime())
         for index in range(len(tests) or 1):
             if slow >= SLOW_TESTS:
-                seen.append(Traced(passed=False, exception="TimeoutError"))
+                replies.append(LostItem("timeout"))
                 continue
             item: Json = [index, STEPS_HANGING if index in hanging else STEPS]
             async for _, reply in batch.replies([item], BUSY * CPU_S + KILL_S):
-                one = _traced(reply, types, moments)
-                slow += one.exception == "TimeoutError"
-                seen.append(one)
+                slow += _is_late(reply)
+                replies.append(reply)
+    return trace_of(replies)
+
+
+def _is_late(reply: Json | LostItem) -> bool:
+    if isinstance(reply, LostItem):
+        return reply.ended == "timeout"
+    return isinstance(reply, dict) and reply.get("exception") == "TimeoutError"
+
+
+def trace_of(replies: Sequence[Json | LostItem]) -> Trace:
+    """What was told of each test's run, together."""
+    types: dict[str, set[str]] = {}
+    moments: list[Moment] = []
+    seen = [_traced(reply, types, moments) for reply in replies]
     kinds_of = {name: frozenset(kinds) for name, kinds in types.items()}
     return Trace(tuple(seen), kinds_of, tuple(moments))
 

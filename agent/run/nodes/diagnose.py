@@ -31,7 +31,7 @@ async def diagnose(state: State, ctx: Context) -> State:
             f"{', '.join(names)} still fails in some of {RUNS} runs",
         }
     found = await asyncio.to_thread(classify, report, ctx.task, solution)
-    if found.fixable and not found.blamed:
+    if found.fixable and not found.blamed and ctx.task.project is None:
         seen = await trace(
             solution, suite.visible, ctx.task, ctx.sandbox,
             hanging=hanging(suite.visible, report),

@@ -170,15 +170,17 @@ async def prove(state: State, ctx: Context) -> State:
     to be seen where that report allows for more."""
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
-    base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
+    base = ctx.store.get(state["base_id"], Solution).seen_at(solution.entry)
     read = f"{base.text}\n{ctx.task.text}" if state.get("strategy") == "model" else ""
     first = ctx.first_report if state["iteration"] > 0 else None
     failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     rivals: Alternatives | None = None
-    if proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
+    if ctx.task.project is not None:
+        pass  # more than its suite is not asked there
+    elif proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         found = await _evidence(state, ctx, report, suite, budget_s)
         proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals
     elif proof.level == "E2" and state.get("rivals_id"):

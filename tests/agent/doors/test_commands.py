@@ -51,7 +51,7 @@ KEYS = {
     "run_id", "outcome", "proof", "integrity", "integrity_reason", "diff", "files", "tests",
     "strategy", "provider", "iterations",
     "candidates", "cut_after", "rivals", "calls", "tokens", "cost_usd", "seconds", "reason",
-    "error", "not_a_fix", "sandbox", "level", "refused", "evidence",
+    "error", "not_a_fix", "sandbox", "level", "refused", "evidence", "suspects", "project",
 }
 
 
@@ -243,7 +243,6 @@ def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> Non
         ["run", "sum.py", "--out", "sum.py"],
         ["run", "sum.py", "--log", "nowhere/log.jsonl"],
         ["run", "missing.py"],
-        ["run", "."],
         ["run", "sum.py", "--tests-file", "missing.py"],
         ["run", "sum.py", "--with", "missing.py"],
         ["run", "sum.py", "--stdin", "@missing.txt"],

@@ -139,7 +139,7 @@ def _seen(harness: Any, index: int, limits: Any) -> dict[str, Any]:
         "line": run.line,
         "hits": [[line, count] for line, count in watcher.hits.items()],
         "types": {name: sorted(kinds) for name, kinds in watcher.types.items()},
-        "values": [] if run.passed else _shown(watcher.left),
+        "values": [] if run.passed else shown(watcher.left),
         "moments": watcher.moments,
     }
 
@@ -170,12 +170,13 @@ def _is_plain(value: Any, depth: int) -> bool:
     return False
 
 
-def _shown(values: dict[str, Any]) -> list[list[str]]:
-    shown = []
+def shown(values: dict[str, Any]) -> list[list[str]]:
+    """Names and short forms of their values, of what is no definition."""
+    found = []
     for name, value in values.items():
         if not name.startswith("__") and not isinstance(value, _DEFINITIONS):
-            shown.append([name, _short(value)])
-    return shown[:VALUES]
+            found.append([name, _short(value)])
+    return found[:VALUES]
 
 
 def _short(value: Any) -> str:

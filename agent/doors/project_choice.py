@@ -1,0 +1,115 @@
+"""Which tests of a project are meant: node ids, files and folders as typed, `-k`, `--lf`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.intake.errors import BadInput
+from agent.project.layout import ROOT_MARKS, ProjectLayout, find_layout
+
+LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
+
+
+@dataclass(frozen=True)
+class ProjectInputs:
+    """Which project, and which of its tests."""
+
+    start: Path
+    nodes: Sequence[str] = ()
+    """Node ids, files or folders of tests, relative to where the command was started."""
+    keyword: str = ""
+    last_failed: bool = False
+    python: str | None = None
+    only: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    deselect: Sequence[str] = ()
+    """Node ids that are left out, as pytest's own option has them."""
+    arguments: Sequence[str] = ()
+    """Further ones of pytest's."""
+
+    @classmethod
+    def of(
+        cls, path: str, further: Sequence[str] = (), keyword: str = "", last_failed: bool = False,
+        python: str | None = None, only: Sequence[str] = (), exclude: Sequence[str] = (),
+        deselect: Sequence[str] = (),
+    ) -> ProjectInputs:
+        """As typed. What stands after the first PATH is tests until the first that begins with a
+        dash; from there on all is pytest's."""
+        folder = Path(path.partition("::")[0])
+        whole = "::" not in path and find_layout(folder).root == Path(os.path.abspath(folder))
+        dash = next((at for at, one in enumerate(further) if one.startswith("-")), len(further))
+        tests = [*(() if whole else (path,)), *further[:dash]]
+        return cls(
+            folder, tests, keyword, last_failed, python, only, exclude, deselect, further[dash:]
+        )
+
+    def pytest_arguments(self, layout: ProjectLayout) -> tuple[str, ...]:
+        """What the project's pytest is started with."""
+        left_out = (f"--deselect={node_at(one, layout)}" for one in self.deselect)
+        return (*self.arguments, *left_out)
+
+
+def is_of_project(path: str) -> bool:
+    """Whether a PATH names a project or tests in one, and no program."""
+    place = Path(path)
+    return "::" in path or place.is_dir() or (place.is_file() and _is_test_file(place.name))
+
+
+def _is_test_file(name: str) -> bool:
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+
+
+def project_around(folder: Path) -> Path | None:
+    """The top of the project that a folder lies in; `None` where it lies in none."""
+    top = find_layout(folder).root
+    return top if any((top / mark).exists() for mark in ROOT_MARKS) else None
+
+
+def node_at(typed: str, layout: ProjectLayout) -> str:
+    """A node id from the project's root."""
+    path, mark, name = typed.partition("::")
+    place = Path(os.path.abspath(path))
+    inside = place.relative_to(layout.root) if place.is_relative_to(layout.root) else Path(path)
+    return f"{'' if inside == Path('.') else inside.as_posix()}{mark}{name}"
+
+
+def chosen(
+    failing: Sequence[str], collected: Sequence[str], inputs: ProjectInputs, layout: ProjectLayout
+) -> list[str]:
+    """The failing tests that were asked for by name, or by the last run of pytest; raises
+    `BadInput` for a name of no test."""
+    named = [node_at(one, layout) for one in inputs.nodes]
+    for one in named:
+        if not any(is_below(node, one) for node in collected):
+            raise BadInput(
+                f"pytest collects no test {one if '::' in one else f'in {one}'}: name tests as it "
+                f"does, or {layout.root} for all of them"
+            )
+    found = [one for one in failing if not named or any(is_below(one, name) for name in named)]
+    if inputs.last_failed:
+        failed = last_failed(layout)
+        found = [one for one in found if any(is_below(one, name) for name in failed)]
+    return found
+
+
+def is_below(node: str, name: str) -> bool:
+    """Whether a test is the one of this name, or lies in the file, folder or class of it."""
+    return not name or node == name or node.startswith((f"{name}::", f"{name}[", f"{name}/"))
+
+
+def last_failed(layout: ProjectLayout) -> frozenset[str]:
+    """Tests that failed in pytest's last run, and files that failed as a whole, from its cache."""
+    try:
+        said = json.loads((layout.root / LAST_FAILED).read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise BadInput(
+            f"--lf: there is no {LAST_FAILED} in {layout.root}: run pytest there first, or leave "
+            "the option out"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise BadInput(f"--lf: {LAST_FAILED} cannot be read: {error}") from error
+    return frozenset(said)

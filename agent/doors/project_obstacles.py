@@ -1,0 +1,84 @@
+"""Why a project's suite does not run, in sentences that say what would help."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from agent.intake.errors import NotFixable
+from agent.judge.project_run import SuiteRun
+from agent.project.tree import ProjectTree
+
+_MISSING = re.compile(
+    r"^(.*?)(?:: | does not start: ).*No module named '([\w.]+)'(?:.* at (\S+:\d+)$)?", re.DOTALL
+)
+_ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end within .*)$", re.DOTALL)
+
+
+def refuse_what_does_not_run(run: SuiteRun, tree: ProjectTree, python: str) -> None:
+    """Raises `NotFixable` where no test is collected, or not all of the suite runs."""
+    if not run.problems and not run.rows:
+        raise NotFixable(
+            "invalid_tests", f"pytest collects no test in {tree.layout.root}: write one that fails "
+            "now and passes once the program is right",
+        )
+    for problem in run.problems:
+        missing = _MISSING.match(problem)
+        if missing is not None:
+            where, module, place = missing.groups()
+            raise NotFixable(
+                "missing_package", _missing(where, module, place or "", tree, python)
+            )
+        ended = _ENDED.match(problem)
+        if ended is not None:
+            raise NotFixable("invalid_tests", _unending(*ended.groups()))
+    if run.problems:
+        raise NotFixable(
+            "invalid_tests", f"not all of the suite runs: {told(run.problems)}. Mend that first, "
+            "or leave the file out (-- --ignore=FILE): a repair is judged by the whole suite",
+        )
+
+
+def told(problems: Sequence[str]) -> str:
+    """The first few of them."""
+    more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+    return "; ".join(problems[:3]) + more
+
+
+def _missing(where: str, module: str, place: str, tree: ProjectTree, python: str) -> str:
+    name = module.partition(".")[0]
+    by = "a conftest or a plugin, with which pytest starts," if where == "pytest" else where
+    if name in _own_modules(tree):
+        roots = ", ".join(one or "the top" for one in tree.layout.import_roots)
+        return (
+            f"{by} imports {module}, a module of the project itself that is not found from "
+            f"{roots}. Say where it lies with `pythonpath` in pytest's settings"
+        )
+    at = f" (imported at {place})" if place else ""
+    return (
+        f"{by} needs the module {module}{at}, which is not among the packages of {python}. Install "
+        "what the project says it depends on there, or name the environment that has it "
+        "(--python PATH)"
+    )
+
+
+def _own_modules(tree: ProjectTree) -> set[str]:
+    """Names that are the project's: of itself, and of each module and package in its tree."""
+    own = {tree.layout.name.replace("-", "_").lower(), tree.layout.name}
+    for path in tree.files:
+        if path.endswith(".py"):
+            own |= {*PurePosixPath(path).parts[:-1], PurePosixPath(path).stem}
+    return own
+
+
+def _unending(test: str, how: str) -> str:
+    if "::" in test:
+        return (
+            f"{test} {how}, and no test after it is seen. Mend it, or leave it out with "
+            f"--deselect {test!r}"
+        )
+    return (
+        f"{test} {how} while it is imported, and no test is seen. Mend it, or leave it out with "
+        f"-- --ignore={test}"
+    )

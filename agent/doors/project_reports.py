@@ -1,0 +1,171 @@
+"""What leaves a project's heal as files: a report in Markdown, and the suite as JUnit XML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from xml.etree import ElementTree
+
+from agent.core.domain import Report, Verdict
+from agent.doors.project_shown import JUDGED, edits, evidence_words, suspect_words
+from agent.judge.project_run import SuiteRun
+from agent.log.result import Result
+from agent.log.words import (
+    INTEGRITY_MEANING,
+    OUTCOME_WORDS,
+    PROOF_MEANING,
+    cost_words,
+    counted,
+    partial_words,
+    report_words,
+)
+
+MOST_LISTED = 20
+MESSAGE = 300
+"""Characters of a failure's words."""
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def markdown(
+    result: Result, run: SuiteRun, wanted: Sequence[str], before: Mapping[str, str], name: str
+) -> str:
+    """A heal for the readers of a pull request; `run` is the suite before any edit."""
+    word = OUTCOME_WORDS[result.outcome] if result.outcome else "NOT FINISHED"
+    parts = [f"# {name}: {word.lower()}", *_failed(run, wanted), *_why(result)]
+    if result.diff:
+        places = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
+        parts += ["## The edit", _code(places), _fenced(result.diff, "diff")]
+    parts += ["## What was tried", *_tried(result)]
+    if result.proof is not None:
+        parts += ["## How far it is shown", *_shown(result, run)]
+    parts += ["## How to reproduce", *_again(result, wanted)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
+    yield "## What failed"
+    if not wanted:
+        yield "\n".join([f"- {_code(one)}" for one in run.problems]) or "Nothing."
+        return
+    lines = []
+    for node in wanted[:MOST_LISTED]:
+        row = run.rows[node]
+        said = str(row.get("message", ""))[:MESSAGE]
+        place = f"{row['file']}:{row['line']}" if row.get("file") and row.get("line") else ""
+        lines.append(f"- {_code(node)}{f' at {_code(place)}' if place else ''}")
+        if said:
+            lines.append(f"  {_code(said)}")
+    if len(wanted) > MOST_LISTED:
+        lines.append(f"- and {len(wanted) - MOST_LISTED} more")
+    yield "\n".join(lines)
+
+
+def _why(result: Result) -> Iterator[str]:
+    yield "## Why"
+    if result.reason:
+        yield result.reason
+    if result.outcome not in ("healthy", "healed", "crash_stopped"):
+        words = [*evidence_words(result)]
+        if words:
+            yield _fenced("\n".join(words) + "\n", "")
+
+
+def _tried(result: Result) -> Iterator[str]:
+    by = {None: "", "memory": "from memory", "search": "by search", "model": "by a model"}
+    facts = filter(None, [
+        by[result.strategy], counted(result.candidates, "candidate"), cost_words(result),
+        f"{result.seconds:.1f} s",
+    ])
+    lines = [f"- {', '.join(facts)}"]
+    lines += [f"- suspected: {_code(suspect_words(one))}" for one in result.suspects]
+    lines += [f"- {notice.text}" for notice in result.notices]
+    yield "\n".join(lines)
+    if result.partial is not None:
+        yield f"{partial_words(result.partial)}:"
+        yield _fenced(result.partial.diff, "diff")
+
+
+def _shown(result: Result, run: SuiteRun) -> Iterator[str]:
+    assert result.proof is not None
+    lines = [f"- proof {result.proof}: {PROOF_MEANING[result.proof]}"]
+    if result.integrity is not None:
+        lines.append(f"- integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}")
+    if result.report is not None:
+        lines.append(f"- {JUDGED}: {report_words(result.report)}")
+        aside = [one.name for one in result.report.verdicts if one.aside]
+        lines += [f"- failed before and is left as it is: {_code(one)}" for one in aside]
+    yield "\n".join(lines)
+
+
+def _again(result: Result, wanted: Sequence[str]) -> Iterator[str]:
+    named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
+    lines = [f"python -m pytest {named}".rstrip()]
+    if result.outcome == "healed":
+        lines += ["git apply heal.patch    # the edit above, as a file", "python -m pytest"]
+    yield _fenced("\n".join(lines) + "\n", "bash")
+
+
+def _code(text: str) -> str:
+    """A text as code within a line."""
+    line = " ".join(text.split())
+    ticks = "`" * (1 + max((len(one) for one in re.findall("`+", line)), default=0))
+    space = " " if len(ticks) > 1 else ""
+    return f"{ticks}{space}{line}{space}{ticks}"
+
+
+def _fenced(text: str, kind: str) -> str:
+    ticks = "`" * max(3, 1 + max((len(one) for one in re.findall("`+", text)), default=0))
+    return f"{ticks}{kind}\n{text}{ticks}"
+
+
+# JUnit.
+
+
+def junit(report: Report | None) -> bytes:
+    """A suite in the form that pytest's own `--junitxml` writes."""
+    verdicts = report.verdicts if report is not None else ()
+    suite = ElementTree.Element("testsuite", {
+        "name": "pytest", "errors": _count(verdicts, "error", "timeout"),
+        "failures": _count(verdicts, "failed"),
+        "skipped": _count(verdicts, "skipped", "xfailed"), "tests": str(len(verdicts)),
+        "time": f"{sum(one.wall_s for one in verdicts):.3f}",
+    })
+    for one in verdicts:
+        suite.append(_testcase(one))
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _count(verdicts: Sequence[Verdict], *statuses: str) -> str:
+    return str(sum(one.status in statuses for one in verdicts))
+
+
+def _testcase(one: Verdict) -> ElementTree.Element:
+    path, _, name = one.name.partition("::")
+    head, bracket, values = name.partition("[")
+    *classes, last = head.split("::")
+    place = ".".join([path.removesuffix(".py").replace("/", "."), *classes])
+    found = ElementTree.Element("testcase", {
+        "classname": _legal(place), "name": _legal(f"{last}{bracket}{values}"),
+        "time": f"{one.wall_s:.3f}",
+    })
+    message = _legal(one.message)
+    first = message.partition("\n")[0]
+    match one.status:
+        case "failed":
+            ElementTree.SubElement(found, "failure", {"message": first}).text = message
+        case "error" | "timeout":
+            ElementTree.SubElement(found, "error", {"message": first}).text = message
+        case "skipped" | "xfailed":
+            kind = "pytest.skip" if one.status == "skipped" else "pytest.xfail"
+            ElementTree.SubElement(found, "skipped", {"type": kind, "message": first})
+        case _:
+            pass
+    return found
+
+
+def _legal(text: str) -> str:
+    """A text without the characters that XML does not have."""
+    return _NO_XML.sub(lambda at: f"#x{ord(at[0]):02X}", text)

@@ -1,0 +1,139 @@
+"""What a person sees of a project: what was found, how its suite does, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from agent.core.domain import Report, SuspectFile, Verdict
+from agent.doors.commands import Display
+from agent.doors.terminal import (
+    STANDING_STYLES,
+    Terminal,
+    coloured,
+    cut,
+    next_step,
+    sentence,
+    status_line,
+)
+from agent.judge.project_run import SuiteRun
+from agent.log.result import Result
+from agent.log.words import STANDING_SIGNS, counted, partial_words
+from agent.project.layout import ProjectLayout
+from agent.project.tree import ProjectTree
+
+JUDGED = "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
+MOST_SHOWN = 20
+NEW_LINE = "\n    "
+MOST_SUSPECTS = 4
+
+
+def found_words(tree: ProjectTree, python: str) -> str:
+    """What a project is made of, in one line."""
+    layout = tree.layout
+    tests = sum(_is_test_file(path) for path in tree.files)
+    folder = next((root for root in layout.import_roots if root), "")
+    return (
+        f"{layout.name}: {counted(len(tree.editable), 'module')} "
+        f"{f'below {folder}/' if folder else 'to edit'}, {counted(tests, 'test file')}; {python}, "
+        f"{settings_words(layout)}"
+    )
+
+
+def settings_words(layout: ProjectLayout) -> str:
+    """Where pytest's settings are from."""
+    return f"pytest as {layout.configuration} says" if layout.configuration else "plain pytest"
+
+
+def _is_test_file(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+
+
+def suite_words(run: SuiteRun, wanted: Sequence[str]) -> str:
+    """How the suite does, in one line."""
+    failing = len(run.failing)
+    said = f"its suite: {counted(len(run.rows), 'test')}, "
+    if not failing:
+        return f"{said}none fails"
+    others = failing - len(wanted)
+    left = f", {len(wanted)} to heal; the others are left as they are" if others else ""
+    return f"{said}{failing} {'fails' if failing == 1 else 'fail'}{left}"
+
+
+def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
+    """Each file that was changed, with the first line that is another."""
+    found = []
+    for path, text in sorted(result.files):
+        if path in before and text != before[path]:
+            pairs = zip(text.split("\n"), before[path].split("\n"), strict=False)
+            same = next((at for at, (new, old) in enumerate(pairs) if new != old), None)
+            found.append((path, 1 + (same if same is not None else min(
+                text.count("\n"), before[path].count("\n")
+            ))))
+    return found
+
+
+def notable(report: Report, healed: Sequence[str]) -> Report:
+    """The report without the tests that do as they did before."""
+    kept = [one for one in report.verdicts if one.fails or one.name in healed]
+    return report.model_copy(update={"verdicts": tuple(kept[:MOST_SHOWN])})
+
+
+def show(result: Result, before: Mapping[str, str], healed: Sequence[str], face: Display) -> None:
+    """The result for a person: the talk, and then the patch."""
+    terminal = face.terminal
+    terminal.talk.print(status_line(result))
+    if result.reason:
+        terminal.say(result.reason)
+    for path, line in edits(before, result) if result.diff else []:
+        terminal.say(f"edited: {path}, line {line}")
+    if result.report is not None:
+        shown = result.report if terminal.verbose else notable(result.report, healed)
+        for verdict in shown.verdicts:
+            terminal.say(verdict_line(verdict, terminal), STANDING_STYLES[verdict.standing])
+        rest = len(result.report.verdicts) - len(shown.verdicts)
+        if rest and shown.verdicts:
+            terminal.say(f"and {counted(rest, 'other test')}; --verbose lists them")
+    if result.outcome in ("unresolved", "budget", "cancelled"):
+        for words in evidence_words(result):
+            terminal.say(words)
+        if result.partial is not None:
+            terminal.say(sentence(partial_words(result.partial)), "bold yellow")
+            terminal.talk.print(coloured(result.partial.diff), end="")
+    if result.outcome is not None and next_step(result):
+        terminal.say(next_step(result), "bold")
+    if result.outcome in ("healthy", "healed", "crash_stopped"):
+        terminal.patch(result.diff)
+
+
+def verdict_line(one: Verdict, terminal: Terminal) -> str:
+    """A test with what it came to, and where it fails what it says."""
+    glyph, plain, _ = STANDING_SIGNS[one.standing]
+    sign = glyph if terminal.talk.encoding.lower().startswith("utf") else plain
+    why = one.aside or (one.message if one.fails else "")
+    return f"  {sign} {one.standing} {one.name}{f'{NEW_LINE}{cut(why)}' if why else ''}"
+
+
+def evidence_words(result: Result) -> Iterator[str]:
+    """The smallest failing test, and the files in which the fault may lie."""
+    failure = smallest(result)
+    if failure is not None:
+        yield f"Smallest failing test: {failure.name}"
+        yield f"  {cut(failure.message or failure.got) or failure.status}"
+    if result.suspects:
+        yield "Where the fault may lie"
+        yield from (f"  {suspect_words(one)}" for one in result.suspects[:MOST_SUSPECTS])
+
+
+def smallest(result: Result) -> Verdict | None:
+    """The failing test that took the least time."""
+    failing = result.report.failing if result.report is not None else ()
+    return min(failing, key=lambda one: (one.wall_s, one.name), default=None)
+
+
+def suspect_words(one: SuspectFile) -> str:
+    """A file with its likeliest functions."""
+    functions = ", ".join(
+        f"{function.name} (line {function.line})" for function in one.functions[:3]
+    )
+    return f"{one.file} ({one.suspicion:.2f}){f': {functions}' if functions else ''}"

@@ -1,0 +1,294 @@
+"""The search for a repair in the files of a project, screened where its suite is kept.
+
+Each suspect file has a search of its own. They take turns: the one goes on that has worked least
+for how likely the fault lies in its file. What passes every test there is judged by a fresh run of
+the whole suite before it counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass, field
+
+from agent.core.domain import Project, Report, Solution, Task
+from agent.core.events import Searched
+from agent.core.trees import tree_of
+from agent.judge.project_run import laid
+from agent.project.blame import Suspect, names_read, suspects, with_top
+from agent.project.suite import FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
+from agent.repair.facts import (
+    Answer,
+    Budget,
+    Candidate,
+    Examine,
+    Facts,
+    Findings,
+    Offer,
+    Probe,
+    Probed,
+    Question,
+    Screen,
+)
+from agent.repair.ranking.rank import ranked
+from agent.repair.search import search
+from agent.repair.wording import edit_in_words
+from sandbox.sandbox import Sandbox
+
+MOST_FAILING, MOST_PASSING = 12, 25
+"""Tests by which candidates are screened: failing ones, and those that run the same functions."""
+MOST_FILES = 6
+MOST_VERIFIED = 8
+BEYOND = 200
+"""Candidates that are still tried after the first that passes every test."""
+PASSING_S = 0.3
+"""Passing tests that take longer in all are left to the judge."""
+LEAST_SUSPICION = 0.05
+
+Verify = Callable[[Solution], Awaitable[Report]]
+
+
+@dataclass(frozen=True)
+class ProjectFound:
+    """What a search came to; `solution` has passed the judge."""
+
+    solution: Solution | None
+    candidates: int
+    candidate: Candidate | None = None
+    suspects: tuple[Suspect, ...] = ()
+    """The files in which the fault may lie, the likeliest first."""
+    first_s: float = 0.0
+    """Seconds until the first candidate was tried."""
+    work_s: float = 0.0
+    cut_after: float | None = None
+    problem: str = ""
+    """Why nothing could be searched."""
+
+
+async def search_project(
+    task: Task, project: Project, base: Solution, failing: Sequence[str], sandbox: Sandbox, *,
+    budget_s: float, wall_s: float, max_candidates: int, progress: Callable[[Searched], object],
+    verify: Verify,
+) -> ProjectFound:
+    """Searches until a candidate passes the judge, the budget is spent, or nothing is left.
+
+    `failing` are the node ids to go by. `budget_s` are processor seconds, `wall_s` an outer limit.
+    """
+    async with open_suite(laid(task, base), project, task.sites, sandbox) as suite:
+        wanted = {*failing}
+        numbers = [number for number, node in enumerate(suite.nodes) if node in wanted]
+        if not numbers:
+            why = "; ".join(suite.problems) or "pytest collects none of the failing tests"
+            return ProjectFound(None, 0, problem=why)
+        others = [number for number in range(len(suite.nodes)) if number not in {*numbers}]
+        rows = await suite.baseline([*numbers, *others])
+        going_by = [number for number in numbers if number in rows and not rows[number].passed]
+        if not going_by:
+            return ProjectFound(None, 0, problem="the tests pass when they are run once more")
+        return await _ProjectSearch(
+            suite, project, base, rows, going_by, verify, progress, budget_s,
+            time.monotonic() + wall_s, max_candidates,
+        ).run()
+
+
+@dataclass
+class _FileSearch:
+    """One file's search on its way."""
+
+    suspect: Suspect
+    steps: Generator[Question, Answer, Findings]
+    answer: Answer = None
+    spent_s: float = 0.0
+    done: bool = False
+    is_close: bool = False
+    """Something passes every test that it was screened by, and was not offered yet."""
+
+    @property
+    def turn(self) -> tuple[bool, float]:
+        """Who has least goes on."""
+        share = max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
+        return not self.is_close, self.spent_s / share
+
+
+@dataclass
+class _ProjectSearch:
+    """All files' searches, what they are driven with, and what came of them."""
+
+    suite: Suite
+    project: Project
+    base: Solution
+    rows: dict[int, TestRow]
+    failing: Sequence[int]
+    verify: Verify
+    progress: Callable[[Searched], object]
+    budget_s: float
+    end: float
+    max_candidates: int
+    started: float = field(default_factory=time.monotonic)
+    tried: int = 0
+    thought_s: float = 0.0
+    """Processor seconds that listing and ranking took."""
+    first_s: float = 0.0
+    order: list[int] = field(default_factory=list)
+    codes: tuple[str, ...] = ()
+    asked: list[frozenset[str]] = field(default_factory=list)
+    """Names that each of these tests reads itself."""
+    judged: set[tuple[str, str]] = field(default_factory=set)
+    found: tuple[Solution, Candidate] | None = None
+
+    @property
+    def work_s(self) -> float:
+        return self.thought_s + self.suite.work_s
+
+    def over(self) -> bool:
+        """Whether no more is to be tried."""
+        return (
+            self.found is not None or self.work_s > self.budget_s or time.monotonic() > self.end
+            or self.tried >= self.max_candidates
+        )
+
+    async def run(self) -> ProjectFound:
+        blamed = await self._suspects()
+        searches = [
+            _FileSearch(one, search(
+                self.suite.files[one.file], Facts(tests=self.codes),
+                Budget(candidates=self.max_candidates, over=self.over, beyond=BEYOND),
+            ))
+            for one in blamed
+        ]
+        while not self.over():
+            waiting = [one for one in searches if not one.done]
+            if not waiting:
+                break
+            await self._step(min(waiting, key=lambda one: one.turn))
+        cut = self.found is None and self.over()
+        for one in searches:
+            # The time ran out between finding and offering: what was found is still verified.
+            if self.found is None and one.is_close and not one.done:
+                question, _ = await asyncio.to_thread(_advanced, one)
+                if question is not None:
+                    await self._offered(one.suspect.file, question.so_far)
+        self._tell(last=self.found is not None)
+        solution, candidate = self.found or (None, None)
+        return ProjectFound(
+            solution, self.tried, candidate, tuple(blamed), self.first_s, self.work_s,
+            round(self.work_s, 3) if cut else None,
+        )
+
+    async def _suspects(self) -> list[Suspect]:
+        """Whom to search, and by which tests."""
+        editable = {*self.project.editable} & self.suite.loaded
+        passing = [number for number, row in self.rows.items() if row.passed]
+        failing = [*self.failing][:MOST_FAILING]
+        seen = await self.suite.coverage(failing, sorted(editable), lines=False)
+        healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
+        self.order = [*failing, *self._beside([*seen.values()], healthy)]
+        self.codes = tuple(self._code(self.suite.nodes[number]) for number in self.order)
+        self.asked = [names_read(code) for code in self.codes]
+        found = suspects(
+            self.suite.files, editable, [*seen.values()], [*healthy.values()],
+            frozenset[str]().union(*self.asked[: len(failing)]),
+        )
+        return found[:MOST_FILES]
+
+    def _beside(
+        self, failing: Sequence[Coverage], passing: dict[int, Coverage]
+    ) -> list[int]:
+        """Passing tests that enter most of the functions that the failing ones enter."""
+        entered = {place for one in failing for place in _entered(one)}
+        near = sorted(
+            (-len(entered & _entered(one)), number) for number, one in passing.items()
+            if entered & _entered(one)
+        )
+        found: list[int] = []
+        spent_s = 0.0
+        for _, number in near[:MOST_PASSING]:
+            spent_s += self.rows[number].cpu_s
+            if spent_s > PASSING_S:
+                break
+            found.append(number)
+        return found
+
+    async def _step(self, one: _FileSearch) -> None:
+        before_s = self.work_s
+        question, thought_s = await asyncio.to_thread(_advanced, one)
+        self.thought_s += thought_s
+        one.done = question is None
+        if question is not None:
+            one.answer = await self._answered(one, question)
+            self._tell()
+        one.spent_s += self.work_s - before_s
+
+    async def _answered(self, one: _FileSearch, question: Question) -> Answer:
+        file = one.suspect.file
+        base = self.suite.files[file]
+        match question:
+            case Examine(text=text):
+                trace = await self.suite.trace(file, self.order, None if text == base else text)
+                return with_top(text, trace, self.asked)
+            case Screen(candidates=texts, mode=mode):
+                self.first_s = self.first_s or time.monotonic() - self.started
+                slowest_s = max(self.rows[number].cpu_s for number in self.order)
+                answers = await self.suite.screen(
+                    file, texts, self.order, min(len(self.failing), MOST_FAILING), mode,
+                    min(MOST_S, max(LEAST_S, FACTOR * slowest_s)),
+                )
+                self.tried += sum(answer is not None for answer in answers)
+                one.is_close |= any(answer and answer.ended == "ok" for answer in answers)
+                return tuple(answers)
+            case Probe(texts=texts):
+                return Probed(tuple(None for _ in texts))
+            case Offer(so_far=findings):
+                one.is_close = False
+                return await self._offered(file, findings)
+
+    async def _offered(self, file: str, findings: Findings) -> bool:
+        """Whether the judge confirms one of the best candidates."""
+        fresh = [
+            one for one in ranked(findings.plausible) if (file, one.text) not in self.judged
+        ]
+        for candidate in fresh[:MOST_VERIFIED]:
+            self.judged.add((file, candidate.text))
+            note = candidate.note or edit_in_words(self.suite.files[file], candidate.text)
+            solution = self.base.with_file(
+                file, candidate.text, origin="search", note=f"{note} ({file})",
+            )
+            if (await self.verify(solution)).passed:
+                self.found = solution, candidate
+                return True
+        return False
+
+    def _tell(self, last: bool = False) -> None:
+        self.progress(Searched(
+            candidates=self.tried, plausible=int(last), best_passed=0, total=len(self.order),
+            wall_s=time.monotonic() - self.started,
+        ))
+
+    def _code(self, node: str) -> str:
+        """The text of a test."""
+        path, _, name = node.partition("::")
+        try:
+            module = tree_of(self.suite.files[path])
+        except (KeyError, SyntaxError, ValueError, RecursionError):
+            return "pass"
+        body: Sequence[ast.stmt] = module.body
+        found: ast.stmt | None = None
+        for part in name.partition("[")[0].split("::"):
+            found = next((one for one in body if getattr(one, "name", None) == part), None)
+            body = getattr(found, "body", [])
+        return ast.unparse(found) if found is not None else "pass"
+
+
+def _entered(one: Coverage) -> set[tuple[str, int]]:
+    return {(file, line) for file, lines in one.functions.items() for line in lines}
+
+
+def _advanced(one: _FileSearch) -> tuple[Question | None, float]:
+    """The search's next question, and the processor seconds that it took to think of it."""
+    began = time.thread_time()
+    try:
+        return one.steps.send(one.answer), time.thread_time() - began
+    except StopIteration:
+        return None, time.thread_time() - began

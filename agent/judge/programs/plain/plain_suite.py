@@ -1,0 +1,126 @@
+"""Runs a project's suite by pytest as its developer does, and tells how each test came out."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from agent.judge.programs.plain.plain_run import NO_PROGRAMS
+
+MOST = 2_000
+"""Characters of a failure's words."""
+_PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
+
+
+def main(jail: Any) -> None:
+    """Runs the tests that the payload names and tells of each."""
+    payload = jail.payload
+    sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
+    sys.argv[:] = ["pytest", *payload["args"]]
+    plugin = _Reporter(jail)
+    sys.addaudithook(plugin.heard)
+    code = pytest.main(
+        [*payload["args"], "-p", "no:cacheprovider", "-q", f"--rootdir={jail.folder}"],
+        plugins=[plugin],
+    )
+    jail.send({"done": int(code), "problems": plugin.problems})
+
+
+class _Reporter:
+    def __init__(self, jail: Any) -> None:
+        self._send = jail.send
+        self._folder = os.path.join(jail.folder, "")
+        self._reports: list[Any] = []
+        self._began = 0.0
+        self._starts_another = False
+        """The test that runs now tries to start a program other than Python."""
+        self.problems: list[str] = []
+
+    def heard(self, event: str, args: tuple[Any, ...]) -> None:
+        """What the interpreter says of itself: here, which program is to be started."""
+        if event in ("subprocess.Popen", "os.exec", "os.posix_spawn"):
+            program = os.path.basename(os.fsdecode(args[0])) if args[0] else ""
+            self._starts_another |= not program.startswith("python")
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """Keeps why a file cannot be collected."""
+        if report.failed:
+            self.problems.append(f"{report.nodeid}: {self._why(str(report.longrepr))}")
+
+    def pytest_collectstart(self, collector: Any) -> None:
+        """A file is about to be imported."""
+        if isinstance(collector, pytest.File):
+            self._send({"collects": collector.nodeid})
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Which tests there are."""
+        self._send({"collected": [one.nodeid for one in session.items]})
+
+    def _why(self, text: str) -> str:
+        """What keeps a file from being collected, and the innermost place in the project."""
+        said = [line[1:].strip() for line in text.split("\n") if line.startswith("E   ")]
+        error = next((line for line in reversed(said) if re.match(r"[\w.]+(:|$)", line)), "")
+        places = [(at[0] or at[2], at[1] or at[3]) for at in _PLACE.findall(text)]
+        ours = [
+            (os.path.abspath(path).removeprefix(self._folder), line) for path, line in places
+            if os.path.abspath(path).startswith(self._folder)
+        ]
+        at = f" at {ours[-1][0]}:{ours[-1][1]}" if ours else ""
+        return (error or text[-300:].strip()) + at
+
+    def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
+        """A test begins."""
+        self._reports, self._began, self._starts_another = [], time.monotonic(), False
+        self._send({"begin": nodeid})
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """A phase of a test is over."""
+        self._reports.append(report)
+
+    def pytest_runtest_logfinish(self, nodeid: str, location: Any) -> None:
+        """A test is over."""
+        status, report = outcome_of(self._reports)
+        said = getattr(report, "longrepr", None)
+        crash = getattr(said, "reprcrash", None)
+        message = str(getattr(crash, "message", "")) or str(said or "")
+        file, line = self._place(said)
+        self._send({
+            "ended": nodeid, "status": status,
+            "message": message.replace(self._folder, "")[:MOST], "file": file, "line": line,
+            "wall_s": time.monotonic() - self._began, "refused": (
+                NO_PROGRAMS if self._starts_another and status in ("failed", "error") else ""
+            ),
+        })
+
+    def _place(self, said: Any) -> tuple[str, int]:
+        """The innermost place of a failure in the project's own files."""
+        for entry in reversed(getattr(getattr(said, "reprtraceback", None), "reprentries", ())):
+            where = getattr(entry, "reprfileloc", None)
+            path = os.path.abspath(str(getattr(where, "path", "")))
+            if where is not None and path.startswith(self._folder):
+                return path.removeprefix(self._folder), where.lineno
+        return "", 0
+
+
+def outcome_of(reports: list[Any]) -> tuple[str, Any]:
+    """A test's outcome in pytest's own classes, and the report that says why."""
+    found: tuple[str, Any] = ("error", None)
+    for report in reports:
+        if report.failed and report.when in ("setup", "teardown"):
+            return "error", report
+        if found[0] in ("failed", "skipped", "xfailed"):
+            continue
+        if report.failed:
+            found = ("failed", report)
+        elif hasattr(report, "wasxfail"):
+            found = ("xfailed" if report.skipped else "xpassed", report)
+        elif report.skipped:
+            found = ("skipped", report)
+        elif report.when == "call":
+            found = ("passed", report)
+    return found

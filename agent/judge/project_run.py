@@ -1,0 +1,219 @@
+"""How a project's whole suite comes out: its own pytest, in a fresh jail, over files laid anew.
+
+The files are the task's `support` with the solution's in their place. Which tests there are is
+pytest's to say; a test of the task is found by its node id, and any other counts as the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.core.domain import (
+    REST,
+    SET_ASIDE,
+    Jail,
+    Project,
+    Report,
+    Script,
+    Solution,
+    Status,
+    Task,
+    TestCase,
+    Verdict,
+)
+from agent.judge import jail_modules
+from agent.judge.compared.examples import lacks_permission
+from agent.judge.jail_level import jail_of
+from sandbox.sandbox import Process, Sandbox
+from sandbox.types import Job, Json, Limits, Outcome
+
+START_S = 120.0
+TEST_S = 120.0
+"""The longest that one test may take by the wall clock."""
+MOST_S = 3_600.0
+MEMORY_MIB = 4_096
+INTERNAL, USAGE = 3, 4
+"""Exit codes with which pytest gives up without a test to blame."""
+SHARED = "the project's tests run in one process with it"
+NOT_ASKED = "it failed before, and was not to be healed"
+
+
+@dataclass
+class SuiteRun:
+    """What one run of the suite told."""
+
+    rows: dict[str, dict[str, Json]] = field(default_factory=dict)
+    """Node id to how it came out."""
+    collected: list[str] = field(default_factory=list)
+    """The node ids that were chosen to run."""
+    problems: list[str] = field(default_factory=list)
+    """Why files could not be collected, or why the run ended early."""
+    exit_code: int | None = None
+    jail: Jail | None = None
+    """What held the tests back."""
+
+    @property
+    def failing(self) -> list[str]:
+        """The node ids of tests that fail."""
+        return [node for node, row in self.rows.items() if _fails(row)]
+
+
+async def project_report(
+    solution: Solution, tests: Sequence[TestCase], task: Task, project: Project, sandbox: Sandbox,
+    seed: int = 0,
+) -> Report:
+    """The verdicts of a run on a solution: of the whole suite, or of some tests alone where the
+    rest of it is not among these. `seed` is the interpreter's for hashes."""
+    nodes = [one.node for one in tests if isinstance(one, Script)]
+    if REST not in nodes:
+        project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
+    run = await run_suite(laid(task, solution), project, task.sites, sandbox, seed)
+    return Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
+
+
+def laid(task: Task, solution: Solution | None) -> dict[str, str]:
+    """The project's files with the solution's."""
+    files = {one.path: one.text for one in task.support}
+    return files | {one.path: one.text for one in (solution.files if solution else ())}
+
+
+def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list[Verdict]:
+    """One verdict for each test that ran, and one for each that was asked for and did not."""
+    named = {one.node: one for one in tests if isinstance(one, Script)}
+    rest = named.get(REST)
+    found = []
+    for node, row in run.rows.items():
+        test = named.get(node) or rest
+        if test is None or (test is rest and node in rest.without):
+            continue
+        status: Status = row["status"]  # type: ignore[assignment]
+        found.append(Verdict(
+            name=node, test=test.name, origin=test.origin, status=status,
+            integrity="in-process" if status == "passed" else None,
+            reason=SHARED if status == "passed" else "",
+            aside=NOT_ASKED if node in project.aside and _fails(row) else "",
+            message=_message(row), wall_s=float(row.get("wall_s", 0.0)),  # type: ignore[arg-type]
+        ))
+    why = "; ".join(run.problems) or "pytest collected no such test"
+    missing = {node: test for node, test in named.items() if node not in {*run.rows, REST}}
+    if rest is not None:
+        gone = {*project.tests} - {*run.rows, *rest.without}
+        missing |= dict.fromkeys(sorted(gone), rest)
+        if run.problems and not missing:
+            missing[rest.name] = rest
+    found += [
+        Verdict(name=node, test=test.name, origin=test.origin, status="error", message=why)
+        for node, test in missing.items()
+    ]
+    return found
+
+
+def _fails(row: dict[str, Json]) -> bool:
+    return row["status"] != "passed" and row["status"] not in SET_ASIDE
+
+
+def _message(row: dict[str, Json]) -> str:
+    said = str(row.get("message", ""))
+    file, line, refused = row.get("file"), row.get("line"), row.get("refused")
+    place = f" at {file}:{line}" if said and file and line else ""
+    return f"{said}{place}{f'; {refused}' if refused else ''}"
+
+
+async def run_suite(
+    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+    seed: int = 0,
+) -> SuiteRun:
+    """Runs the project's pytest over these files, once."""
+    job = await suite_job("plain_suite", files, project, sites, sandbox)
+    run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
+    limits = replace(job.limits, wall_s=MOST_S)
+    async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
+        await _heard(process, run)
+        if any(lacks_permission(row) for row in run.rows.values()):
+            refusals = (await process.kill()).refusals
+            for row in run.rows.values():
+                if refusals and lacks_permission(row) and not row.get("refused"):
+                    row["refused"] = "; ".join(refusals)
+    return run
+
+
+async def _heard(process: Process, run: SuiteRun) -> None:
+    begun, collects, patience_s = "", "", START_S
+    while True:
+        match await process.receive(patience_s):
+            case Outcome() as ended:
+                said = _ending(ended, patience_s)
+                if begun:
+                    status = "timeout" if ended.ended == "timeout" else "error"
+                    run.rows[begun] = {"status": status, "message": said}
+                run.problems.append(f"{begun or collects or 'pytest'} {said}")
+                return
+            case {"collects": str(file)}:
+                collects = file
+            case {"collected": list(nodes)}:
+                run.collected = [*map(str, nodes)]
+                collects = "" if nodes else collects
+            case {"begin": str(node)}:
+                begun, patience_s = node, TEST_S
+            case {"ended": str(node), "status": str(status), "message": str(said),
+                  "file": str(file), "line": int(line), "wall_s": float(wall_s),
+                  "refused": str(refused)}:
+                run.rows[node] = {
+                    "status": status, "message": said, "file": file, "line": line,
+                    "wall_s": wall_s, "refused": refused,
+                }
+                begun, patience_s = "", START_S
+            case {"done": int(code), "problems": list(problems)}:
+                run.problems += map(str, problems)
+                run.exit_code = code
+                if code in (USAGE, INTERNAL) and not problems:
+                    said = _own_words(await process.receive(START_S))
+                    run.problems.append(
+                        f"{collects} ends its process (SystemExit)"
+                        if collects and "SystemExit" in said else said
+                    )
+                elif code not in (0, 1) and run.rows and len(run.rows) < len(run.collected):
+                    run.problems.append(f"{[*run.rows][-1]} ends its process (pytest.exit)")
+                return
+
+
+def _ending(ended: Outcome, patience_s: float) -> str:
+    """How a process ended that should have gone on."""
+    if ended.ended == "timeout":
+        return f"did not end within {patience_s:g} seconds"
+    how = f"exit code {ended.exit_code}" if ended.exit_code is not None else ended.signal
+    return f"ends its process ({ended.limit or how or ended.ended})"
+
+
+def _own_words(ended: Json | Outcome) -> str:
+    """Why pytest does not run, as it says at its end."""
+    lines = ended.stderr.strip().split("\n") if isinstance(ended, Outcome) else []
+    said = [
+        one.removeprefix("ERROR:").removeprefix("E  ").strip() for one in lines
+        if one.startswith(("E  ", "ERROR:", "ImportError")) or ": error: " in one
+    ]
+    told = [one for one in said if not one.startswith("usage:")] or lines[-1:]
+    return f"pytest does not start: {' '.join(told)}"
+
+
+async def suite_job(
+    program: str, files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+) -> Job:
+    """A jail's job that runs one of our programs over a project's files, with its pytest."""
+    ours = jail_modules.beside_pytest(sites)
+    job = Job(
+        program=jail_modules.program(program),
+        payload={"roots": [*project.import_roots], "args": [*project.arguments]},
+        modules=ours.modules, files=files, sites=ours.sites, processes=True,
+        loopback=project.loopback,
+        limits=Limits(
+            wall_s=START_S, cpu_s=MOST_S, output_bytes=64_000_000, memory_mib=MEMORY_MIB,
+            open_files=256,
+        ),
+    )
+    # The jail that is looked at is the job's own: a second one takes as long to start.
+    if (await sandbox.isolation(job)).level == "L2":
+        ours = await jail_modules.bundle(sandbox, sites, True)
+        job = replace(job, modules=ours.modules, sites=ours.sites)
+    return job

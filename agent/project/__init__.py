@@ -1,0 +1,1 @@
+"""A repository whose tests fail: found, laid into a jail, searched for a repair, and mended."""

@@ -1,0 +1,230 @@
+"""A project as it lies on disk: its root, what it ships, its tests, and the Python it uses."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import site
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from agent.core.pytest_settings import CONFIGURATIONS
+from agent.intake.errors import BadInput
+
+ROOT_MARKS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", ".git")
+"""What lies at the top of a project."""
+ENVIRONMENTS = (".venv", "venv", "env")
+NO_SOURCES = frozenset({
+    "__pycache__", "node_modules", "site-packages", "build", "dist", *ENVIRONMENTS, "docs", "doc",
+    "examples", "benchmarks", "scripts", "tools",
+})
+"""Folders in which nothing lies that a project ships."""
+ASKED_S = 20.0
+
+_ASK = """
+import json, site, sys, sysconfig
+paths = sysconfig.get_paths()
+print(json.dumps([sys.version_info[:2], [paths["purelib"], paths["platlib"], *(
+    [site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]]))
+"""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """The Python whose packages a project uses."""
+
+    executable: Path
+    version: tuple[int, int]
+    sites: tuple[str, ...]
+    """Its folders of packages."""
+    how: str
+    """How it was found, in words."""
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return f"Python {self.version[0]}.{self.version[1]} ({self.how})"
+
+
+@dataclass(frozen=True)
+class ProjectLayout:
+    """Where a project's parts lie; paths are relative to its root, with forward slashes."""
+
+    root: Path
+    configuration: str
+    """The file that pytest reads its settings from; empty where there is none."""
+    import_roots: tuple[str, ...]
+    """Folders that modules are imported from, the likeliest first; "" is the root."""
+
+    @cached_property
+    def name(self) -> str:
+        """What the project is called: by its own word, or its folder's name."""
+        project = _toml(self.root / "pyproject.toml").get("project", {})
+        return str(project.get("name") or self.root.name)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The table `[tool.heal]` of its pyproject.toml."""
+        table = _toml(self.root / "pyproject.toml").get("tool", {}).get("heal", {})
+        return table if isinstance(table, dict) else {}
+
+
+def find_layout(start: Path) -> ProjectLayout:
+    """The project that a path lies in; raises `BadInput` where there is none."""
+    if not start.exists():
+        raise BadInput(f"{start} does not exist; name a folder, a test file or a test in a project")
+    # `tests/..` is the top, too.
+    return layout_at(_root(Path(os.path.abspath(start))))
+
+
+def layout_at(folder: Path) -> ProjectLayout:
+    """A folder as a project, whatever lies above it; raises `BadInput` where it is none."""
+    root = folder.absolute()
+    if not root.is_dir():
+        raise BadInput(f"{folder} is no folder")
+    return ProjectLayout(root, _configuration(root), _import_roots(root))
+
+
+def _root(start: Path) -> Path:
+    """The nearest folder upwards that is a project's top; the folder itself where none is."""
+    folder = start if start.is_dir() else start.parent
+    for one in (folder, *folder.parents):
+        if any((one / mark).exists() for mark in ROOT_MARKS):
+            return one
+    return _outside_packages(folder)
+
+
+def _outside_packages(folder: Path) -> Path:
+    while (folder / "__init__.py").is_file() and folder.parent != folder:
+        folder = folder.parent
+    return folder
+
+
+def _configuration(root: Path) -> str:
+    for name, section in CONFIGURATIONS.items():
+        path = root / name
+        if path.is_file() and section in path.read_text("utf-8", errors="replace"):
+            return name
+    return ""
+
+
+def _import_roots(root: Path) -> tuple[str, ...]:
+    """`src` where it holds modules, the folders that pytest or setuptools are told, and the top."""
+    found = [one for one in _told_roots(root) if (root / one).is_dir()]
+    if (root / "src").is_dir() and any(_modules(root / "src")):
+        found.append("src")
+    return tuple(dict.fromkeys([*found, ""]))
+
+
+def _told_roots(root: Path) -> Iterator[str]:
+    tool = _toml(root / "pyproject.toml").get("tool", {})
+    for one in _words(tool.get("pytest", {}).get("ini_options", {}).get("pythonpath", [])):
+        yield _clean(one)
+    setuptools = tool.get("setuptools", {})
+    where = setuptools.get("packages", {})
+    if isinstance(where, dict):
+        yield from map(_clean, where.get("find", {}).get("where", []))
+    directories = setuptools.get("package-dir", {})
+    if isinstance(directories, dict) and "" in directories:
+        yield _clean(str(directories[""]))
+    for name, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"),
+                          ("setup.cfg", "tool:pytest")):
+        yield from map(_clean, _words(_ini(root / name, section, "pythonpath")))
+    yield from map(_clean, _words(_ini(root / "setup.cfg", "options.packages.find", "where")))
+
+
+def _clean(path: str) -> str:
+    return os.path.normpath(path).replace(os.sep, "/").removeprefix("./").removesuffix(".") or ""
+
+
+def _words(value: object) -> list[str]:
+    return value.split() if isinstance(value, str) else [str(one) for one in value or ()]  # type: ignore[attr-defined]
+
+
+def _modules(folder: Path) -> Iterator[Path]:
+    """Modules and packages right in a folder, namespace packages included."""
+    for one in sorted(folder.iterdir()):
+        if one.suffix == ".py" or (one.is_dir() and one.name.isidentifier()):
+            yield one
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """A TOML file's tables; none where it is absent. One that is broken is the user's to mend."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from error
+
+
+def _ini(path: Path, section: str, option: str) -> str:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read(path, "utf-8")
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from error
+    return parser.get(section, option, fallback="")
+
+
+# The interpreter.
+
+
+def find_interpreter(root: Path, asked: str = "") -> Interpreter:
+    """The Python of the project: the one that was asked for, that of the active environment, of
+    the project's own, or else the one that runs this.
+
+    Raises `BadInput` for one whose version is another than ours: what runs tests is shared.
+    """
+    executable, how = _executable(root, asked)
+    if executable is None:
+        return Interpreter(Path(sys.executable), sys.version_info[:2], _own_sites(), "this one")
+    try:
+        said = subprocess.run(
+            [executable, "-c", _ASK], capture_output=True, text=True, timeout=ASKED_S, check=True,
+        ).stdout
+        version, sites = json.loads(said)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise BadInput(f"the Python at {executable} ({how}) does not answer: {error}") from error
+    if tuple(version) != sys.version_info[:2]:
+        own = ".".join(map(str, sys.version_info[:2]))
+        raise BadInput(
+            f"the project's Python ({how}) is {version[0]}.{version[1]} and this runs on {own}; "
+            f"install this package in that environment and start it from there"
+        )
+    return Interpreter(executable, (version[0], version[1]), _present(sites), how)
+
+
+def _executable(root: Path, asked: str) -> tuple[Path | None, str]:
+    if asked:
+        return Path(asked), "--python"
+    active = os.environ.get("VIRTUAL_ENV", "")
+    if active and (found := _python_in(Path(active))):
+        return found, f"the active environment {active}"
+    for name in ENVIRONMENTS:
+        if found := _python_in(root / name):
+            return found, name
+    return None, ""
+
+
+def _python_in(folder: Path) -> Path | None:
+    found = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    return found if found.exists() else None
+
+
+def _own_sites() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    return _present([paths["purelib"], paths["platlib"], *user])
+
+
+def _present(folders: list[str]) -> tuple[str, ...]:
+    return tuple(one for one in dict.fromkeys(folders) if os.path.isdir(one))

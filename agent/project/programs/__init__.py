@@ -1,0 +1,1 @@
+"""What runs in the jail that holds a project's collected suite."""

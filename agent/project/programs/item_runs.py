@@ -1,0 +1,105 @@
+"""Runs one collected test by pytest's own set-up and tear-down, without building a report.
+
+A report with its traceback costs more than most tests. Three things that pytest does while it
+reports are done here: the place where `tmp_path` keeps how a test came out, the exceptions that
+unittest's own cases hand over, and expected failures. A doctest's names, which it clears when it is
+over, are given back, so that it can run again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from _pytest.outcomes import OutcomeException, Skipped, XFailed
+from _pytest.runner import CallInfo
+
+try:
+    from _pytest.tmpdir import tmppath_result_key
+except ImportError:  # older than pytest 7.3
+    tmppath_result_key = None  # type: ignore[assignment]
+
+
+@dataclass
+class ItemRun:
+    """How one test went."""
+
+    passed: bool
+    error: BaseException | None = None
+    phase: str = ""
+    """Where it failed: setup, call or teardown."""
+
+    @property
+    def exception(self) -> str:
+        """The name of the exception's class."""
+        return type(self.error).__name__ if self.error is not None else ""
+
+
+def run_item(
+    item: Any, interrupts: type[BaseException],
+    around: Callable[[Callable[[], Any]], Any] | None = None,
+) -> ItemRun:
+    """Runs an item; `around` is given what sets the test up, and what calls it. `interrupts` is
+    raised by our clock."""
+    if getattr(item, "_request", None) is not None and hasattr(item, "_initrequest"):
+        item._initrequest()
+    if tmppath_result_key is not None:
+        item.stash[tmppath_result_key] = {}
+    hooks = item.ihook
+    outcome = ItemRun(True)
+    names = _doctest_names(item)
+
+    def phase(name: str, call: Callable[[], Any]) -> None:
+        found = CallInfo.from_call(call, when=name, reraise=(interrupts,))  # type: ignore[arg-type]
+        if found.excinfo is not None and outcome.error is None:
+            outcome.error, outcome.phase = found.excinfo.value, name
+
+    def inside(call: Callable[[], Any]) -> Callable[[], Any]:
+        return call if around is None else lambda: around(call)
+
+    try:
+        phase("setup", inside(lambda: hooks.pytest_runtest_setup(item=item)))
+        if outcome.error is None:
+            phase("call", inside(lambda: hooks.pytest_runtest_call(item=item)))
+            _take_over(item, outcome)
+    except interrupts as late:
+        outcome.error, outcome.phase = late, "call"
+    with contextlib.suppress(interrupts):
+        phase("teardown", lambda: hooks.pytest_runtest_teardown(item=item, nextitem=None))
+    item.funcargs = None
+    if names:
+        item.dtest.globs.update(names)
+    outcome.passed = outcome.error is None or isinstance(outcome.error, Skipped | XFailed)
+    _expected_failure(item, outcome)
+    return outcome
+
+
+def _doctest_names(item: Any) -> dict[str, Any]:
+    """What a doctest reads: its module's names, as they are by now."""
+    doctest = getattr(item, "dtest", None)
+    if doctest is None:
+        return {}
+    now = vars(sys.modules.get(str(doctest.globs.get("__name__")), doctest))
+    names = {name: now.get(name, value) for name, value in doctest.globs.items()}
+    doctest.globs.update(names)
+    return names
+
+
+def _take_over(item: Any, outcome: ItemRun) -> None:
+    """Failures of unittest's cases, which only a report would raise."""
+    found = getattr(item, "_excinfo", None)
+    if found:
+        error = found.pop(0)
+        if outcome.error is None:
+            outcome.error, outcome.phase = error.value, "call"
+        del item._excinfo  # pytest makes a list where there is none
+
+
+def _expected_failure(item: Any, outcome: ItemRun) -> None:
+    mark = item.get_closest_marker("xfail") if hasattr(item, "get_closest_marker") else None
+    if mark is None or outcome.error is None or isinstance(outcome.error, OutcomeException):
+        return
+    outcome.passed = True

@@ -1,0 +1,419 @@
+"""A loaded module takes on another text while everything that holds its functions keeps them.
+
+An edit inside a function leaves every function object as it is and gives it another `__code__`, so
+that whoever imported, registered or wrapped it calls the new one. Any other edit executes its
+statement at the top of the module again, with those that depend on it; what they define anew is
+then moved into the objects that were there: functions by their code, classes by attributes, tables
+by their content. What cannot be moved so is refused, and nothing is concluded about that text.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gc
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_TABLES = (dict, list, set)
+_KEPT = frozenset({"__dict__", "__weakref__", "__module__", "__qualname__", "__firstlineno__"})
+
+
+class CannotTakeOn(Exception):
+    """The text cannot be put into this process; it says nothing against the text."""
+
+
+class Place(NamedTuple):
+    """A function that stands in no other function."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    classes: tuple[ast.ClassDef, ...]
+    """Those it stands in, the outermost first."""
+
+
+class LiveModule:
+    """One file of the project, as it was imported here."""
+
+    def __init__(self, path: str, text: str, module: types.ModuleType, root: str) -> None:
+        self.path = path
+        self._root = root
+        self.text = text
+        self._module = module
+        self._package = module.__name__.partition(".")[0]
+        self._lines = text.split("\n")
+        self._tree = ast.parse(text)
+        self._places = [*_places(self._tree)]
+        self._codes: dict[int, types.CodeType] = {}
+        self._reads = {
+            node.name: _names_in(node) for node in self._tree.body
+            if isinstance(node, (*_Function, ast.ClassDef))
+        }
+        """Functions and classes at the top, with all names that stand in them."""
+        self._functions: dict[tuple[str, int], list[types.FunctionType]] = {}
+        """Function objects by qualified name and first line of their code."""
+        self._caches: list[Any] = []
+        gc.unfreeze()  # what is frozen is not listed
+        for one in gc.get_objects():
+            if type(one) is types.FunctionType and one.__code__.co_filename == path:
+                code = one.__code__
+                self._functions.setdefault((code.co_qualname, code.co_firstlineno), []).append(one)
+            elif isinstance(one, functools._lru_cache_wrapper) and self._is_own(one):
+                self._caches.append(one)
+        gc.freeze()
+        self._undoing: list[Callable[[], object]] = []
+        """What gives back what was there, in the order it was changed."""
+
+    def _is_own(self, cached: Any) -> bool:
+        module = getattr(cached, "__module__", None) or ""
+        return bool(module.partition(".")[0] == self._package)
+
+    def take_on(self, text: str) -> None:
+        """Has the module be as this text says. Raises `CannotTakeOn`, or what compiling and
+        executing the text raises; what was changed until then is undone by the next."""
+        self.undo()
+        for cache in self._caches:
+            cache.cache_clear()
+        if text == self.text:
+            return
+        lines = text.split("\n")
+        first, last = _changed(self._lines, lines)
+        shift = len(lines) - len(self._lines)
+        place = self._holding(first, last)
+        if place is None or not self._swap(place, lines, shift):
+            self._execute(text, lines, first, last, shift)
+
+    def undo(self) -> None:
+        """Gives back what was there before a text was taken on. What executing it did to objects
+        of other modules stays."""
+        while self._undoing:
+            self._undoing.pop()()
+
+    def _set(self, owner: Any, name: str, value: Any) -> None:
+        """Sets an attribute, or takes it away where the value is `_ABSENT`."""
+        old = vars(owner).get(name, _ABSENT)
+        try:
+            _put(owner, name, value)
+        except (AttributeError, TypeError) as error:
+            raise CannotTakeOn(f"{name}: {error}") from error
+        self._undoing.append(functools.partial(_put, owner, name, old))
+
+    def _holding(self, first: int, last: int) -> Place | None:
+        """The function whose body holds all of these lines, counted from 1."""
+        for place in self._places:
+            node = place.node
+            body = node.body[0].lineno
+            if body == node.lineno or any(inner.lineno == body for inner in place.classes):
+                body += 1  # a body on its function's own line
+            if body <= first and last <= (node.end_lineno or 0):
+                return place
+        return None
+
+    def _swap(self, place: Place, lines: list[str], shift: int) -> bool:
+        """Whether the function could take on the new code."""
+        node = place.node
+        first = node.lineno
+        names = [one.name for one in place.classes]
+        heads = [" " * one.col_offset + f"class {one.name}:" for one in place.classes]
+        if (place.classes or (node,))[0].col_offset:  # below an `if` or `try` of the module
+            heads.insert(0, "if True:")
+        padding = first - 1 - len(heads)
+        if padding < 0:
+            return False
+        body = lines[first - 1 : (node.end_lineno or first) + shift]
+        text = "\n".join([*[""] * padding, *heads, *body]) + "\n"
+        flags = self._flags
+        new = compile(text, self.path, "exec", flags=flags, dont_inherit=True)
+        code = _code_of(new, [*names, node.name])
+        old = self._functions.get((".".join([*names, node.name]), _first_line(node)))
+        if code is None or not old:
+            return False
+        pairs = [*_paired(old[0].__code__, code)]
+        if any(len(a.co_freevars) != len(b.co_freevars) for a, b in pairs):
+            return False
+        for before, after in pairs:
+            for function in self._functions.get((before.co_qualname, before.co_firstlineno), ()):
+                own = function.__code__
+                self._undoing.append(functools.partial(_put, function, "__code__", own))
+                function.__code__ = after
+        return True
+
+    @property
+    def _flags(self) -> int:
+        """What the file imports from `__future__`."""
+        flags = 0
+        for node in self._tree.body:
+            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+                import __future__
+
+                for alias in node.names:
+                    flags |= int(getattr(__future__, alias.name).compiler_flag)
+        return flags
+
+    def _execute(
+        self, text: str, lines: list[str], first: int, last: int, shift: int
+    ) -> None:
+        """Executes the statement that was changed and those at the top that depend on it, and moves
+        what they define into what was there."""
+        pieces = self._pieces(lines, first, last, shift) or [
+            compile(text, self.path, "exec", dont_inherit=True)
+        ]
+        names = self._module.__dict__
+        before = dict(names)
+        self._undoing.append(functools.partial(_refill, names, before))
+        for code in pieces:
+            exec(code, names)  # running the candidate is what we are for
+        for name, old in before.items():
+            new = names.get(name, old)
+            if new is old or name.startswith("__"):
+                continue
+            names[name] = kept = self._moved(old, new)
+            if kept is new:
+                self._rebind(name, old, new)
+
+    def _pieces(
+        self, lines: list[str], first: int, last: int, shift: int
+    ) -> list[types.CodeType]:
+        """The code of the one statement at the top in which the change lies, and of those that
+        depend on it; none where it lies in several."""
+        place = next((
+            place for place, node in enumerate(self._tree.body)
+            if _first_line(node) <= first and last <= (node.end_lineno or node.lineno)
+        ), None)
+        if place is None:
+            return []
+        start, end = _first_line(self._tree.body[place]), self._tree.body[place].end_lineno or 0
+        text = "\n" * (start - 1) + "\n".join(lines[start - 1 : end + shift]) + "\n"
+        changed = compile(text, self.path, "exec", flags=self._flags, dont_inherit=True)
+        return [changed, *(self._compiled(later) for later in self._dependents(place))]
+
+    def _compiled(self, place: int) -> types.CodeType:
+        if place not in self._codes:
+            body = ast.Module([self._tree.body[place]], [])
+            self._codes[place] = compile(
+                body, self.path, "exec", flags=self._flags, dont_inherit=True
+            )
+        return self._codes[place]
+
+    def _dependents(self, place: int) -> list[int]:
+        """Statements at the top whose execution reads what this one binds, directly or by calling
+        a function that does."""
+        affected = {*_bound_by(self._tree.body[place])}
+        found: list[int] = []
+        growing = True
+        while growing:
+            growing = False
+            for name, reads in self._reads.items():
+                if name not in affected and reads & affected:
+                    affected.add(name)
+                    growing = True
+            for later in range(place + 1, len(self._tree.body)):
+                node = self._tree.body[later]
+                if later not in found and _read_by(node) & affected:
+                    found.append(later)
+                    affected |= {*_bound_by(node)}
+                    growing = True
+        return sorted(found)
+
+    def _moved(self, old: Any, new: Any) -> Any:
+        """The object that was there, with what the new one has; the new one where it cannot be."""
+        if type(old) is not type(new):
+            return new
+        if isinstance(old, types.FunctionType):
+            return old if self._take_code(old, new) else new
+        if isinstance(old, functools._lru_cache_wrapper):
+            if self._moved(old.__wrapped__, new.__wrapped__) is old.__wrapped__:
+                old.cache_clear()
+                return old
+            return new
+        if isinstance(old, type):
+            if old.__module__ != self._module.__name__ or old.__qualname__ != new.__qualname__:
+                return new
+            if old.__bases__ != new.__bases__:
+                return new  # who looks it up by its name finds it
+            self._move_class(old, new)
+            return old
+        if type(old) in _TABLES:
+            self._undoing.append(functools.partial(_refill, old, old.copy()))
+            _refill(old, new)
+            return old
+        return new
+
+    def _move_class(self, old: Any, new: Any) -> None:
+        for name in [*vars(old)]:
+            if name not in vars(new) and name not in _KEPT:
+                self._set(old, name, _ABSENT)
+        for name, value in [*vars(new).items()]:
+            if name in _KEPT:
+                continue
+            there = vars(old).get(name)
+            if there is value:
+                continue
+            if isinstance(value, classmethod | staticmethod) and type(there) is type(value):
+                if self._moved(there.__func__, value.__func__) is there.__func__:
+                    continue
+                _adopt(value.__func__, old)
+            elif isinstance(value, property):
+                for one in (value.fget, value.fset, value.fdel):
+                    _adopt(one, old)
+            elif isinstance(value, types.FunctionType):
+                if isinstance(there, types.FunctionType) and self._take_code(there, value):
+                    continue
+                _adopt(value, old)
+            elif isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType):
+                continue
+            elif type(there) is type(value) and type(value) in _TABLES:
+                self._moved(there, value)
+                continue
+            self._set(old, name, value)
+
+    def _take_code(self, old: types.FunctionType, new: types.FunctionType) -> bool:
+        """Whether a function could take on what another does."""
+        if len(old.__code__.co_freevars) != len(new.__code__.co_freevars):
+            return False
+        wrapped = getattr(old, "__wrapped__", None)
+        if isinstance(wrapped, types.FunctionType):
+            inner = getattr(new, "__wrapped__", None)
+            return isinstance(inner, types.FunctionType) and self._take_code(wrapped, inner)
+        if any(name != "__class__" for name in old.__code__.co_freevars):
+            return False  # what it closes over was made anew
+        for name in ("__code__", "__defaults__", "__kwdefaults__", "__doc__"):
+            self._undoing.append(functools.partial(_put, old, name, getattr(old, name)))
+            _put(old, name, getattr(new, name))
+        self._undoing.append(functools.partial(_refill, old.__dict__, dict(old.__dict__)))
+        old.__dict__.update(new.__dict__)
+        return True
+
+    def _rebind(self, name: str, old: Any, new: Any) -> None:
+        """Other modules that took the old object by this name get the new one."""
+        simple = old is None or isinstance(old, bool | int | str | float)
+        for module in [*sys.modules.values()]:
+            names = getattr(module, "__dict__", None)
+            if names is None or module is self._module:
+                continue
+            file = getattr(module, "__file__", None) or ""
+            if not file.startswith(self._root):
+                continue
+            for key, value in [*names.items()]:
+                if value is old and (key == name or not simple):
+                    self._undoing.append(functools.partial(names.__setitem__, key, old))
+                    names[key] = new
+
+
+_ABSENT: Any = object()
+
+
+def _put(owner: Any, name: str, value: Any) -> None:
+    delattr(owner, name) if value is _ABSENT else setattr(owner, name, value)
+
+
+def _refill(table: Any, content: Any) -> None:
+    """Gives a table this content; it stays the object it is."""
+    table.clear()
+    table.extend(content) if isinstance(table, list) else table.update(content)
+
+
+def _adopt(function: Any, owner: type) -> None:
+    """Has `super()` in a function of a new class mean the old one."""
+    closure = getattr(function, "__closure__", None) or ()
+    code = getattr(function, "__code__", None)
+    for name, cell in zip(code.co_freevars if code else (), closure, strict=False):
+        if name == "__class__":
+            cell.cell_contents = owner
+
+
+def _places(tree: ast.Module) -> Iterator[Place]:
+    """Functions that stand in no other, each with the classes around it."""
+    waiting: list[tuple[ast.stmt, tuple[ast.ClassDef, ...]]] = [(one, ()) for one in tree.body]
+    while waiting:
+        node, classes = waiting.pop()
+        if isinstance(node, _Function):
+            yield Place(node, classes)
+        elif isinstance(node, ast.ClassDef):
+            waiting += [(one, (*classes, node)) for one in node.body]
+        else:
+            waiting += [
+                (one, classes) for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt)
+            ]
+
+
+def _first_line(node: ast.stmt) -> int:
+    """The line on which a statement begins, its decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {
+        one.id if isinstance(one, ast.Name) else one.attr
+        for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)
+    }
+
+
+def _bound_by(node: ast.stmt) -> Iterator[str]:
+    """Names that a statement at the top binds or changes."""
+    if isinstance(node, (*_Function, ast.ClassDef)):
+        yield node.name
+        return
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store | ast.Del):
+            yield one.id
+        elif isinstance(one, ast.Subscript | ast.Attribute) and isinstance(one.ctx, ast.Store):
+            yield from _names_in(one.value)
+        elif isinstance(one, (*_Function, ast.ClassDef)):
+            yield one.name
+        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
+            yield from _names_in(one.func.value)  # `TABLE.update(…)`
+
+
+def _read_by(node: ast.stmt) -> set[str]:
+    """Names that are read as a statement at the top is executed."""
+    if isinstance(node, _Function):
+        parts: list[ast.AST] = [*node.decorator_list, *node.args.defaults]
+        parts += [one for one in node.args.kw_defaults if one is not None]
+        return set().union(*map(_names_in, parts))
+    if isinstance(node, ast.ClassDef):
+        parts = [*node.decorator_list, *node.bases, *node.keywords]
+        return set().union(*map(_names_in, parts), *map(_read_by, node.body))
+    return _names_in(node)
+
+
+def _changed(before: list[str], after: list[str]) -> tuple[int, int]:
+    """The lines of `before`, counted from 1, that `after` has otherwise. What was put between two
+    lines stands with the one before it."""
+    start = 0
+    most = min(len(before), len(after))
+    while start < most and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < most - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    last = len(before) - end
+    return (start + 1, last) if last > start else (start, start)
+
+
+def _code_of(module: types.CodeType, names: list[str]) -> types.CodeType | None:
+    """The code that a path of names leads to."""
+    code: types.CodeType | None = module
+    for name in names:
+        code = next(
+            (one for one in (code.co_consts if code else ())
+             if isinstance(one, types.CodeType) and one.co_name == name), None,
+        )
+    return code
+
+
+def _paired(
+    old: types.CodeType, new: types.CodeType
+) -> Iterator[tuple[types.CodeType, types.CodeType]]:
+    """The two with the codes inside them, by name and order."""
+    yield old, new
+    left = [one for one in new.co_consts if isinstance(one, types.CodeType)]
+    for one in old.co_consts:
+        if isinstance(one, types.CodeType):
+            other = next((two for two in left if two.co_name == one.co_name), None)
+            if other is not None:
+                left.remove(other)
+                yield from _paired(one, other)

@@ -1,0 +1,1 @@
+"""What the tools run in a jail."""

@@ -1,0 +1,195 @@
+"""Inside a jail of its own: runs what a `python …` command names, and tells which files changed.
+
+What it tells is the word of a process that runs foreign code; only the host's view of its end and
+its output is more than that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import os
+import runpy
+import stat
+import sys
+import traceback
+import types
+from typing import Any
+
+from agent.judge.texts.messages import text_of
+
+NOT_KEPT = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+
+
+def main(jail: Any) -> None:
+    """Runs the command's arguments as `python` would, and ends with its exit code."""
+    payload = jail.payload
+    sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"] if one]
+    if payload["blocked"]:
+        _block(payload["blocked"], jail)
+    code = 0
+    try:
+        _run(payload["arguments"], jail)
+    except SystemExit as error:
+        code = _exit_code(error.code)
+    except BaseException as error:  # noqa: BLE001 - the program may raise anything
+        code = 1
+        _tell(error, jail)
+    if payload["keep"]:
+        try:
+            jail.send(_changes(jail, *payload["most_bytes"]))
+        except OSError:
+            # A folder that cannot be listed any more; nothing is said of any file.
+            print("what was written cannot be read", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def _run(arguments: list[str], jail: Any) -> None:
+    first, *rest = arguments
+    if first == "-c":
+        sys.argv[:] = ["-c", *rest[1:]]
+        lines = rest[0].splitlines(keepends=True)
+        linecache.cache["<string>"] = (len(rest[0]), None, lines, "<string>")
+        _run_as_main(rest[0], "<string>")
+    elif first == "-m":
+        if not jail.payload["opens"]:
+            sys.exit("python: no -m, as this jail opens no file; give a script")
+        sys.argv[:] = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        text = jail.files.get(os.path.normpath(first))
+        if text is None:
+            sys.exit(f"python: can't open file {first!r}: there is no such file")
+        path = os.path.join(jail.folder, os.path.normpath(first))
+        sys.argv[:] = arguments
+        sys.path.insert(0, os.path.dirname(path))
+        _run_as_main(text.encode("utf-8", "surrogateescape"), path)
+
+
+def _run_as_main(text: str | bytes, path: str) -> None:
+    code = compile(text, path, "exec", dont_inherit=True)
+    module = types.ModuleType("__main__")
+    if path != "<string>":
+        module.__file__ = path
+    sys.modules["__main__"] = module
+    exec(code, module.__dict__)
+
+
+def _exit_code(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _tell(error: BaseException, jail: Any) -> None:
+    """Writes the traceback as the interpreter would, without our own part of it."""
+    trace = error.__traceback__
+    while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith(
+        ("_judge", "runpy", "importlib")
+    ):
+        trace = trace.tb_next
+    try:
+        text = "".join(traceback.format_exception(type(error), error, trace))
+    except Exception as again:  # noqa: BLE001 - the exception's own text may raise anything
+        text = f"{type(error).__name__} (its text raised {type(again).__name__})\n"
+    sys.stderr.write(text.replace(jail.folder + os.sep, ""))
+    jail.send({"raised": type(error).__name__, "message": text_of(error)[:1000]})
+
+
+# Files.
+
+
+def _changes(jail: Any, most_each: int, most_bytes: int) -> dict[str, Any]:
+    """Regular files that are new or other than before, and which are gone."""
+    kept: dict[str, str] = {}
+    left_out: list[str] = []
+    seen = set()
+    total = 0
+    for folder, folders, names in os.walk(jail.folder, onerror=_raise):
+        folders[:] = [one for one in folders if one not in NOT_KEPT]
+        for name in names:
+            place = os.path.join(folder, name)
+            path = os.path.relpath(place, jail.folder)
+            seen.add(path)
+            found = os.lstat(place)
+            if not stat.S_ISREG(found.st_mode) or found.st_size > most_each:
+                left_out.append(path)
+                continue
+            with open(place, "rb") as file:
+                text = file.read().decode("utf-8", "surrogateescape")
+            if text == jail.files.get(path):
+                continue
+            if total + found.st_size > most_bytes:
+                left_out.append(path)
+            else:
+                kept[path] = text
+                total += found.st_size
+    return {"changed": kept, "gone": [*jail.files.keys() - seen], "left_out": left_out[:100]}
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+# Blocked imports.
+
+
+def _block(names: list[str], jail: Any) -> None:
+    """Has imports of these modules fail, and calls of these functions of modules.
+
+    Whoever knows the interpreter finds a way round it: what must not happen is the jail's to stop.
+    """
+    told: set[str] = set()
+    jail.send({"begun": True})  # so that what sends is loaded, whatever is blocked
+
+    def tell(name: str) -> None:
+        if name not in told:
+            told.add(name)
+            jail.send({"blocked": name})
+
+    for name in names:
+        module, _, last = name.rpartition(".")
+        if module:
+            _block_function(module, last, tell)
+    for loaded in [*sys.modules]:
+        if _blocked_by(loaded, names):
+            package, _, last = loaded.rpartition(".")
+            parent = sys.modules.get(package)
+            del sys.modules[loaded]
+            if hasattr(parent, "__path__") and hasattr(parent, last):
+                delattr(parent, last)
+    sys.meta_path.insert(0, _Blocker(names, tell))
+
+
+def _block_function(module: str, name: str, tell: Any) -> None:
+    try:
+        found = importlib.import_module(module)
+    except ImportError:
+        return  # then nobody else imports it either
+    if not callable(getattr(found, name, None)):
+        return
+
+    def refused(*arguments: object, **named: object) -> None:
+        tell(f"{module}.{name}")
+        raise PermissionError(f"{module}.{name} is blocked")
+
+    setattr(found, name, refused)
+
+
+def _blocked_by(name: str, names: list[str]) -> str:
+    return next((one for one in names if name == one or name.startswith(f"{one}.")), "")
+
+
+class _Blocker:
+    def __init__(self, names: list[str], tell: Any) -> None:
+        self._names = names
+        self._tell = tell
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        """Refuses a blocked module, and leaves any other to those that follow."""
+        if rule := _blocked_by(name, self._names):
+            self._tell(rule)
+            raise ImportError(f"the import of {name} is blocked", name=name)

@@ -1,0 +1,149 @@
+"""Python run in the jail over given files, as a `python …` command would run it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent.judge import jail_modules
+from agent.project.tree import MOST_FILE_BYTES
+from agent.tools.errors import ToolError
+from sandbox import Job, Json, Limits, Outcome, Sandbox
+
+MOST_CHANGED_BYTES = 8_000_000
+"""In JSON a byte takes up to six, and all have to fit a job's messages."""
+_PYTHON = re.compile(r"python(3(\.\d+)?)?")
+_PYTEST = ("pytest", "py.test")
+_IGNORED = frozenset({"-u", "-B", "-s", "-I", "-E"})
+"""Options that change nothing here: output is not kept back, and nothing is read from outside."""
+_VERSION = ["-c", "import platform; print('Python', platform.python_version())"]
+INSTEAD = (
+    "use file_list, file_read, file_write, edit_file, search or execute_code, or a `python …` "
+    "command"
+)
+
+
+@dataclass(frozen=True)
+class CodeResult:
+    """How Python code ended in its jail."""
+
+    stdout: str
+    stderr: str
+    exit_code: int | None
+    """`None` where the system ended it."""
+    timed_out: bool
+    error: str
+    """Why it did not come to a good end, in words; empty where it did."""
+    blocked: tuple[str, ...] = ()
+    """Which of the blocked imports it tried, by the word of its own process."""
+    seconds: float = 0.0
+    changed: Mapping[str, str] = field(default_factory=dict, repr=False)
+    gone: tuple[str, ...] = field(default=(), repr=False)
+    left_out: tuple[str, ...] = field(default=(), repr=False)
+    whole: bool = field(default=True, repr=False)
+    """Whether it was told what became of the files; else what was written is not known."""
+
+    @property
+    def success(self) -> bool:
+        """Whether it ended by itself, with exit code 0."""
+        return self.exit_code == 0 and not self.error
+
+
+async def run_python(
+    arguments: Sequence[str], files: Mapping[str, str], sandbox: Sandbox, limits: Limits, *,
+    stdin: str = "", sites: tuple[str, ...] = (), roots: Sequence[str] = (),
+    blocked: Sequence[str] = (), processes: bool = False, keep: bool = False,
+) -> CodeResult:
+    """Runs `python` with these arguments in a jail that holds these files.
+
+    With `keep` the result has the files that are other afterwards. Raises `SandboxError`.
+    """
+    ours = await jail_modules.bundle(sandbox, sites, True)
+    payload: dict[str, Json] = {
+        "arguments": [*arguments], "roots": [*roots], "blocked": [*blocked],
+        "keep": keep and ours.opens_files, "opens": ours.opens_files,
+        "most_bytes": [MOST_FILE_BYTES, MOST_CHANGED_BYTES],
+    }
+    return _result(await sandbox.run(Job(
+        program=jail_modules.program("python_command"), payload=payload, modules=ours.modules,
+        files=files, stdin=stdin, sites=ours.sites, processes=processes, limits=limits,
+    )), keep and ours.opens_files)
+
+
+def _result(outcome: Outcome, keep: bool) -> CodeResult:
+    told = [one for one in outcome.messages if isinstance(one, dict)]
+    kept = next((one for one in reversed(told) if "changed" in one), {})
+    changed = kept.get("changed")
+    return CodeResult(
+        stdout=outcome.stdout, stderr=outcome.stderr, exit_code=_exit_code(outcome),
+        # Several threads use up their processor time before the clock has run.
+        timed_out=outcome.ended == "timeout" or outcome.signal == "SIGXCPU",
+        error=_error(outcome, told),
+        blocked=tuple(dict.fromkeys(str(one["blocked"]) for one in told if "blocked" in one)),
+        seconds=outcome.wall_s,
+        changed={
+            path: text for path, text in changed.items() if isinstance(text, str)
+        } if isinstance(changed, dict) else {},
+        gone=_words(kept.get("gone")), left_out=_words(kept.get("left_out")),
+        whole=not keep or "changed" in kept,
+    )
+
+
+def _exit_code(outcome: Outcome) -> int | None:
+    match outcome.ended:
+        case "completed":
+            return 0
+        case "exited":
+            return outcome.exit_code
+        case _:
+            return None
+
+
+def _error(outcome: Outcome, told: Sequence[dict[str, Json]]) -> str:
+    raised = next((one for one in told if "raised" in one), None)
+    if outcome.ended not in ("completed", "exited"):
+        said = outcome.limit or outcome.signal or outcome.ended
+    elif raised is not None:
+        said = f"{raised['raised']}: {raised.get('message', '')}".removesuffix(": ")
+    elif outcome.exit_code:
+        said = f"it ended with exit code {outcome.exit_code}"
+    else:
+        return ""
+    return "; ".join([said, *outcome.refusals])
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+def python_arguments(command: str) -> list[str]:
+    """What `python` is given for a command line; raises `ToolError` for what is no Python."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        program, *rest = [*lexer] or [""]
+    except ValueError as error:
+        raise ToolError(f"the command cannot be read: {error}") from error
+    for word in rest:
+        if word and not word.strip("();<>|&"):
+            raise ToolError(f"there is no shell in the jail, so `{word}` means nothing; {INSTEAD}")
+    name = program.rpartition("/")[2]
+    if name in _PYTEST:
+        return ["-m", "pytest", *rest]
+    if not _PYTHON.fullmatch(name):
+        raise ToolError(
+            f"there is no shell and no program but Python in the jail, so `{program}` cannot be "
+            f"run; {INSTEAD}"
+        )
+    while rest and rest[0] in _IGNORED:
+        rest = rest[1:]
+    match rest:
+        case ["-V" | "--version", *_]:
+            return _VERSION
+        case ["-c" | "-m", _, *_]:
+            return rest
+        case [str(script), *_] if not script.startswith("-"):
+            return rest
+    raise ToolError("python is given a script, `-m MODULE` or `-c CODE`, and no other options")

@@ -1,0 +1,258 @@
+"""Functions as tools: schemas of what they take, and calls that end in an observation.
+
+A tool's name, its schema and its description are the function's own: its name, its signature and
+its docstring, in which a line `name: words` describes a parameter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import re
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, assert_never, get_type_hints
+
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from agent.core.loops import outside_any_loop
+from agent.tools.errors import ToolError
+from sandbox import Json, SandboxError
+
+MOST_OUTPUT_BYTES = 64_000
+MOST_S = 600.0
+Shape = Literal["plain", "openai", "anthropic"]
+# Any: a tool may be of any signature, and its arguments were checked by its schema.
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a call came to, for whoever called."""
+
+    ok: bool
+    """Whether the tool did its work. A command that ran and failed is in the output."""
+    output: Json = None
+    error: str = ""
+    """Why not, and what to do instead."""
+
+    @property
+    def text(self) -> str:
+        """For a model: the output, or the error."""
+        if not self.ok:
+            return f"error: {self.error}"
+        return self.output if isinstance(self.output, str) else _json(self.output)
+
+
+@dataclass(frozen=True)
+class _Tool:
+    name: str
+    description: str
+    function: Callable[..., Any]
+    arguments: type[BaseModel]
+    schema: dict[str, Any]
+
+
+class ToolRegistry:
+    """Tools by name.
+
+    A call takes at most `timeout_s` and its output has at most `max_output_bytes`, as JSON; more
+    is cut, and says so. A function that is no coroutine runs in a thread, which nothing can
+    stop: past its time the call ends, and the thread is left to itself.
+    """
+
+    def __init__(
+        self, max_output_bytes: int = MOST_OUTPUT_BYTES, timeout_s: float = MOST_S
+    ) -> None:
+        self._tools: dict[str, _Tool] = {}
+        self._most_bytes = max_output_bytes
+        self._timeout_s = timeout_s
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def register(self, function: Function) -> Function:
+        """Adds a function, coroutine or not: as a decorator, or by a call.
+
+        Raises `ValueError` for a name that is taken, or a function without a docstring, and
+        `TypeError` for a signature that no schema can say.
+        """
+        tool = _tool(function)
+        if tool.name in self._tools:
+            raise ValueError(f"there is a tool {tool.name} already")
+        self._tools[tool.name] = tool
+        return function
+
+    def get_schemas(self, shape: Shape = "plain") -> list[dict[str, Any]]:
+        """What each tool takes, as JSON schemas.
+
+        `plain` has name, description and parameters; `openai` and `anthropic` are what the
+        argument `tools` of their APIs takes.
+        """
+        return [_shaped(tool, shape) for tool in self._tools.values()]
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """Calls a tool. Whatever is wrong with the call, or goes wrong in it, is in the result;
+        only `SandboxError` is raised, which says that the jail is broken."""
+        if (tool := self._tools.get(name)) is None:
+            return ToolResult(False, error=f"there is no tool {name!r}; there are "
+                              f"{', '.join(self._tools) or 'none'}")
+        given = {} if arguments is None else arguments
+        if wrong := _wrong(tool, given):
+            return ToolResult(False, error=f"{name}: {wrong}")
+        try:
+            async with asyncio.timeout(self._timeout_s) as clock:
+                checked = tool.arguments.model_validate(given)
+                values = {one: getattr(checked, one) for one in tool.arguments.model_fields}
+                found = await _awaited(tool.function, values)
+            return ToolResult(True, bounded(found, self._most_bytes))
+        except SandboxError:
+            raise
+        except TimeoutError as error:
+            late = f"took more than {self._timeout_s:g} s and was ended"
+            return self._failed(name, late if clock.expired() else str(error) or "TimeoutError")
+        except Exception as error:  # noqa: BLE001 - a registered function may raise anything
+            kind = "" if isinstance(error, ToolError) else f"{type(error).__name__}: "
+            return self._failed(name, f"{kind}{error}")
+
+    def execute(self, name: str, /, **arguments: Any) -> ToolResult:
+        """`call` for those who are no coroutines."""
+        return outside_any_loop(self.call(name, arguments))
+
+    def _failed(self, name: str, said: str) -> ToolResult:
+        return ToolResult(False, error=str(bounded(f"{name}: {said}", self._most_bytes)))
+
+
+def _shaped(tool: _Tool, shape: Shape) -> dict[str, Any]:
+    named = {"name": tool.name, "description": tool.description}
+    match shape:
+        case "plain":
+            return {**named, "parameters": tool.schema}
+        case "openai":
+            return {"type": "function", "function": {**named, "parameters": tool.schema}}
+        case "anthropic":
+            return {**named, "input_schema": tool.schema}
+        case _:
+            assert_never(shape)
+
+
+# From a function to a tool.
+
+
+def _tool(function: Callable[..., Any]) -> _Tool:
+    name = function.__name__
+    text = inspect.getdoc(function) or ""
+    if not text:
+        raise ValueError(f"{name} has no docstring; a model chooses tools by what they say")
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for one in inspect.signature(function).parameters.values():
+        if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+            raise TypeError(f"{name}: {one} cannot be given by its name")
+        if one.name not in hints:
+            raise TypeError(f"{name}: {one.name} has no type")
+        said = re.search(rf"^\s*(?::param )?{one.name}(?: ?\([^)]*\))?: *(.+)$", text, re.MULTILINE)
+        default = ... if one.default is one.empty else one.default
+        fields[one.name] = (
+            hints[one.name], Field(default, description=said[1]) if said else Field(default)
+        )
+    config = ConfigDict(extra="forbid", protected_namespaces=(), arbitrary_types_allowed=False)
+    arguments = create_model(name, __config__=config, **fields)
+    return _Tool(name, text, function, arguments, _untitled(arguments.model_json_schema()))
+
+
+def _untitled(schema: Any) -> Any:
+    """A schema without the titles that repeat its names."""
+    if isinstance(schema, dict):
+        return {
+            key: _untitled(value) for key, value in schema.items()
+            if not (key == "title" and isinstance(value, str))
+        }
+    return [*map(_untitled, schema)] if isinstance(schema, list) else schema
+
+
+# A call.
+
+
+def _wrong(tool: _Tool, given: object) -> str:
+    """What is wrong with the arguments, in words; empty where nothing is."""
+    named = dict(given) if isinstance(given, Mapping) else given
+    told = [
+        f"{'.'.join(map(str, one.absolute_path))}: {one.message}".removeprefix(": ")[:300]
+        for one in Draft202012Validator(tool.schema).iter_errors(named)
+    ]
+    if not told:
+        try:
+            tool.arguments.model_validate(given)
+        except ValidationError as error:
+            told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+    takes = ", ".join(tool.schema.get("properties", {})) or "nothing"
+    return f"{'; '.join(told[:5])}. It takes {takes}." if told else ""
+
+
+async def _awaited(function: Callable[..., Any], values: dict[str, Any]) -> object:
+    if inspect.iscoroutinefunction(function):
+        return await function(**values)
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[object] = loop.create_future()
+
+    def settle(error: BaseException | None, found: object) -> None:
+        if future.done():  # nobody waits any more
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(found)
+
+    def work() -> None:
+        error: BaseException | None = None
+        found = None
+        try:
+            found = function(**values)
+        except StopIteration as stop:  # no future takes one
+            error = RuntimeError(repr(stop))
+        except BaseException as raised:  # noqa: BLE001 - it is handed on to whoever waits
+            error = raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, error, found)
+
+    # A thread of a pool would be waited for at the end of the loop, for ever if need be.
+    threading.Thread(target=work, name="tool", daemon=True).start()
+    found = await future
+    return await found if isinstance(found, Awaitable) else found
+
+
+def bounded(value: object, most_bytes: int) -> Json:
+    """A JSON value of at most so many bytes; what is too long is cut in the middle.
+
+    Raises `TypeError` or `ValueError` for what is no JSON.
+    """
+    found: Json = json.loads(_json(value))
+    share = most_bytes
+    while len(_json(found).encode("utf-8", "surrogatepass")) > most_bytes and share:
+        share //= 2
+        found = _cut(found, share)
+    return found
+
+
+def _cut(value: Json, most: int) -> Json:
+    match value:
+        case str() if len(value) > most:
+            left = max(0, most - 40)
+            words = f"… {len(value) - left} characters left out …"
+            return f"{value[: left - left // 2]}{words}{value[len(value) - left // 2 :]}" \
+                if left else words[:most]
+        case list():
+            kept = [_cut(one, most) for one in value[:most]]
+            return [*kept, f"… {len(value) - most} more"] if len(value) > most > 0 else kept
+        case dict():
+            return {key[:most]: _cut(one, most) for key, one in [*value.items()][:most]}
+        case _:
+            return value
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

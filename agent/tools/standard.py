@@ -1,0 +1,247 @@
+"""The tools of a workspace: reading, writing, searching, running. All work on the copy alone."""
+
+from __future__ import annotations
+
+import fnmatch
+import io
+from collections import Counter
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agent.core.domain import SET_ASIDE, Project
+from agent.judge import jail_modules
+from agent.judge.project_run import run_suite
+from agent.tools.code_sandbox import configured_sandbox
+from agent.tools.errors import ToolError
+from agent.tools.python_run import python_arguments, run_python
+from agent.tools.registry import MOST_OUTPUT_BYTES, MOST_S, ToolRegistry
+from agent.tools.workspace import Workspace, inside
+from sandbox import Job, Json, Limits, Sandbox
+
+SEARCH_S = 5.0
+MEMORY_MIB = 2_048
+OUTPUT_BYTES = 2_000_000
+MOST_FOUND = 1_000
+Line = Annotated[int, Field(ge=1)]
+Pattern = Annotated[str, Field(max_length=200)]
+Seconds = Annotated[float, Field(gt=0, le=600)]
+
+
+class WorkspaceTools:
+    """What can be done to a workspace. Methods raise `ToolError` for what cannot be, and
+    `SandboxError` where the jail is broken."""
+
+    def __init__(self, workspace: Workspace, sandbox: Sandbox | None = None) -> None:
+        self.workspace = workspace
+        self._sandbox = sandbox or configured_sandbox()
+
+    async def file_list(self, pattern: Pattern = "*") -> list[str]:
+        """List the files of the workspace.
+
+        pattern: a glob for whole paths, in which * spans folders too
+        """
+        return sorted(one for one in self.workspace.files if fnmatch.fnmatchcase(one, pattern))
+
+    async def file_read(
+        self, path: str, first_line: Line = 1, last_line: Line | None = None
+    ) -> str:
+        """Read a text file.
+
+        path: from the top of the workspace, with forward slashes
+        first_line: where to begin, for long files
+        last_line: where to end
+        """
+        text = self._text(path)
+        if first_line == 1 and last_line is None:
+            return text
+        # Lines as `search` counts them: only a newline ends one.
+        return "".join([*io.StringIO(text, newline="\n")][first_line - 1 : last_line])
+
+    async def file_write(
+        self, path: str, content: str, mode: Literal["write", "append"] = "write"
+    ) -> str:
+        """Write a text file; its folders are made.
+
+        path: from the top of the workspace, with forward slashes
+        content: the text
+        mode: "write" replaces what is there, "append" adds to it
+        """
+        _refuse_surrogates(content)
+        path = inside(path)
+        there = path in self.workspace.files
+        before = self._text(path) if mode == "append" and there else ""
+        self.workspace.write(path, before + content)
+        return f"wrote {len(content)} characters to {path}"
+
+    async def edit_file(self, path: str, old_content: str, new_content: str) -> str:
+        """Replace a piece of a text file that occurs in it exactly once.
+
+        path: from the top of the workspace, with forward slashes
+        old_content: the piece, as it stands there, with its indentation
+        new_content: what takes its place
+        """
+        _refuse_surrogates(new_content)
+        text = self._text(path)
+        if not old_content:
+            raise ToolError("old_content is empty; name the piece that is to be replaced")
+        times = _occurrences(text, old_content)
+        if times != 1:
+            crlf = old_content.replace("\n", "\r\n") in text and "\r\n" not in old_content
+            hint = "; lines of this file end with \\r\\n" if times == 0 and crlf else ""
+            raise ToolError(
+                f"old_content occurs {times} times in {path}, and must occur exactly once; "
+                + (f"copy it from file_read{hint}" if times == 0 else "take more lines around it")
+            )
+        self.workspace.write(path, text.replace(old_content, new_content))
+        return f"replaced one piece of {path}"
+
+    async def search(
+        self, pattern: str, file_pattern: str = "*",
+        max_results: Annotated[int, Field(ge=1, le=MOST_FOUND)] = 50,
+    ) -> dict[str, Json]:
+        """Search lines of files by a regular expression of Python.
+
+        pattern: the regular expression
+        file_pattern: a glob for the file's name or its whole path, such as *.py
+        max_results: how many lines to return at most
+        """
+        ours = await jail_modules.bundle(self._sandbox, self.workspace.sites, True)
+        payload: dict[str, Json] = {
+            "pattern": pattern, "file_pattern": file_pattern, "most": max_results,
+            "files": dict(sorted(self.workspace.files.items())),
+        }
+        outcome = await self._sandbox.run(Job(
+            program=jail_modules.program("line_search"), payload=payload, modules=ours.modules,
+            sites=ours.sites, limits=Limits(wall_s=SEARCH_S, cpu_s=SEARCH_S),
+        ))
+        match outcome.messages:
+            case ({"wrong": str(said)},):
+                raise ToolError(f"the pattern is no regular expression: {said}")
+            case ({"found": list(rows)},):
+                lines: list[Json] = [
+                    _shown(str(row)) for row in rows[:max_results]
+                ]
+                return {"found": lines, "more": len(rows) > max_results}
+        raise ToolError(
+            f"the search was ended: {outcome.limit or outcome.ended}; a simpler pattern, without "
+            "repeats inside of repeats, ends in time"
+        )
+
+    async def shell(self, command: str, timeout: Seconds = 60.0) -> dict[str, Json]:  # noqa: ASYNC109 - its name
+        """Run a python or pytest command in a jail that holds the workspace.
+
+        There is no shell, no network and no program but Python: `python script.py`,
+        `python -m module`, `python -c code` and `pytest` work, one at a time. Nothing is
+        expanded. Files that the command writes are in the workspace afterwards.
+
+        command: the command line
+        timeout: seconds that it may take
+        """
+        return await self._run(python_arguments(command), timeout)
+
+    async def execute_code(self, code: str, timeout: Seconds = 60.0) -> dict[str, Json]:  # noqa: ASYNC109 - its name
+        """Run Python code in a jail that holds the workspace, whose modules it may import.
+
+        code: the code, as it would stand in a file
+        timeout: seconds that it may take
+        """
+        return await self._run(["-c", code], timeout)
+
+    async def run_tests(self, test_command: str = "pytest") -> dict[str, Json]:
+        """Run the tests of the workspace by pytest, and tell which fail and why.
+
+        What the tests write is not kept.
+
+        test_command: pytest with its arguments, such as `pytest tests/test_a.py -k name`
+        """
+        arguments = python_arguments(test_command)
+        if arguments[:2] != ["-m", "pytest"]:
+            raise ToolError(
+                "run_tests is given one pytest command, which runs unittest's classes too; use "
+                "shell for any other"
+            )
+        project = Project(
+            root="", name=self.workspace.name, import_roots=self.workspace.import_roots,
+            arguments=tuple(arguments[2:]), loopback=self.workspace.loopback,
+        )
+        run = await run_suite(
+            dict(self.workspace.files), project, self.workspace.sites, self._sandbox
+        )
+        counts = Counter(str(row["status"]) for row in run.rows.values())
+        failing: list[Json] = [
+            {"test": node, "status": run.rows[node]["status"],
+             "message": run.rows[node].get("message", ""), "file": run.rows[node].get("file", ""),
+             "line": run.rows[node].get("line", 0)}
+            for node in run.failing
+        ]
+        return {
+            "green": bool(counts["passed"]) and not failing and not run.problems,
+            "passed": counts["passed"], "failed": len(failing),
+            "set_aside": sum(counts[one] for one in SET_ASIDE), "exit_code": run.exit_code,
+            "failures": failing, "problems": [*run.problems],
+        }
+
+    def _text(self, path: str) -> str:
+        text = self.workspace.read(path)
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                f"{path} is no UTF-8 text; look at its bytes with execute_code"
+            ) from error
+        return text
+
+    async def _run(self, arguments: list[str], timeout_s: float) -> dict[str, Json]:
+        """Runs `python`, and takes over the files that it changed."""
+        limits = Limits(
+            wall_s=timeout_s, cpu_s=timeout_s + 1, memory_mib=MEMORY_MIB,
+            output_bytes=OUTPUT_BYTES, open_files=256,
+        )
+        result = await run_python(
+            arguments, self.workspace.files, self._sandbox, limits, sites=self.workspace.sites,
+            roots=self.workspace.import_roots, processes=True, keep=True,
+        )
+        made = self.workspace.take_over(result.changed, result.gone, result.left_out)
+        if not result.whole:
+            made["notes"].append("what it wrote is not known, and not kept")
+        return {
+            "exit_code": result.exit_code, "stdout": _shown(result.stdout),
+            "stderr": _shown(result.stderr), "timed_out": result.timed_out, "error": result.error,
+            **{name: [*texts] for name, texts in made.items()},
+        }
+
+
+def open_tools(
+    workspace: Workspace, sandbox: Sandbox | None = None, *,
+    max_output_bytes: int = MOST_OUTPUT_BYTES, timeout_s: float = MOST_S,
+) -> ToolRegistry:
+    """A registry with all tools of a workspace; more can be registered."""
+    tools = WorkspaceTools(workspace, sandbox)
+    registry = ToolRegistry(max_output_bytes, timeout_s)
+    for function in (
+        tools.file_list, tools.file_read, tools.file_write, tools.edit_file, tools.search,
+        tools.shell, tools.run_tests, tools.execute_code,
+    ):
+        registry.register(function)
+    return registry
+
+
+def _occurrences(text: str, piece: str) -> int:
+    """How often a piece stands in a text, overlaps counted."""
+    found, start = 0, text.find(piece)
+    while start >= 0:
+        found, start = found + 1, text.find(piece, start + 1)
+    return found
+
+
+def _refuse_surrogates(content: str) -> None:
+    try:
+        content.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ToolError(f"the content cannot be written as UTF-8: {error}") from error
+
+
+def _shown(text: str) -> str:
+    """A text with escapes for what is no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,165 @@
+"""A private copy of a folder's files, on which tools work.
+
+The copy is held in memory and laid anew into the jail of each command. So there is no folder that
+a command and we look at together, no link in it to follow and no race to lose; the user's own is
+read once, at the start, and never touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+
+from agent.core.domain import unified
+from agent.project.layout import find_interpreter, layout_at
+from agent.project.tree import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES, read_tree
+from agent.tools.errors import BadPath, ToolError
+
+MOST_PATH = 1_000
+MOST_NAME = 255
+
+
+class Workspace:
+    """Files of a folder, as they are now. Paths are relative, with forward slashes.
+
+    In a text, bytes that are no UTF-8 stand as lone surrogates (`surrogateescape`).
+    """
+
+    def __init__(
+        self, files: Mapping[str, str] | None = None, *, name: str = "workspace",
+        import_roots: tuple[str, ...] = ("",), sites: tuple[str, ...] = (), loopback: bool = False,
+        notices: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.import_roots = import_roots
+        """Folders that modules are imported from; "" is the top."""
+        self.sites = sites
+        """Folders of packages that code may import."""
+        self.loopback = loopback
+        """Whether tests may use a network of their own."""
+        self.notices = notices
+        """What of the folder was left out, in words."""
+        self._files: dict[str, str] = {}
+        self._bytes = 0
+        for path, text in (files or {}).items():
+            self.write(path, text)
+        self._first = dict(self._files)
+
+    @classmethod
+    def copy_of(cls, folder: str | Path, python: str = "") -> Workspace:
+        """A copy of a folder's files: of those that git would track, where it is there.
+
+        `python` names an interpreter whose packages the code may import, else it is the
+        folder's own, or this one. Raises `agent.intake.BadInput`.
+        """
+        layout = layout_at(Path(folder))
+        tree = read_tree(layout)
+        files, notices = {}, [*tree.notices]
+        for path, text in tree.files.items():
+            try:
+                files[inside(path)] = text
+            except BadPath as error:
+                notices.append(f"left out: {error}")
+        return cls(
+            files, name=layout.name, import_roots=layout.import_roots,
+            sites=find_interpreter(layout.root, python).sites,
+            loopback=bool(layout.settings.get("loopback", False)), notices=tuple(notices),
+        )
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Path to text, of every file; a copy."""
+        return dict(self._files)
+
+    @property
+    def diff(self) -> str:
+        """What was changed since the copy was made, as `git apply` takes it."""
+        return "".join(
+            _patch(path, self._first.get(path), self._files.get(path))
+            for path in sorted(self._first.keys() | self._files.keys())
+        )
+
+    def read(self, path: str) -> str:
+        """The text of a file; raises `ToolError` where there is none."""
+        path = inside(path)
+        if path not in self._files:
+            raise ToolError(f"there is no file {path}; `file_list` shows which there are")
+        return self._files[path]
+
+    def write(self, path: str, text: str) -> None:
+        """Makes this a file's text; raises `ToolError` for a path or a size that cannot be."""
+        path = inside(path)
+        try:
+            size = len(text.encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError as error:
+            raise ToolError(f"the text for {path} cannot be written as UTF-8: {error}") from error
+        if size > MOST_FILE_BYTES:
+            raise ToolError(f"{path} would have {size} bytes; {MOST_FILE_BYTES} are allowed")
+        if path not in self._files:
+            self._refuse_new(path)
+        total = self._bytes + size - _size(self._files.get(path, ""))
+        if total > MOST_BYTES:
+            raise ToolError(f"with {path} all files would have more than {MOST_BYTES} bytes")
+        self._files[path], self._bytes = text, total
+
+    def take_over(
+        self, changed: Mapping[str, str], gone: Iterable[str], left_out: Iterable[str] = ()
+    ) -> dict[str, list[str]]:
+        """Makes the changes that a command told of, as far as they can be made: what was written
+        and removed, and in words what could not be."""
+        notes = [f"{path} is no regular file, or too much" for path in left_out]
+        # What is gone goes first: a file may have become a folder.
+        removed = sorted(path for path in gone if path in self._files)
+        for path in removed:
+            self._bytes -= _size(self._files.pop(path))
+        written = []
+        for path, text in sorted(changed.items()):
+            try:
+                self.write(path, text)
+                written.append(path)
+            except ToolError as error:
+                notes.append(str(error))
+        return {"written": written, "removed": removed, "notes": notes}
+
+    def _refuse_new(self, path: str) -> None:
+        if len(self._files) >= MOST_FILES:
+            raise ToolError(f"there are {MOST_FILES} files, and no more are allowed")
+        above = next((str(one) for one in PurePosixPath(path).parents if str(one) in self._files),
+                     "")
+        if above:
+            raise BadPath(f"{path} cannot be: {above} is a file")
+        below = f"{path}/"
+        if any(one.startswith(below) for one in self._files):
+            raise BadPath(f"{path} is a folder")
+
+
+def inside(path: str) -> str:
+    """A path in its plain form; raises `BadPath` for one that leads out, or is none."""
+    if path.startswith(("/", "~")) or "\\" in path or path[1:2] == ":":
+        raise BadPath(f"{path!r} is not relative with forward slashes; name it from the top")
+    parts = [one for one in path.split("/") if one not in ("", ".")]
+    if ".." in parts:
+        raise BadPath(f"{path!r} leads out; name a place from the top, without `..`")
+    try:
+        longest = max((len(os.fsencode(one)) for one in parts), default=0)
+    except UnicodeEncodeError:
+        longest = MOST_NAME + 1
+    if not parts or path.endswith("/") or "\0" in path or longest > MOST_NAME \
+            or len(path) > MOST_PATH:
+        raise BadPath(f"{path[:100]!r} is no name of a file")
+    return "/".join(parts)
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+
+def _patch(path: str, before: str | None, after: str | None) -> str:
+    if before == after:
+        return ""
+    text = unified(path, before or "", after or "")
+    for side, is_absent in (("--- a/", before is None), ("+++ b/", after is None)):
+        if is_absent:
+            text = text.replace(f"{side}{path}\n", f"{side[:4]}/dev/null\n", 1)
+    return text

@@ -1,0 +1,3 @@
+"""Loads the local plugin for all tests."""
+
+pytest_plugins = ["money_plugin"]

@@ -1,0 +1,5 @@
+"""Where readings go."""
+
+from .text import listing, report
+
+__all__ = ["listing", "report"]

@@ -1,0 +1,165 @@
+"""Small projects, and bugs that are planted in them; see `evaluation/bench/README.md`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent.core.domain import File, Project, Solution, Task
+from agent.project.layout import find_interpreter, find_layout
+from agent.project.tree import read_tree
+
+PROJECTS = Path(__file__).parent / "bench" / "projects"
+Kind = Literal[
+    "table-entry", "new-branch", "pattern-or-string", "guard", "wrapped-or-other-expression",
+    "wrong-name", "dropped-statement", "operator", "grouping", "exception-type", "slice",
+    "call-argument", "condition", "new-code", "signature-and-callers",
+]
+Reach = Literal["small", "literal", "invention"]
+Level = Literal["function", "class", "module"]
+
+
+class BadBench(Exception):
+    """What is planted is not what its row says; the message names the row."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Bug(_Frozen):
+    """A bug: `fixed` stands once in `file`, and `buggy` in its place makes tests fail."""
+
+    id: str
+    project: str
+    file: str
+    fixed: str
+    buggy: str
+    file2: str = ""
+    fixed2: str = ""
+    buggy2: str = ""
+    kind: Kind
+    level: Level
+    reach: Reach
+    failing: tuple[str, ...]
+    """The tests that then fail, of those that a repair is shown, by their node ids."""
+    hidden: tuple[str, ...] = ()
+    """Test functions that it is not shown: they tell a repair from a lucky guess."""
+    note: str
+
+    def is_hidden(self, node: str) -> bool:
+        """Whether a test is one of the hidden functions, with whichever parameters."""
+        return node.partition("[")[0] in self.hidden or node in self.hidden
+
+    @property
+    def places(self) -> Iterator[tuple[str, str, str]]:
+        """File, right text and wrong text of each place."""
+        yield self.file, self.fixed, self.buggy
+        if self.file2:
+            yield self.file2, self.fixed2, self.buggy2
+
+
+class Row(_Frozen):
+    """A project of the bench."""
+
+    name: str
+    layout: str
+    config: str
+    setup: tuple[str, ...] = ()
+    """A program of its own, with arguments, that writes what its tests need."""
+
+
+class Bench(_Frozen):
+    """All of them."""
+
+    project: tuple[Row, ...]
+    bug: tuple[Bug, ...]
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A project as it should be."""
+
+    files: Mapping[str, str]
+    project: Project
+    sites: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A project with a bug in it, as a repair is brought it."""
+
+    bug: Bug
+    right: Laid
+    task: Task
+    base: Solution
+
+    @property
+    def project(self) -> Project:
+        """The one whose hidden tests are left out."""
+        assert self.task.project is not None
+        return self.task.project
+
+
+def read_bench(folder: Path = PROJECTS) -> Bench:
+    """The rows of `bugs.toml`; raises `BadBench`."""
+    try:
+        return Bench.model_validate(tomllib.loads((folder / "bugs.toml").read_text("utf-8")))
+    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise BadBench(f"{folder / 'bugs.toml'}: {error}") from error
+
+
+@cache
+def laid(row: Row, folder: Path = PROJECTS) -> Laid:
+    """Reads a project from a copy, in which its own set-up has run."""
+    with tempfile.TemporaryDirectory() as copies:
+        root = Path(copies, row.name)
+        shutil.copytree(
+            folder / row.name, root, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache")
+        )
+        if row.setup:
+            subprocess.run([sys.executable, *row.setup], cwd=root, check=True)
+        layout = find_layout(root)
+        tree = read_tree(layout)
+        project = Project(
+            root=str(root), name=layout.name, import_roots=layout.import_roots,
+            editable=tuple(sorted(tree.editable)),
+        )
+        return Laid(dict(tree.files), project, find_interpreter(root, sys.executable).sites)
+
+
+def broken(files: Mapping[str, str], bug: Bug) -> dict[str, str]:
+    """The files with the bug in them."""
+    found = dict(files)
+    for file, right, wrong in bug.places:
+        if found.get(file, "").count(right) != 1:
+            raise BadBench(f"{bug.id}: what is right does not stand once in {file}")
+        found[file] = found[file].replace(right, wrong)
+    return found
+
+
+def planted(bug: Bug, right: Laid) -> Planted:
+    """The task that a repair is brought."""
+    files = broken(right.files, bug)
+    project = right.project.model_copy(
+        update={"arguments": tuple(f"--deselect={node}" for node in bug.hidden)}
+    )
+    task = Task(
+        support=tuple(File(path=path, text=text) for path, text in files.items()),
+        sites=right.sites, project=project,
+    )
+    base = Solution(
+        files=tuple(File(path=path, text=files[path]) for path in project.editable),
+        entry=project.editable[0],
+    )
+    return Planted(bug, right, task, base)

@@ -1,0 +1,287 @@
+"""Heals bugs that are planted in small projects, and measures what came of it.
+
+    python -m evaluation.projects [--project NAME] [--bug ID] [--kind K] [--reach R] [--out DIR]
+    python -m evaluation.projects --check      whether each row is what its fields say
+    python -m evaluation.projects --rates      candidates a second in three ways
+    python -m evaluation.projects --ranks      how early the true fix is drawn
+
+A repair sees the suite without the hidden tests; `right` is what passes the whole of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict, cast, get_args
+
+from agent.core.domain import REST, Report, Script, Solution
+from agent.doors.exits import HEALED, NOT_HEALED, USAGE
+from agent.healing.project_search import search_project
+from agent.healing.searching import WALL_TIMES
+from agent.judge.project_run import laid as files_of
+from agent.judge.project_run import project_report, run_suite
+from evaluation.measures.projects import Listening, alike, ranks, rates
+from evaluation.planted import (
+    BadBench,
+    Bench,
+    Bug,
+    Kind,
+    Laid,
+    Planted,
+    Reach,
+    Row,
+    broken,
+    laid,
+    planted,
+    read_bench,
+)
+from evaluation.run_benchmark import count, positive
+from sandbox import Sandbox, SandboxError, open_sandbox
+
+CANDIDATES = 60_000
+
+
+class Line(TypedDict):
+    """What came of one bug."""
+
+    id: str
+    healed: bool
+    """The suite that was shown passes."""
+    right: bool
+    """The hidden tests pass too."""
+    same: bool
+    """The text is the one before the bug was planted."""
+    agrees: bool
+    """The tests that fail are those that failed under plain pytest."""
+    seconds: float
+    first_s: float
+    """Seconds until the first candidate was tried, once the suite was collected."""
+    work_s: float
+    candidates: int
+    blamed: int | None
+    """The place of the bug's file among those that were searched."""
+    rank: int | None
+    """Candidates drawn until the text before the bug was one of them."""
+    screened: str
+    """How that one came out."""
+    note: str
+
+
+async def healed(one: Planted, sandbox: Sandbox, budget_s: float) -> Line:
+    """Heals one bug, and asks the hidden tests."""
+    plain = await run_suite(files_of(one.task, None), one.project, one.task.sites, sandbox)
+    tests = [
+        *(Script(name=node, origin="user", code="", node=node) for node in plain.failing),
+        Script(name="the rest", origin="user", code="", node=REST),
+    ]
+
+    async def verify(solution: Solution) -> Report:
+        return await project_report(solution, tests, one.task, one.project, sandbox)
+
+    began = time.monotonic()
+    listening = Listening(sandbox, one.bug.file, one.right.files[one.bug.file])
+    found = await search_project(
+        one.task, one.project, one.base, plain.failing, listening, budget_s=budget_s,
+        wall_s=WALL_TIMES * budget_s, max_candidates=CANDIDATES, progress=lambda seen: None,
+        verify=verify,
+    )
+    seconds = time.monotonic() - began
+    right = same = False
+    if found.solution is not None:
+        files = files_of(one.task, found.solution)
+        whole = await run_suite(files, one.right.project, one.right.sites, sandbox)
+        right = not whole.failing and not whole.problems
+        same = all(alike(text) == alike(one.right.files[path]) for path, text in files.items())
+    searched = [suspect.file for suspect in found.suspects]
+    return Line(
+        id=one.bug.id, healed=found.solution is not None, right=right, same=same,
+        agrees={*plain.failing} == {*one.bug.failing}, seconds=round(seconds, 2),
+        first_s=round(found.first_s, 2), work_s=round(found.work_s, 2),
+        candidates=found.candidates,
+        blamed=searched.index(one.bug.file) if one.bug.file in searched else None,
+        rank=listening.rank, screened=listening.ended,
+        note=found.solution.note if found.solution is not None else found.problem,
+    )
+
+
+def table(bugs: Sequence[Bug], lines: Mapping[str, Line]) -> Iterator[str]:
+    """The figures of the bugs that are done, by kind, reach and level, and of all."""
+    done = [bug for bug in bugs if bug.id in lines]
+    yield (
+        f"{'':35} {'bugs':>4} {'healed':>6} {'right':>6} {'same':>6}"
+        f" {'median s':>9} {'candidates':>10} {'first s':>8}"
+    )
+    groups = [(key, value) for key in ("kind", "reach", "level") for value in {
+        str(getattr(bug, key)): None for bug in done
+    }]
+    for key, value in [*groups, ("all", "")]:
+        rows = [lines[bug.id] for bug in done if key == "all" or getattr(bug, key) == value]
+        shares = " ".join(
+            f"{sum(bool(row[name]) for row in rows) / len(rows):>6.0%}"
+            for name in ("healed", "right", "same")
+        )
+        medians = [
+            statistics.median(cast(float, row[name]) for row in rows)
+            for name in ("seconds", "candidates", "first_s")
+        ]
+        yield (
+            f"{f'{key} {value}':35} {len(rows):>4} {shares}"
+            f" {medians[0]:>9.2f} {medians[1]:>10.0f} {medians[2]:>8.2f}"
+        )
+    other = [bug.id for bug in done if not lines[bug.id]["agrees"]]
+    yield f"outcomes other than plain pytest's: {', '.join(other) or 'none'}"
+
+
+# Whether the rows are what they say.
+
+
+async def complaints(bench: Bench, bugs: Sequence[Bug], sandbox: Sandbox) -> AsyncIterator[str]:
+    """What is wrong with projects and bugs."""
+    if len({bug.id for bug in bench.bug}) != len(bench.bug):
+        yield "two bugs have the same id"
+    for row in bench.project:
+        of_row = [bug for bug in bugs if bug.project == row.name]
+        if of_row:
+            right = laid(row)
+            run = await run_suite({**right.files}, right.project, right.sites, sandbox)
+            for said in [*run.problems, *(f"red as it stands: {node}" for node in run.failing)]:
+                yield f"{row.name}: {said}"
+            for bug in of_row:
+                async for said in _wrong_with(bug, right, [*run.rows], sandbox):
+                    yield f"{bug.id}: {said}"
+
+
+async def _wrong_with(
+    bug: Bug, right: Laid, nodes: Sequence[str], sandbox: Sandbox
+) -> AsyncIterator[str]:
+    run = await run_suite(broken(right.files, bug), right.project, right.sites, sandbox)
+    shown = {node for node in run.failing if not bug.is_hidden(node)}
+    if not bug.failing:
+        yield "no failing test is shown"
+    for node in sorted({*bug.failing} - shown):
+        yield f"does not fail, or is hidden: {node}"
+    for node in sorted(shown - {*bug.failing}):
+        yield f"fails, and is not listed: {node}"
+    for entry in bug.hidden:
+        if not any(node == entry or node.startswith(f"{entry}[") for node in nodes):
+            yield f"no such hidden test: {entry}"
+        # What is left out goes by how a node id begins.
+        for node in nodes:
+            if node.startswith(entry) and not bug.is_hidden(node):
+                yield f"left out with {entry}: {node}"
+
+
+# The command.
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    wanted = _parser().parse_args(arguments)
+    try:
+        bench = read_bench()
+        bugs = [
+            bug for bug in bench.bug
+            if wanted.project in ("", bug.project) and wanted.bug in bug.id
+            and wanted.kind in ("", bug.kind) and wanted.reach in ("", bug.reach)
+        ]
+        if not bugs:
+            raise BadBench("no bug of the bench is like that")
+        return asyncio.run(_measured(bench, bugs, wanted))
+    except (BadBench, SandboxError) as error:
+        print(error, file=sys.stderr)
+        return USAGE
+
+
+async def _measured(bench: Bench, bugs: Sequence[Bug], wanted: argparse.Namespace) -> int:
+    sandbox = open_sandbox()
+    rows = {row.name: row for row in bench.project}
+    if wanted.check:
+        said = [one async for one in complaints(bench, bugs, sandbox)]
+        print("\n".join([*said, f"{len(bugs)} bugs, {len(said)} complaints"]))
+        return NOT_HEALED if said else HEALED
+    if wanted.rates or wanted.ranks:
+        measure = rates if wanted.rates else ranks
+        async for text in measure([planted(bug, laid(rows[bug.project])) for bug in bugs], sandbox):
+            print(text, flush=True)
+        return HEALED
+    lines = _done(wanted.out)
+    await _heal([bug for bug in bugs if bug.id not in lines], rows, lines, sandbox, wanted)
+    print("\n".join(table(bugs, lines)))
+    return HEALED
+
+
+async def _heal(
+    bugs: Sequence[Bug], rows: Mapping[str, Row], lines: dict[str, Line], sandbox: Sandbox,
+    wanted: argparse.Namespace,
+) -> None:
+    waiting = iter(bugs)
+
+    async def work() -> None:
+        for bug in waiting:
+            one = planted(bug, laid(rows[bug.project]))
+            line = lines[bug.id] = await healed(one, sandbox, wanted.budget_s)
+            if wanted.out is not None:
+                with _results(wanted.out).open("a", encoding="ascii") as file:
+                    file.write(json.dumps(line) + "\n")
+            end = "right" if line["right"] else "healed" if line["healed"] else "not healed"
+            print(
+                f"{bug.id}: {end} in {line['seconds']:.1f} s, {line['candidates']} candidates; "
+                f"{line['note']}", file=sys.stderr, flush=True,
+            )
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(wanted.workers):
+            group.create_task(work())
+
+
+def _done(folder: Path | None) -> dict[str, Line]:
+    """The lines that stand in a folder of results."""
+    if folder is None:
+        return {}
+    folder.mkdir(parents=True, exist_ok=True)
+    if not _results(folder).exists():
+        return {}
+    lines = [json.loads(text) for text in _results(folder).read_text("ascii").splitlines()]
+    return {line["id"]: cast(Line, line) for line in lines}  # it is we who wrote them
+
+
+def _results(folder: Path) -> Path:
+    return folder / "results.jsonl"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}.projects",
+        description="Heal bugs planted in small projects, and say how many are right.",
+    )
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--check", action="store_true", help="try that each row is what it says")
+    kind.add_argument("--rates", action="store_true", help="candidates a second in three ways")
+    kind.add_argument("--ranks", action="store_true", help="how early the true fix is drawn")
+    parser.add_argument("--project", default="", metavar="NAME", help="bugs of this project")
+    parser.add_argument("--bug", default="", metavar="TEXT", help="bugs whose id has this")
+    parser.add_argument("--kind", default="", choices=get_args(Kind), help="bugs of this kind")
+    parser.add_argument("--reach", default="", choices=get_args(Reach), help="bugs in this reach")
+    parser.add_argument(
+        "--budget-s", type=positive, default=10.0, metavar="S",
+        help="processor seconds of one search",
+    )
+    parser.add_argument(
+        "--workers", type=count, default=1, metavar="N",
+        help="bugs at a time; with more than one, seconds mean little",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR",
+        help="for the results; what is done there is not done again",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,274 @@
+"""`heal run .` end to end: real suites, healed or refused, and what is left on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from agent.doors.cli import app
+from agent.judge import project_run
+from tests.agent.project.small_project import FAILING, FILES
+
+MONEY = "src/till/money.py"
+TESTS = "tests/test_money.py"
+FAILED = "tests/test_money.py::Cases::test_shares"
+
+
+def laid(root: Path, texts: Mapping[str, str | None] = {}) -> Path:
+    """The small project, with other texts of files; `None` leaves one out."""
+    for path, text in {**FILES, **texts}.items():
+        if text is not None:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+    return root
+
+
+def files_in(root: Path) -> dict[str, str]:
+    return {
+        path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def heal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs the command in the folder `tmp_path/till`."""
+    for name in ("LLM_PROVIDER", "VIRTUAL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LLM_PROVIDER", "mock")
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
+    (tmp_path / "till").mkdir()
+    monkeypatch.chdir(tmp_path / "till")
+    return lambda *arguments: CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def outcomes(xml: bytes | str) -> dict[tuple[str, str], str]:
+    """Class and name of each test case to the element that says how it came out."""
+    cases = ElementTree.fromstring(xml).iter("testcase")
+    return {
+        (one.attrib["classname"], one.attrib["name"]): one[0].tag if len(one) else ""
+        for one in cases
+    }
+
+
+def pytests_own(root: Path) -> bytes:
+    """What pytest itself writes of a project's suite."""
+    where = root.parent / "own.xml"
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", f"--junitxml={where}"], cwd=root,
+        env={**os.environ, "PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"}, check=False,
+        capture_output=True,
+    )
+    return where.read_bytes()
+
+
+def test_a_red_suite_is_healed_and_all_is_written_that_was_asked_for(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    root = laid(tmp_path / "till")
+    before = files_in(root)
+    done = heal(
+        "run", ".", "--json", "--apply", "--out", tmp_path / "heal.patch",
+        "--report", tmp_path / "heal.md", "--junit", tmp_path / "heal.xml",
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    # What was found and judged.
+    assert (found["outcome"], found["integrity"], found["strategy"]) == (
+        "healed", "in-process", "search"
+    )
+    assert "till: 2 modules below src/, 1 test file; Python" in done.stderr
+    assert "its suite: 9 tests, 3 fail\n" in done.stderr
+    assert "fresh run of its whole suite" in found["reason"]
+    assert {*found["project"]["failed_before"]} == FAILING
+    assert found["project"]["changed"] == [{"file": MONEY, "line": 13}]
+    assert found["project"]["root"] == str(root)
+    assert found["suspects"][0]["file"] == MONEY
+    assert found["suspects"][0]["functions"][0]["name"] == "split"
+    assert {one["id"] for one in found["tests"]} >= FAILING and len(found["tests"]) == 9
+    # The tree has the edit and nothing else; what was there is kept outside of it.
+    now = files_in(root)
+    assert {path for path in now if now[path] != before.get(path)} == {MONEY}
+    assert before.keys() == now.keys()
+    (backup,) = (tmp_path / "data").rglob("*.heal-backup")
+    assert backup.read_text() == before[MONEY]
+    # The patch is for git, from the top of the project.
+    clean = laid(tmp_path / "clean")
+    patch = tmp_path / "heal.patch"
+    assert patch.read_text() == found["diff"]
+    for arguments in (["--check"], []):
+        subprocess.run(["git", "apply", *arguments, str(patch)], cwd=clean, check=True)
+    assert (clean / MONEY).read_text() == now[MONEY]
+    # The suite is as pytest itself writes it.
+    written = (tmp_path / "heal.xml").read_bytes()
+    assert outcomes(written) == outcomes(pytests_own(root))
+    suite = ElementTree.fromstring(written)[0].attrib
+    assert [suite[key] for key in ("tests", "failures", "errors", "skipped")] == [
+        "9", "0", "0", "3"
+    ]
+    # The report.
+    told = (tmp_path / "heal.md").read_text()
+    assert re.findall(r"^##? .*$", told, re.MULTILINE) == [
+        "# till: healed", "## What failed", "## Why", "## The edit", "## What was tried",
+        "## How far it is shown", "## How to reproduce",
+    ]
+    assert found["diff"] in told and f"`{MONEY}, line 13`" in told
+    assert f"- `{FAILED}` at `tests/test_money.py:40`" in told
+    assert "- integrity in-process: " in told
+
+
+def test_what_is_not_healed_is_told_and_nothing_is_written(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    money = FILES[MONEY].replace("amount // people", "int('no' + str(people))")
+    root = laid(tmp_path / "till", {MONEY: money})
+    before = files_in(root)
+    done = heal(
+        "run", FAILED, "--exclude", MONEY, "--apply", "--out", tmp_path / "heal.patch",
+        "--report", tmp_path / "heal.md",
+    )
+    assert done.exit_code == 1, done.output
+    assert "3 fail, 1 to heal; the others are left as they are" in done.stderr
+    assert f"Smallest failing test: {FAILED}\n  ValueError: invalid literal" in done.stderr
+    assert "Nothing was written." in done.stderr
+    assert done.stdout == ""
+    assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
+    assert not (tmp_path / "data" / "backups").exists()
+    assert (tmp_path / "heal.md").read_text().startswith("# till: not healed\n")
+
+
+def test_a_module_that_does_not_compile_is_healed(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    money = FILES[MONEY].replace("(people - 1)", "people").replace("people):", "people:")
+    laid(tmp_path / "till", {MONEY: money})
+    done = heal("run", ".")
+    assert done.exit_code == 0, done.output
+    assert f"{MONEY} does not compile" in done.stderr
+    assert f"edited: {MONEY}, line 11" in done.stderr
+    assert "-def split(amount, people:\n+def split(amount, people):\n" in done.stdout
+
+
+def test_a_green_suite_ends_well_and_keeps_nothing(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    money = FILES[MONEY].replace("(people - 1)", "people")
+    root = laid(tmp_path / "till", {MONEY: money})
+    before = files_in(root)
+    done = heal()
+    assert done.exit_code == 0, done.output
+    assert "its suite: 9 tests, none fails" in done.stderr
+    assert "HEALTHY" in done.stderr and "nothing to heal: 6 of 9 tests pass" in done.stderr
+    assert done.stdout == "" and files_in(root) == before
+    assert not (tmp_path / "data" / "runs.db").exists()
+
+
+REFUSALS: dict[str, tuple[dict[str, str | None], int, str]] = {
+    "no tests": (
+        {TESTS: None}, 4, r"pytest collects no test in .*/till: write one"
+    ),
+    "a package that is missing": (
+        {TESTS: "import nowhere_to_be_found\n"}, 4,
+        r"tests/test_money\.py needs the module nowhere_to_be_found \(imported at "
+        r"tests/test_money\.py:1\), which is not among the packages of Python",
+    ),
+    "a module of its own that is not found": (
+        {TESTS: "import till.purse\n"}, 4,
+        r"imports till\.purse, a module of the project itself .* `pythonpath` in pytest's settings",
+    ),
+    "a conftest that fails": (
+        {"tests/conftest.py": "import nowhere_to_be_found\n"}, 4,
+        r"a conftest or a plugin, with which pytest starts, needs the module nowhere",
+    ),
+    "an option that pytest does not know": (
+        {"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--no-such-option"\n'}, 4,
+        "pytest does not start: .*unrecognized arguments: --no-such-option",
+    ),
+    "a syntax error in a test": (
+        {TESTS: "def test_a(:\n    pass\n"}, 4,
+        r"not all of the suite runs: tests/test_money\.py: SyntaxError: .* at "
+        r"tests/test_money\.py:1\. Mend that first",
+    ),
+    "a test that ends its process": (
+        {TESTS: "import os\ndef test_a():\n    os._exit(3)\n"}, 4,
+        r"tests/test_money\.py::test_a ends its process \(exit code 3\), and no test after it is "
+        r"seen\. Mend it, or leave it out with --deselect 'tests/test_money\.py::test_a'",
+    ),
+    "a file that ends its process": (
+        {TESTS: "raise SystemExit\n"}, 4,
+        r"tests/test_money\.py ends its process \(SystemExit\) while it is imported",
+    ),
+    "settings that are broken": ({"pyproject.toml": "[broken"}, 2, "cannot be read: "),
+    "no module to edit": (
+        {MONEY: None, "src/till/__init__.py": None,
+         TESTS: "def test_a():\n    assert not 1\n"}, 4,
+        "there is no module in .*/till that may be edited",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_cannot_be_healed_is_refused_in_a_sentence(
+    name: str, tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    texts, code, words = REFUSALS[name]
+    root = laid(tmp_path / "till", texts)
+    before = files_in(root)
+    done = heal("run", ".", "--apply", "--out", tmp_path / "heal.patch")
+    said = re.sub(r"\s+", " ", done.stderr)
+    assert (done.exit_code, bool(re.search(words, said))) == (code, True), said
+    assert "pip install" not in said
+    assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
+
+
+def test_a_test_that_hangs_is_named(
+    tmp_path: Path, heal: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_run, "TEST_S", 1.0)
+    laid(tmp_path / "till", {TESTS: "import time\ndef test_a():\n    time.sleep(600)\n"})
+    done = heal("run", ".")
+    assert done.exit_code == 4
+    assert "tests/test_money.py::test_a did not end within 1 seconds" in done.stderr
+
+
+def test_a_test_left_out_does_not_count(tmp_path: Path, heal: Callable[..., Result]) -> None:
+    root = laid(tmp_path / "till")
+    left_out = [part for node in FAILING for part in ("--deselect", node)]
+    done = heal("run", ".", "--json", *left_out)
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert (done.exit_code, found["outcome"], len(found["tests"])) == (0, "healthy", 6)
+    assert found["project"]["changed"] == [] and files_in(root)
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["run", ".", "--tests", "assert 1"], "--tests cannot be used here: ."),
+    (["run", ".", "--ask"], "--ask cannot be used here"),
+    (["run", f"{MONEY}", "-k", "a"], "-k cannot be used here: PATH is neither"),
+    (["run", f"{MONEY}", "--report", "a.md"], "--report cannot be used here"),
+    (["run", ".", "--junit", "pyproject.toml"], "--junit: pyproject.toml exists"),
+    (["run", "nowhere/test_a.py::test_b"], "nowhere/test_a.py does not exist"),
+    (["run", ".", "--lf"], "--lf: there is no .pytest_cache"),
+])
+def test_options_that_would_do_nothing_are_refused(
+    arguments: list[str], words: str, tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    laid(tmp_path / "till")
+    done = heal(*arguments)
+    assert (done.exit_code, words in done.stderr) == (2, True), done.stderr
+
+
+def test_outside_of_a_project_the_help_is_shown(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    done = heal()
+    assert done.exit_code == 2 and done.stdout.startswith("Usage:")

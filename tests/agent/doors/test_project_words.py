@@ -1,0 +1,247 @@
+"""Which tests are meant, what is said of a project, and its reports, without a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from agent.core.domain import Report, SuspectFile, SuspectFunction, Verdict
+from agent.core.events import PartialFound
+from agent.doors.project_choice import (
+    ProjectInputs,
+    chosen,
+    is_below,
+    is_of_project,
+    node_at,
+    project_around,
+)
+from agent.doors.project_obstacles import told
+from agent.doors.project_reports import junit, markdown
+from agent.doors.project_shown import (
+    edits,
+    found_words,
+    notable,
+    smallest,
+    suite_words,
+    suspect_words,
+)
+from agent.doors.writeback import Change, Refused, write_all_back
+from agent.intake.errors import BadInput
+from agent.judge.project_run import SuiteRun, verdicts
+from agent.log.result import Result
+from agent.project.layout import find_layout
+from agent.project.tree import read_tree
+from tests.agent.project.small_project import FILES, PROJECT, scripts
+
+MONEY = "src/till/money.py"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for path, text in FILES.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def verdict(name: str, status: str, message: str = "", **more: object) -> Verdict:
+    return Verdict(
+        name=name, test=name, origin="user", status=status, message=message,
+        integrity="in-process" if status == "passed" else None, **more,
+    )
+
+
+# What was asked for.
+
+
+def test_a_path_is_a_projects_or_a_programs(root: Path) -> None:
+    assert is_of_project(".") and is_of_project("tests") and is_of_project("tests/test_money.py")
+    assert is_of_project("tests/test_money.py::test_total")
+    assert not is_of_project(MONEY) and not is_of_project("tests/conftest.py")
+    assert not is_of_project("test_gone.py")
+
+
+def test_tests_stand_before_the_first_dash_and_pytests_arguments_from_there(root: Path) -> None:
+    inputs = ProjectInputs.of(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
+    assert inputs.nodes == ["tests"]
+    assert inputs.arguments == ["--deselect", "tests/test_money.py::test_total"]
+    inputs = ProjectInputs.of("tests/test_money.py", ["a.py::b"], deselect=["tests/x.py::y"])
+    assert inputs.nodes == ["tests/test_money.py", "a.py::b"]
+    assert inputs.pytest_arguments(find_layout(root)) == ("--deselect=tests/x.py::y",)
+
+
+def test_tests_are_named_from_where_the_command_is_started(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root / "tests")
+    layout = find_layout(Path("."))
+    assert node_at("test_money.py::Cases", layout) == "tests/test_money.py::Cases"
+    assert node_at("..", layout) == "" and node_at(".", layout) == "tests"
+    assert project_around(root / "src/till") == root
+
+
+@pytest.mark.parametrize(("name", "below"), [
+    ("", True), ("tests", True), ("tests/test_a.py", True), ("tests/test_a.py::A", True),
+    ("tests/test_a.py::A::test_b", True), ("tests/test_a.py::A::test_b[1]", True),
+    ("tests/test", False), ("tests/test_a.py::A::test", False), ("tests/test_a.py::B", False),
+])
+def test_a_name_means_what_lies_below_it(name: str, below: bool) -> None:
+    assert is_below("tests/test_a.py::A::test_b[1]", name) is below
+
+
+def test_of_the_failing_tests_those_are_taken_that_were_named(root: Path) -> None:
+    layout = find_layout(root)
+    collected = ["tests/a.py::x", "tests/a.py::y", "tests/b.py::z"]
+    failing = ["tests/a.py::y", "tests/b.py::z"]
+
+    def named(*nodes: str, **more: object) -> list[str]:
+        return chosen(failing, collected, ProjectInputs(root, nodes, **more), layout)
+
+    assert named() == failing
+    assert named("tests/a.py") == ["tests/a.py::y"] and named("tests/a.py::x") == []
+    with pytest.raises(BadInput, match=r"no test in tests/c\.py: name tests as it does"):
+        named("tests/c.py")
+    cache = root / ".pytest_cache/v/cache"
+    cache.mkdir(parents=True)
+    # A file that could not be collected stands there as a whole.
+    for failed, expected in (("tests/b.py", failing[1:]), (failing[0], failing[:1])):
+        (cache / "lastfailed").write_text(json.dumps({failed: True}))
+        assert named(last_failed=True) == expected
+    (cache / "lastfailed").write_text("{")
+    with pytest.raises(BadInput, match="lastfailed cannot be read"):
+        named(last_failed=True)
+
+
+# What the suite showed.
+
+
+def test_a_suite_that_ends_early_does_not_pass() -> None:
+    rest = scripts([])
+    run = SuiteRun(rows={"a": {"status": "passed"}}, problems=["b ends its process"])
+    found = {one.name: (one.status, one.message) for one in verdicts(run, rest, PROJECT)}
+    assert found == {"a": ("passed", ""), "the rest of the suite": ("error", run.problems[0])}
+
+
+def test_a_test_that_was_there_before_must_be_there_again() -> None:
+    project = PROJECT.model_copy(update={"tests": ("a", "b", "c")})
+    run = SuiteRun(rows={"a": {"status": "passed"}})
+    found = [(one.name, one.status) for one in verdicts(run, scripts(["b"]), project)]
+    assert found == [("a", "passed"), ("b", "error"), ("c", "error")]
+
+
+# What is said.
+
+
+def test_what_was_found_is_one_line_and_how_it_does_another(root: Path) -> None:
+    tree = read_tree(find_layout(root))
+    assert found_words(tree, "Python 3.11 (.venv)") == (
+        "till: 2 modules below src/, 1 test file; Python 3.11 (.venv), pytest as pyproject.toml "
+        "says"
+    )
+    red = SuiteRun(rows={"a": {"status": "passed"}, "b": {"status": "failed"}})
+    assert suite_words(red, ["b"]) == "its suite: 2 tests, 1 fails"
+    assert suite_words(red, []).endswith("1 fails, 0 to heal; the others are left as they are")
+    assert suite_words(SuiteRun(rows={}), []) == "its suite: 0 tests, none fails"
+
+
+def test_problems_are_told_up_to_three() -> None:
+    assert told(["a", "b", "c", "d", "e"]) == "a; b; c; and 2 more"
+    assert told(["a"]) == "a"
+
+
+def test_edits_are_told_by_file_and_first_line() -> None:
+    before = {"a.py": "1\n2\n", "b.py": "1\n", "c.py": "1\n2\n3\n"}
+    after = Result(files=(("c.py", "1\n2\n"), ("a.py", "1\n3\n"), ("b.py", "1\n")))
+    assert edits(before, after) == [("a.py", 2), ("c.py", 3)]
+
+
+def test_only_what_changed_or_fails_is_listed() -> None:
+    report = Report(solution="", verdicts=(
+        verdict("same", "passed"), verdict("healed", "passed"), verdict("fails", "failed", "x"),
+        verdict("left", "failed", aside="it failed before"), verdict("skips", "skipped"),
+    ))
+    shown = [one.name for one in notable(report, ["healed"]).verdicts]
+    assert shown == ["healed", "fails"]
+    slow = verdict("slow", "failed", wall_s=2.0), verdict("quick", "failed", wall_s=0.1)
+    found = smallest(Result(report=Report(solution="", verdicts=slow)))
+    assert found is not None and found.name == "quick"
+
+
+SUSPECT = SuspectFile(
+    file=MONEY, suspicion=0.5, functions=(SuspectFunction(name="split", line=11, suspicion=0.5),)
+)
+
+
+def test_a_suspect_is_named_with_its_functions() -> None:
+    assert suspect_words(SUSPECT) == f"{MONEY} (0.50): split (line 11)"
+
+
+# What is written.
+
+
+def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_none() -> None:
+    failing = verdict("tests/a.py::b[`x`]", "failed", "said ``` and\nmore")
+    result = Result(
+        outcome="unresolved", reason="nothing found", suspects=(SUSPECT,),
+        report=Report(solution="", verdicts=(failing,)),
+        partial=PartialFound(diff="--- a\n", passed=1, total=2, note="not a fix: it"),
+    )
+    run = SuiteRun(rows={failing.name: {
+        "status": "failed", "message": failing.message, "file": "tests/a.py", "line": 3,
+    }})
+    text = markdown(result, run, [failing.name], {}, "till")
+    assert text.startswith("# till: not healed\n")
+    assert "- `` tests/a.py::b[`x`] `` at `tests/a.py:3`\n  ```` said ``` and more ````" in text
+    assert "best partial patch, not a fix: 1 of 2 tests pass with it" in text
+    assert f"Where the fault may lie\n  {suspect_words(SUSPECT)}" in text
+    assert "## How far it is shown" not in text and "git apply" not in text
+    assert "python -m pytest 'tests/a.py::b[`x`]'\n" in text
+
+
+def test_junit_holds_what_xml_can_and_counts_by_kind() -> None:
+    report = Report(solution="", verdicts=(
+        verdict("tests/a.py::A::b[x::y]", "failed", "bad \x1b[31m & <worse>\nmore"),
+        verdict("tests/a.py::c", "timeout", "late"), verdict("tests/a.py::d", "skipped", "why"),
+        verdict("a/b.py::e", "passed", wall_s=0.25), verdict("a/b.py::f", "xfailed"),
+    ))
+    (suite,) = ElementTree.fromstring(junit(report))
+    counts = {key: suite.attrib[key] for key in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "5", "failures": "1", "errors": "1", "skipped": "2"}
+    assert suite[0].attrib == {"classname": "tests.a.A", "name": "b[x::y]", "time": "0.000"}
+    assert (suite[0][0].tag, suite[0][0].attrib["message"]) == ("failure", "bad #x1B[31m & <worse>")
+    assert [one[0].tag if len(one) else "" for one in suite] == [
+        "failure", "error", "skipped", "", "skipped"
+    ]
+    assert suite[2][0].attrib == {"type": "pytest.skip", "message": "why"}
+    assert suite[3].attrib["time"] == "0.250"
+    assert ElementTree.fromstring(junit(None))[0].attrib["tests"] == "0"
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda path: path.chmod(0o444), lambda path: path.write_bytes(b"other\n"),
+    lambda path: path.unlink(),
+])
+def test_of_several_files_all_are_written_or_none(
+    spoil: Callable[[Path], object], tmp_path: Path
+) -> None:
+    paths = [tmp_path / "a.py", tmp_path / "b.py"]
+    for path in paths:
+        path.write_bytes(b"old\n")
+    changes = [Change(path, b"old\n", b"new\n", tmp_path / "kept") for path in paths]
+    spoil(paths[1])
+    with pytest.raises(Refused, match=r"b\.py"):
+        write_all_back(changes)
+    assert paths[0].read_bytes() == b"old\n"
+    assert not paths[1].exists() or paths[1].read_bytes() != b"new\n"
+    if paths[1].exists():
+        paths[1].chmod(0o644)
+    paths[1].write_bytes(b"old\n")
+    backups = write_all_back(changes)
+    assert [path.read_bytes() for path in paths] == [b"new\n", b"new\n"]
+    assert [backups[path].read_bytes() for path in paths] == [b"old\n", b"old\n"]
+    assert {one.parent for one in backups.values()} == {tmp_path / "kept"}

@@ -1,0 +1,179 @@
+"""A project's suite: judged by its own pytest, and kept for many candidates."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from agent.core.domain import Project, Report
+from agent.intake import with_outside_failures
+from agent.judge.project_run import project_report, run_suite, verdicts
+from agent.project.suite import Suite, open_suite
+from sandbox.sandbox import open_sandbox
+from tests.agent.project.small_project import (
+    FAILING,
+    FILES,
+    HEALED,
+    PROJECT,
+    base,
+    scripts,
+    task,
+)
+
+MONEY = "src/till/money.py"
+
+
+@pytest.fixture
+async def suite() -> AsyncIterator[Suite]:
+    async with open_suite(FILES, PROJECT, (), open_sandbox()) as kept:
+        yield kept
+
+
+async def test_outcomes_are_pytests_own() -> None:
+    run = await run_suite(FILES, PROJECT, (), open_sandbox())
+    assert {*run.failing} == FAILING
+    assert (run.exit_code, run.problems) == (1, [])
+    statuses = {node.rpartition("::")[2]: row["status"] for node, row in run.rows.items()}
+    assert statuses["test_later"] == statuses["test_odd"] == "xfailed"
+    assert statuses["test_never"] == "skipped"
+    assert statuses["test_rate"] == statuses["test_files"] == "passed"
+
+
+async def test_a_report_tells_of_each_test_and_where_it_fails() -> None:
+    report = await project_report(base(), scripts([*FAILING]), task(), PROJECT, open_sandbox())
+    failing = {one.name: one for one in report.failing}
+    assert failing.keys() == FAILING
+    assert failing["tests/test_money.py::Cases::test_shares"].message.endswith(
+        " at tests/test_money.py:40"
+    )
+    healed = base().with_file(MONEY, HEALED)
+    report = await project_report(healed, scripts([*FAILING]), task(), PROJECT, open_sandbox())
+    # What was expected to fail passes now, which sets it aside.
+    assert report.passed and not report.failing
+    assert report.integrity == "in-process"
+
+
+async def test_a_test_that_is_not_there_is_an_error() -> None:
+    report = await project_report(
+        base(), scripts(["tests/test_money.py::test_gone"]), task(), PROJECT, open_sandbox()
+    )
+    gone = next(one for one in report.verdicts if one.test.endswith("test_gone"))
+    assert (gone.status, gone.message) == ("error", "pytest collected no such test")
+
+
+async def test_known_failures_are_set_aside() -> None:
+    aside = Project.model_validate({**PROJECT.model_dump(), "aside": tuple(FAILING)})
+    report = await project_report(base(), scripts([]), task(), aside, open_sandbox())
+    assert not report.failing
+    assert sum(bool(one.aside) for one in report.verdicts) == len(FAILING)
+
+
+async def test_a_file_that_cannot_be_collected_is_told() -> None:
+    files = FILES | {"tests/test_broken.py": "import nowhere_to_be_found\n"}
+    run = await run_suite(files, PROJECT, (), open_sandbox())
+    assert "No module named 'nowhere_to_be_found'" in run.problems[0]
+
+
+async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
+    files = FILES | {"tests/test_out.py": (
+        "import socket, subprocess, sys\n"
+        "def test_program():\n    subprocess.run(['git', 'status'], check=True)\n"
+        "def test_python():\n    subprocess.run([sys.executable, '-c', '1 / 0'], check=True)\n"
+        "def test_network():\n    socket.create_connection(('192.0.2.1', 80), 1)\n"
+    )}
+    run = await run_suite(files, PROJECT, (), open_sandbox())
+    told = with_outside_failures(
+        Report(solution="", verdicts=tuple(verdicts(run, scripts([]), PROJECT))), task()
+    )
+    aside = {one.name.rpartition("::")[2]: one.aside for one in told.verdicts if one.aside}
+    assert aside == {
+        "test_program": "the jail has no program but Python",
+        "test_network": "the jail allows no network",
+    }
+
+
+async def test_a_process_that_ends_says_in_which_test() -> None:
+    files = FILES | {"tests/test_end.py": "import os\ndef test_end():\n    os._exit(3)\n"}
+    run = await run_suite(files, PROJECT, (), open_sandbox())
+    assert run.rows["tests/test_end.py::test_end"]["status"] == "error"
+    assert run.problems == ["tests/test_end.py::test_end ends its process (exit code 3)"]
+
+
+async def test_what_is_kept_agrees_with_a_fresh_run(suite: Suite) -> None:
+    rows = await suite.baseline(range(len(suite.nodes)))
+    assert {row.node for row in rows.values() if not row.passed} == FAILING
+    assert suite.loaded >= {"src/till/__init__.py", MONEY}
+
+
+async def test_coverage_tells_functions_and_lines(suite: Suite) -> None:
+    number = suite.nodes.index("tests/test_money.py::test_split[2]")
+    (seen,) = (await suite.coverage([number], [MONEY], lines=True)).values()
+    assert seen.functions == {MONEY: {11: 1}}
+    assert seen.lines == {MONEY: {12, 13}}
+
+
+async def test_a_trace_has_the_values_where_it_went_wrong(suite: Suite) -> None:
+    number = suite.nodes.index("tests/test_money.py::test_split[4]")
+    trace = await suite.trace(MONEY, [number])
+    (test,) = trace.tests
+    assert not test.passed
+    assert ("share", "2") in test.values
+
+
+async def test_candidates_come_out_as_in_fresh_runs(suite: Suite) -> None:
+    text = FILES[MONEY]
+    rate = suite.nodes.index("tests/test_money.py::Cases::test_rate")
+    files = suite.nodes.index("tests/test_money.py::test_files")
+    order = [number for number, node in enumerate(suite.nodes) if node in FAILING]
+    texts = [
+        text, HEALED, text.replace("people - 1", "people - 2"), text.replace("(people - 1)", "("),
+        text.replace("'usd': 0.9", "'usd': 0.5"), text.replace("(people - 1)", "people()"),
+        text.replace("share = amount", "while True: pass; share = amount"), HEALED,
+    ]
+    found = await suite.screen(MONEY, texts, [*order, rate, files], len(order), "full", 0.3)
+    ends = [one.ended if one else None for one in found]
+    assert ends == ["failed", "ok", "failed", "syntax", "failed", "failed", "timeout", "ok"]
+    assert found[4] is not None and found[4].passed == (False, False, False, False, True)
+    assert found[2] is not None and found[0] is not None and found[2].near < found[0].near
+
+
+async def test_what_one_candidate_leaves_behind_is_not_anothers(suite: Suite) -> None:
+    text = FILES[MONEY]
+    spoils = text.replace("    return [share]", "    RATES.clear(); return [share]")
+    order = [suite.nodes.index("tests/test_money.py::Cases::test_shares")]
+    order.append(suite.nodes.index("tests/test_money.py::test_total"))
+    found = await suite.screen(MONEY, [spoils, HEALED, text], order, 1, "full", 0.3)
+    assert [one.ended if one else None for one in found] == ["failed", "ok", "failed"]
+
+
+async def test_a_doctest_runs_for_each_candidate() -> None:
+    text = (
+        "LIMITS = (1, 2)\n"
+        "\n"
+        "\n"
+        "def most(values):\n"
+        '    """\n'
+        "    >>> most([1, 3]), LIMITS\n"
+        "    (3, (1, 3))\n"
+        '    """\n'
+        "    return max(values)\n"
+    )
+    files = FILES | {"src/till/most.py": text}
+    arguments = ("--doctest-modules", "src")
+    project = PROJECT.model_copy(update={"arguments": arguments})
+    right = text.replace("(1, 2)", "(1, 3)", 1)
+    texts = [text, right, right.replace("max(", "min("), text, right]
+    async with open_suite(files, project, (), open_sandbox()) as kept:
+        number = kept.nodes.index("src/till/most.py::till.most.most")
+        found = await kept.screen("src/till/most.py", texts, [number], 1, "full", 0.3)
+    assert [one.ended if one else None for one in found] == [
+        "failed", "ok", "failed", "failed", "ok",
+    ]
+
+
+async def test_a_case_of_unittest_fails_alike_each_time(suite: Suite) -> None:
+    shares = suite.nodes.index("tests/test_money.py::Cases::test_shares")
+    worse = FILES[MONEY].replace("(people - 1)", "(people - 2)")
+    found = await suite.screen(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
+    assert [one.message if one else "" for one in found] == ["3 != 9", "6 != 9", "3 != 9"]

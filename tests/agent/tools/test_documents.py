@@ -1,0 +1,56 @@
+"""The examples of `docs/tools.md` and of the README are run as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.tools import Workspace, open_tools
+
+ROOT = Path(__file__).parents[3]
+GUIDE = (ROOT / "docs/tools.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL)
+
+
+def printed(code: str, folder: Path) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=True,
+    ).stdout
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_an_example_of_the_guide_prints_what_it_says(number: int, tmp_path: Path) -> None:
+    assert GUIDE.count("```python") == len(EXAMPLES) == 3
+    code, expected = EXAMPLES[number]
+    assert printed(code, tmp_path).strip() == expected.strip()
+
+
+def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(from selfheal import CodeSandbox.*?)```", README, re.DOTALL)
+    (tmp_path / "a.py").write_text("x = 1  # TODO\n")
+    assert printed(code, tmp_path) == (
+        "{'found': ['a.py:1: x = 1  # TODO'], 'more': False}\nfile_list\n42\n\n"
+    )
+
+
+def test_the_guides_table_has_each_tool_with_its_parameters_and_defaults() -> None:
+    told = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", GUIDE, re.MULTILINE))
+    schemas = {
+        one["name"]: one["parameters"] for one in open_tools(Workspace()).get_schemas()
+    }
+    assert told == {
+        name: ", ".join(
+            f'{key}="{one["default"]}"' if isinstance(one.get("default"), str)
+            else f"{key}={one['default']}" if "default" in one else key
+            for key, one in schema["properties"].items()
+        )
+        for name, schema in schemas.items()
+    }
+    assert all(f"`{name}`" in README for name in schemas)

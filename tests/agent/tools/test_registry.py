@@ -1,0 +1,253 @@
+"""Functions as tools: what a schema says, and calls that end in an observation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Annotated, Any, Literal
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import AfterValidator, BaseModel
+
+from agent.tools import ToolRegistry, ToolResult, Workspace, open_tools
+from agent.tools.errors import ToolError
+from agent.tools.registry import bounded
+from sandbox import SandboxError
+
+
+class Point(BaseModel):
+    x: int
+
+
+def _even(value: int) -> int:
+    if value % 2:
+        raise ValueError("must be even")
+    return value
+
+
+async def move(
+    to: Point, title: str, times: int = 1, how: Literal["fast", "slow"] = "slow",
+    even: Annotated[int, AfterValidator(_even)] = 2,
+) -> str:
+    """Move to a place.
+
+    Args:
+        to (Point): the place
+        title: what it is called
+        :param times: how often
+    """
+    return f"{title} {to.x} {times} {how}"
+
+
+@pytest.fixture
+def registry() -> ToolRegistry:
+    made = ToolRegistry(max_output_bytes=1_000, timeout_s=5)
+    made.register(move)
+    return made
+
+
+def test_a_schema_has_names_types_defaults_and_descriptions(registry: ToolRegistry) -> None:
+    (schema,) = registry.get_schemas()
+    assert (schema["name"], schema["description"].split("\n")[0]) == ("move", "Move to a place.")
+    parameters = schema["parameters"]
+    assert parameters["required"] == ["to", "title"]
+    assert parameters["additionalProperties"] is False
+    assert parameters["properties"]["times"] == {
+        "type": "integer", "default": 1, "description": "how often",
+    }
+    assert parameters["properties"]["how"]["enum"] == ["fast", "slow"]
+    assert parameters["properties"]["title"] == {
+        "type": "string", "description": "what it is called",
+    }
+    assert parameters["properties"]["to"]["description"] == "the place"
+    assert parameters["$defs"]["Point"]["properties"] == {"x": {"type": "integer"}}
+
+
+def test_schemas_come_in_the_shapes_of_the_apis(registry: ToolRegistry) -> None:
+    (plain,) = registry.get_schemas()
+    assert registry.get_schemas("openai") == [{"type": "function", "function": plain}]
+    (claude,) = registry.get_schemas("anthropic")
+    assert claude == {
+        "name": "move", "description": plain["description"], "input_schema": plain["parameters"],
+    }
+
+
+def test_the_standard_tools_have_the_names_that_users_know() -> None:
+    schemas = {one["name"]: one["parameters"] for one in open_tools(Workspace()).get_schemas()}
+    first = {name: [*schema["properties"]] for name, schema in schemas.items()}
+    assert first == {
+        "file_list": ["pattern"], "file_read": ["path", "first_line", "last_line"],
+        "file_write": ["path", "content", "mode"],
+        "edit_file": ["path", "old_content", "new_content"],
+        "search": ["pattern", "file_pattern", "max_results"], "shell": ["command", "timeout"],
+        "run_tests": ["test_command"], "execute_code": ["code", "timeout"],
+    }
+    for schema in schemas.values():
+        Draft202012Validator.check_schema(schema)
+        assert all("description" in one for one in schema["properties"].values())
+
+
+async def test_arguments_arrive_as_the_signature_has_them(registry: ToolRegistry) -> None:
+    result = await registry.call("move", {"to": {"x": 3}, "title": "there", "how": "fast"})
+    assert result == ToolResult(True, "there 3 1 fast")
+    assert result.text == "there 3 1 fast"
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    ({}, "'to' is a required property"),
+    (None, "'to' is a required property"),
+    ({"to": {"x": 1}, "title": "a", "tmies": 2}, "'tmies' was unexpected"),
+    ({"to": {"x": "1"}, "title": "a"}, "to.x: '1' is not of type 'integer'"),
+    ({"to": {"x": 1}, "title": "a", "times": True}, "times: True is not of type 'integer'"),
+    ({"to": {"x": 1}, "title": "a", "how": "so"}, "how: 'so' is not one of ['fast', 'slow']"),
+    ({"to": {"x": 1}, "title": "a", "even": 3}, "even: Value error, must be even"),
+    ([1], "[1] is not of type 'object'"),
+    ("x", "'x' is not of type 'object'"),
+])
+async def test_wrong_arguments_are_told_with_what_is_taken(
+    registry: ToolRegistry, arguments: Any, said: str
+) -> None:
+    result = await registry.call("move", arguments)
+    assert not result.ok
+    assert said in result.error
+    assert "It takes to, title, times, how, even." in result.error
+
+
+async def test_an_unknown_tool_is_told_with_those_there_are(registry: ToolRegistry) -> None:
+    result = await registry.call("rm")
+    assert result == ToolResult(False, error="there is no tool 'rm'; there are move")
+    assert result.text == "error: there is no tool 'rm'; there are move"
+
+
+async def test_what_a_tool_raises_is_an_observation(registry: ToolRegistry) -> None:
+    @registry.register
+    def fails(kind: str) -> None:
+        """Fail."""
+        raise {"own": ToolError("not so"), "key": KeyError("x"), "late": TimeoutError("busy")}[kind]
+
+    assert (await registry.call("fails", {"kind": "own"})).error == "fails: not so"
+    assert (await registry.call("fails", {"kind": "key"})).error == "fails: KeyError: 'x'"
+    assert (await registry.call("fails", {"kind": "late"})).error == "fails: busy"
+
+
+async def test_a_broken_jail_is_no_observation(registry: ToolRegistry) -> None:
+    @registry.register
+    async def broken() -> None:
+        """Have no jail."""
+        raise SandboxError("no jail")
+
+    with pytest.raises(SandboxError):
+        await registry.call("broken")
+
+
+async def test_output_is_bounded_and_says_so(registry: ToolRegistry) -> None:
+    @registry.register
+    def talk() -> dict[str, Any]:
+        """Talk."""
+        return {"begin": 1, "text": "ä" * 100_000, "many": [*range(10_000)], "end": 2}
+
+    output = (await registry.call("talk")).output
+    assert len(json.dumps(output, ensure_ascii=False).encode()) <= 1_000
+    assert isinstance(output, dict)
+    assert (output["begin"], output["end"]) == (1, 2)
+    assert "characters left out" in str(output["text"])
+
+
+@pytest.mark.parametrize("value", [
+    "x" * 10_000, "\U0001f600" * 5_000, "\ud800" * 5_000, '"' * 5_000, ["y" * 90] * 500,
+    {f"{'k' * 500}{n}": n for n in range(100)}, [[[["z" * 3_000]]]] * 3, "short", 7, None,
+])
+def test_whatever_comes_is_within_the_bound(value: Any) -> None:
+    for most in (10, 100, 3_000):
+        kept = bounded(value, most)
+        assert len(json.dumps(kept, ensure_ascii=False).encode("utf-8", "surrogatepass")) <= most
+    assert bounded("short", 3_000) == "short"
+
+
+def test_the_middle_is_cut_and_both_ends_stay() -> None:
+    kept = bounded("begin" + "-" * 10_000 + "end", 1_000)
+    assert isinstance(kept, str)
+    assert kept.startswith("begin") and kept.endswith("end")
+    left_out = int(kept.split("… ")[1].split(" ")[0])
+    assert len(kept) - len(f"… {left_out} characters left out …") + left_out == 10_008
+
+
+async def test_what_is_no_json_is_an_error_of_the_tool(registry: ToolRegistry) -> None:
+    @registry.register
+    def odd() -> object:
+        """Give an object."""
+        return object()
+
+    @registry.register
+    def endless() -> float:
+        """Give a number that JSON has not."""
+        return float("inf")
+
+    assert "not JSON serializable" in (await registry.call("odd")).error
+    assert "not JSON compliant" in (await registry.call("endless")).error
+
+
+async def test_time_is_bounded_for_coroutines_and_for_threads() -> None:
+    registry = ToolRegistry(timeout_s=0.2)
+    ended = threading.Event()
+    never = threading.Event()
+
+    @registry.register
+    async def waits() -> None:
+        """Wait."""
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    @registry.register
+    def hangs() -> None:
+        """Hang."""
+        never.wait(600)
+
+    for name in ("waits", "hangs"):
+        result = await registry.call(name)
+        assert result.error == f"{name}: took more than 0.2 s and was ended"
+    assert ended.is_set()
+    never.set()
+
+
+def test_a_thread_that_hangs_does_not_hold_the_loop_back() -> None:
+    registry = ToolRegistry(timeout_s=0.1)
+    never, ended = threading.Event(), threading.Event()
+
+    @registry.register
+    def hangs() -> None:
+        """Hang."""
+        never.wait(600)
+        ended.set()
+
+    assert not registry.execute("hangs").ok
+    assert not ended.is_set()
+    never.set()
+
+
+async def test_a_call_without_await_works_in_a_running_loop(registry: ToolRegistry) -> None:
+    assert registry.execute("move", to={"x": 1}, title="a").output == "a 1 1 slow"
+
+
+def test_what_no_schema_can_say_is_refused(registry: ToolRegistry) -> None:
+    def bare(a) -> None:  # type: ignore[no-untyped-def]
+        """Have no type."""
+
+    def many(*a: int) -> None:
+        """Take many."""
+
+    def silent(a: int) -> None: ...
+
+    with pytest.raises(TypeError, match="a has no type"):
+        registry.register(bare)
+    with pytest.raises(TypeError, match="cannot be given by its name"):
+        registry.register(many)
+    with pytest.raises(ValueError, match="no docstring"):
+        registry.register(silent)
+    with pytest.raises(ValueError, match="already"):
+        registry.register(move)
+    assert [*registry] == ["move"]

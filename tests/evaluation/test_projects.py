@@ -1,0 +1,151 @@
+"""Bugs planted in small projects: laid right, healed, counted, and what their rows say."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluation import projects
+from evaluation.measures import projects as measures
+from evaluation.planted import BadBench, Bug, broken, laid, planted, read_bench
+from evaluation.projects import Line, complaints, main, table
+from sandbox import open_sandbox
+
+BENCH = read_bench()
+BUGS = {bug.id: bug for bug in BENCH.bug}
+ROWS = {row.name: row for row in BENCH.project}
+QUICK = "guild-ascension"
+
+
+def test_every_bug_stands_in_one_or_two_places_and_changes_few_lines() -> None:
+    assert (len(BUGS), len(ROWS)) == (96, 9)
+    for bug in BENCH.bug:
+        right = laid(ROWS[bug.project])
+        files = broken(right.files, bug)
+        other = {path for path, text in files.items() if text != right.files[path]}
+        assert other == {file for file, _, _ in bug.places}, bug.id
+        assert other <= {*right.project.editable}, bug.id
+        lines = 0
+        for path in other:
+            ast.parse(files[path])
+            before, after = files[path].split("\n"), right.files[path].split("\n")
+            matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+            lines += sum(
+                max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+                if tag != "equal"
+            )
+        assert 1 <= lines <= 4, bug.id
+        assert bug.failing and not any(map(bug.is_hidden, bug.failing)), bug.id
+
+
+def test_a_set_up_writes_what_the_tests_need() -> None:
+    assert "version = '0.0.0'" in laid(ROWS["shelfmark"]).files["shelfmark/_version.py"]
+
+
+def test_a_repair_is_brought_the_bug_and_not_the_hidden_tests() -> None:
+    bug = BUGS[QUICK]
+    one = planted(bug, laid(ROWS[bug.project]))
+    files = {file.path: file.text for file in one.task.support}
+    assert bug.buggy in files[bug.file] and bug.fixed not in files[bug.file]
+    assert {file.path: file.text for file in one.base.files}[bug.file] == files[bug.file]
+    assert one.project.arguments == tuple(f"--deselect={node}" for node in bug.hidden)
+    assert one.right.project.arguments == ()
+
+
+def test_what_does_not_stand_there_cannot_be_planted() -> None:
+    bug = BUGS[QUICK].model_copy(update={"fixed": "nowhere to be found"})
+    with pytest.raises(BadBench, match="guild-ascension: what is right does not stand once"):
+        broken(laid(ROWS[bug.project]).files, bug)
+
+
+def test_a_hidden_function_is_hidden_with_all_its_parameters() -> None:
+    bug = BUGS[QUICK].model_copy(update={"hidden": ("a.py::test_a", "a.py::test_b[1]")})
+    assert [node for node in (
+        "a.py::test_a", "a.py::test_a[x[0]]", "a.py::test_ab", "a.py::test_b[1]", "a.py::test_b[2]"
+    ) if bug.is_hidden(node)] == ["a.py::test_a", "a.py::test_a[x[0]]", "a.py::test_b[1]"]
+
+
+def line(bug: Bug, healed: bool, right: bool, seconds: float) -> Line:
+    return Line(
+        id=bug.id, healed=healed, right=right, same=False, agrees=bug.id != QUICK, seconds=seconds,
+        first_s=0.5, work_s=1.0, candidates=100, blamed=0, rank=None, screened="", note="",
+    )
+
+
+def test_the_table_counts_by_kind_reach_and_level() -> None:
+    bugs = [BUGS[QUICK], BUGS["guild-krona"], BUGS["guild-apostrophe"], BUGS["larder-spellings"]]
+    done = [line(bugs[0], True, True, 1.0), line(bugs[1], True, False, 2.0),
+            line(bugs[2], False, False, 30.0)]
+    printed = [*table(bugs, {one["id"]: one for one in done})]
+
+    assert [text.split() for text in printed if text.startswith(("kind table", "all"))] == [
+        ["kind", "table-entry", "2", "100%", "50%", "0%", "1.50", "100", "0.50"],
+        ["all", "3", "67%", "33%", "0%", "2.00", "100", "0.50"],
+    ]
+    assert printed[-1] == f"outcomes other than plain pytest's: {QUICK}"
+
+
+def test_a_bug_is_healed_and_its_line_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = ["--bug", QUICK, "--out", str(tmp_path)]
+    assert main(wanted) == 0
+    said = capsys.readouterr()
+    assert f"{QUICK}: right in" in said.err
+    assert said.out.endswith("outcomes other than plain pytest's: none\n")
+    (kept,) = map(json.loads, (tmp_path / "results.jsonl").read_text("ascii").splitlines())
+    assert (kept["healed"], kept["right"], kept["same"], kept["blamed"]) == (True, True, True, 0)
+    assert (kept["screened"], 0 < kept["rank"] <= kept["candidates"]) == ("ok", True)
+
+    monkeypatch.setattr(projects, "healed", None)
+    assert main(wanted) == 0
+    assert capsys.readouterr().out == said.out
+
+
+def test_bugs_that_there_are_none_of_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--bug", "no such bug"]) == 2
+    assert capsys.readouterr().err == "no bug of the bench is like that\n"
+
+
+async def test_rows_are_what_they_say(whole: bool) -> None:
+    bugs = BENCH.bug if whole else (BUGS[QUICK],)
+    assert [said async for said in complaints(BENCH, bugs, open_sandbox())] == []
+
+
+async def test_a_row_that_says_something_else_is_told() -> None:
+    right = BUGS[QUICK]
+    bug = right.model_copy(update={
+        "failing": ("tests/rota/test_rota.py::TestDays::test_a_month", "a.py::test_gone"),
+        "hidden": ("a.py::test_none",),
+    })
+    said = [one async for one in complaints(BENCH, [bug], open_sandbox())]
+    assert said == [f"{QUICK}: {one}" for one in (
+        "does not fail, or is hidden: a.py::test_gone",
+        "does not fail, or is hidden: tests/rota/test_rota.py::TestDays::test_a_month",
+        *(f"fails, and is not listed: {node}" for node in sorted((
+            *right.failing, "tests/rota/test_rota.py::TestDays::test_ascension_of_another_year",
+        ))),
+        "no such hidden test: a.py::test_none",
+    )]
+
+
+async def test_the_rank_of_a_fix_is_counted_without_trying_it() -> None:
+    bug = BUGS[QUICK]
+    one = planted(bug, laid(ROWS[bug.project]))
+    rank, said = [text async for text in measures.ranks([one], open_sandbox())]
+    assert int(rank.removeprefix(f"{QUICK}: ")) >= 1
+    assert said.startswith("of 1 true fixes 1 are among the first 3,000 candidates, 1 among")
+
+
+async def test_rates_are_ratios_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"IN_PLACE": 30, "COPIES": 3, "FRESH": 1}.items():
+        monkeypatch.setattr(measures, name, value)
+    bug = next(bug for bug in BENCH.bug if bug.level == "function")
+    one = planted(bug, laid(ROWS[bug.project]))
+    told, median = [text async for text in measures.rates([one], open_sandbox())]
+    assert told.startswith(f"{bug.project}: ") and "candidates/s swapped in place" in told
+    assert median.startswith("median: ")
