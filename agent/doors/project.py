@@ -8,7 +8,6 @@ healed; what fails besides is left as it is and told. Nothing is written into th
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +50,6 @@ from sandbox import Sandbox, open_sandbox
 
 THE_REST = "the rest of the suite"
 BACKUPS = "backups"
-GIT_S = 10.0
 MOST_NOTICES = 5
 
 
@@ -177,8 +175,6 @@ def _healed(opener: OpenSession, seen: _Seen, face: Display) -> tuple[Stamped, .
             "environment", f"there is no module in {seen.project.root} that may be edited: tests "
             "and settings never are; name modules with --only",
         )
-    if (words := _uncommitted(seen.tree)):
-        face.terminal.say(f"note: {words}", "yellow")
     aside = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
     project = seen.project.model_copy(update={"aside": aside, "tests": tuple(seen.run.rows)})
     task = task_of(seen.tree, project, seen.wanted, seen.run, seen.interpreter.sites)
@@ -222,27 +218,6 @@ def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
         if file in tree.editable:
             return file
     return min(tree.editable, key=lambda path: (path.endswith("__init__.py"), path))
-
-
-def _uncommitted(tree: ProjectTree) -> str:
-    """Which modules differ from git's last commit, in words; empty where none does, or no git."""
-    root = tree.layout.root
-    if not any((one / ".git").exists() for one in (root, *root.parents)):
-        return ""
-    try:
-        said = subprocess.run(
-            ["git", "-C", str(root), "diff", "--name-only", "--relative", "-z", "HEAD", "--"],
-            capture_output=True, timeout=GIT_S, check=True,
-        ).stdout.decode("utf-8", "surrogateescape")
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    changed = [path for path in said.split("\0") if path in tree.editable]
-    if not changed:
-        return ""
-    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-    return (
-        f"{changed[0]}{more} is not as git's last commit has it; the patch is for what lies here"
-    )
 
 
 def _healthy(seen: _Seen) -> Result:
@@ -294,7 +269,7 @@ def _patch(
                 seen.tree.layout.root / path,
                 seen.tree.files[path].encode("utf-8", "surrogateescape"),
                 text.encode("utf-8", "surrogateescape"),
-                (folder / BACKUPS / result.run_id / path).parent,
+                (folder / BACKUPS / result.run_id / path).parent, seen.tree.layout.root,
             )
             for path, text in result.files if text != seen.tree.files[path]
         ])

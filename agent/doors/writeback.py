@@ -56,11 +56,18 @@ class Change:
     seen: bytes
     healed: bytes
     backups: Path
+    within: Path
+    """Nothing is written outside of this folder, wherever links lead by now."""
 
 
 def write_all_back(changes: Sequence[Change]) -> dict[Path, Path]:
     """Replaces all of the files or none, and returns the backup made of each."""
     done: dict[Path, Path] = {}
+    for one in changes:
+        if one.path.resolve() != one.within.resolve() / one.path.relative_to(one.within):
+            raise Refused(
+                f"{one.path} is reached by a link; nothing was written. Apply the patch by hand."
+            )
     try:
         for one in changes:
             done[one.path] = write_back(one.path, one.seen, one.healed, one.backups)

@@ -35,7 +35,7 @@ MOST_S = 3_600.0
 MEMORY_MIB = 4_096
 INTERNAL, USAGE = 3, 4
 """Exit codes with which pytest gives up without a test to blame."""
-SHARED = "the project's tests run in one process with it"
+SHARED = "the project's tests run in one process with it, and nobody watched what it does to them"
 NOT_ASKED = "it failed before, and was not to be healed"
 
 

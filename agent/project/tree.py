@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,11 +27,14 @@ _LEFT_OUT = frozenset({
 })
 _SECRET = (
     ".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", ".netrc", ".pypirc",
-    "*credentials*.json", "*.keystore", "*.p12",
+    ".envrc", "*.env", "*credentials*", "secrets.*", "id_ecdsa*", ".npmrc", ".pgpass", "*.keystore",
+    "*.p12", "*.pfx", ".htpasswd",
 )
+_SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".docker", ".gnupg"})
 """Names of files that hold keys: they go into no jail and no log."""
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing"})
+_FOR_TESTS = re.compile(r"^\s*(?:import|from) +_?pytest\b", re.MULTILINE)
 _SETTINGS = frozenset({*CONFIGURATIONS, "setup.py", "conftest.py", "noxfile.py"})
 
 
@@ -52,7 +56,8 @@ class ProjectTree:
         what configures them."""
         return frozenset(
             path for path in self.files
-            if path.endswith(".py") and not is_test_code(path) and self._may_edit(path)
+            if path.endswith(".py") and not is_test_code(path, self.files[path])
+            and self._may_edit(path)
         )
 
     def _may_edit(self, path: str) -> bool:
@@ -72,14 +77,15 @@ class ProjectTree:
         }
 
 
-def is_test_code(path: str) -> bool:
-    """Whether a file is tests', or configures them."""
+def is_test_code(path: str, text: str = "") -> bool:
+    """Whether a file is tests', or configures them; a module that imports pytest is."""
     parts = PurePosixPath(path)
     name = parts.name
     return (
         name in _SETTINGS or name.startswith("test_") or name.endswith("_test.py")
         or name in ("test.py", "tests.py")
         or any(part in _TEST_FOLDERS for part in parts.parts[:-1])
+        or _FOR_TESTS.search(text) is not None
     )
 
 
@@ -98,7 +104,7 @@ def read_tree(
         if not target.is_relative_to(top) or not _is_wanted(target.relative_to(top).as_posix()):
             notices.append(f"{path} is left out: it links to what is no file of the tree")
             continue
-        if _may_hold_keys(PurePosixPath(path).name) or _may_hold_keys(target.name):
+        if may_hold_keys(path) or may_hold_keys(target.name):
             notices.append(f"{path} is left out: files of that name hold keys")
             continue
         try:
@@ -136,8 +142,15 @@ def _opened(top: Path, path: Path) -> int:
         os.close(folder)
 
 
-def _may_hold_keys(name: str) -> bool:
-    return name not in _HARMLESS and any(fnmatch.fnmatch(name.lower(), one) for one in _SECRET)
+def may_hold_keys(path: str) -> bool:
+    """Whether a file's name, or a folder that it lies in, says that there are keys in it."""
+    *folders, name = PurePosixPath(path).parts
+    if _SECRET_FOLDERS & {*folders}:
+        return True
+    # A module of such a name holds code.
+    return name not in _HARMLESS and not name.endswith(".py") and any(
+        fnmatch.fnmatch(name.lower(), one) for one in _SECRET
+    )
 
 
 def _paths(root: Path) -> list[str]:
@@ -156,7 +169,10 @@ def _by_git(root: Path) -> list[str] | None:
         try:
             said = subprocess.run(
                 # A repository may name a program of its own that git is to ask.
-                ["git", "-C", str(root), "-c", "core.fsmonitor=false", "ls-files", "-z", *flags],
+                [
+                    "git", "-C", str(root), "-c", "core.fsmonitor=false",
+                    "-c", "safe.bareRepository=explicit", "ls-files", "-z", *flags,
+                ],
                 capture_output=True, timeout=GIT_S, check=True,
             ).stdout.decode("utf-8", "surrogateescape")
         except (OSError, subprocess.SubprocessError):

@@ -222,6 +222,18 @@ def test_junit_holds_what_xml_can_and_counts_by_kind() -> None:
     assert ElementTree.fromstring(junit(None))[0].attrib["tests"] == "0"
 
 
+def test_nothing_is_written_where_a_link_leads_out_of_the_tree(tmp_path: Path) -> None:
+    tree, outside = tmp_path / "tree", tmp_path / "outside"
+    tree.mkdir()
+    outside.mkdir()
+    (outside / "m.py").write_bytes(b"old\n")
+    (tree / "sub").symlink_to(outside)
+    change = Change(tree / "sub/m.py", b"old\n", b"new\n", tmp_path / "kept", tree)
+    with pytest.raises(Refused, match="reached by a link"):
+        write_all_back([change])
+    assert (outside / "m.py").read_bytes() == b"old\n"
+
+
 @pytest.mark.parametrize("spoil", [
     lambda path: path.chmod(0o444), lambda path: path.write_bytes(b"other\n"),
     lambda path: path.unlink(),
@@ -232,7 +244,7 @@ def test_of_several_files_all_are_written_or_none(
     paths = [tmp_path / "a.py", tmp_path / "b.py"]
     for path in paths:
         path.write_bytes(b"old\n")
-    changes = [Change(path, b"old\n", b"new\n", tmp_path / "kept") for path in paths]
+    changes = [Change(path, b"old\n", b"new\n", tmp_path / "kept", tmp_path) for path in paths]
     spoil(paths[1])
     with pytest.raises(Refused, match=r"b\.py"):
         write_all_back(changes)

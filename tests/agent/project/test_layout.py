@@ -135,6 +135,9 @@ def test_files_that_hold_keys_stay_where_they_are(tmp_path: Path) -> None:
     lay(tmp_path, "a.py", ".env", ".env.example", "deploy/server.pem", ".env.local")
     tree = tree_at(tmp_path)
     assert {*tree.files} == {"a.py", ".env.example"}
+    lay(tmp_path, ".envrc", "prod.env", ".npmrc", ".aws/credentials", "secrets.toml", "id_ecdsa",
+        ".pgpass", ".kube/config", "credentials.py")
+    assert {*tree_at(tmp_path).files} == {"a.py", ".env.example", "credentials.py"}
     assert all(any(name in one for one in tree.notices) for name in (".env", "server.pem"))
 
 
@@ -151,3 +154,28 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     lay(tmp_path, "a.py", "b.py")
     (tmp_path / "b.py").chmod(0)
     assert any("b.py is left out" in notice for notice in tree_at(tmp_path).notices)
+
+
+def test_modules_made_for_tests_are_not_edited(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py")
+    (tmp_path / "plugin.py").write_text("import os\nimport pytest\n")
+    (tmp_path / "fixtures.py").write_text("def f():\n    from pytest import raises\n")
+    assert tree_at(tmp_path).editable == {"a.py"}
+
+
+def test_reading_a_repository_starts_no_program_that_it_names(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py")
+    witness = tmp_path.parent / f"{tmp_path.name}-ran"
+    program = tmp_path / "evil.sh"
+    program.write_text(f"#!/bin/sh\ntouch {witness}\n")
+    program.chmod(0o755)
+    (tmp_path / ".gitattributes").write_text("*.py filter=evil\n")
+    for command in (
+        ["init", "-q"], ["add", "a.py"], ["config", "core.fsmonitor", str(program)],
+        ["config", "filter.evil.clean", str(program)],
+        ["config", "filter.evil.process", str(program)],
+    ):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    (tmp_path / "a.py").write_text("# changed\n")
+    assert "a.py" in tree_at(tmp_path).files
+    assert not witness.exists()

@@ -177,3 +177,13 @@ async def test_a_case_of_unittest_fails_alike_each_time(suite: Suite) -> None:
     worse = FILES[MONEY].replace("(people - 1)", "(people - 2)")
     found = await suite.screen(MONEY, [worse, FILES[MONEY], worse], [shares], 1, "full", 0.3)
     assert [one.message if one else "" for one in found] == ["3 != 9", "6 != 9", "3 != 9"]
+
+
+async def test_a_copy_that_is_loaded_in_its_place_is_told() -> None:
+    files = {
+        "src/iniconfig/__init__.py": "def twice(n):\n    return n\n",
+        "test_a.py": "import iniconfig\ndef test_a():\n    assert iniconfig\n",
+    }
+    project = PROJECT.model_copy(update={"import_roots": ("src", "")})
+    run = await run_suite(files, project, (), open_sandbox())
+    assert "src/iniconfig was not run: an installed copy" in " ".join(run.problems)

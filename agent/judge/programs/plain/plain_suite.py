@@ -28,7 +28,25 @@ def main(jail: Any) -> None:
         [*payload["args"], "-p", "no:cacheprovider", "-q", f"--rootdir={jail.folder}"],
         plugins=[plugin],
     )
-    jail.send({"done": int(code), "problems": plugin.problems})
+    elsewhere = other_copies(jail.folder, payload["roots"])
+    jail.send({"done": int(code), "problems": [*plugin.problems, *elsewhere]})
+
+
+def other_copies(folder: str, roots: list[str]) -> list[str]:
+    """Modules of the project in whose place others of the same name were run, in words."""
+    found = []
+    for root in roots:
+        for name in sorted(os.listdir(os.path.join(folder, root))):
+            module = sys.modules.get(name.removesuffix(".py"))
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and not os.path.abspath(file).startswith(
+                os.path.join(folder, "")
+            ):
+                found.append(
+                    f"{os.path.join(root, name)} was not run: an installed copy of it was there "
+                    "first, which pytest itself may need"
+                )
+    return found
 
 
 class _Reporter:
