@@ -76,6 +76,7 @@ async def search_project(
 
     `failing` are the node ids to go by. `budget_s` are processor seconds, `wall_s` an outer limit.
     """
+    end = time.monotonic() + wall_s
     async with open_suite(laid(task, base), project, task.sites, sandbox) as suite:
         wanted = {*failing}
         numbers = [number for number, node in enumerate(suite.nodes) if node in wanted]
@@ -83,13 +84,16 @@ async def search_project(
             why = "; ".join(suite.problems) or "pytest collects none of the failing tests"
             return ProjectFound(None, 0, problem=why)
         others = [number for number in range(len(suite.nodes)) if number not in {*numbers}]
-        rows = await suite.baseline([*numbers, *others])
+        rows = await suite.baseline([*numbers, *others], end)
         going_by = [number for number in numbers if number in rows and not rows[number].passed]
+        if not any(number in rows for number in numbers):
+            return ProjectFound(None, 0, problem="the failing tests came to no end where the suite "
+                                f"is kept, within {wall_s:.3g} s")
         if not going_by:
             return ProjectFound(None, 0, problem="the tests pass when they are run once more")
         return await _ProjectSearch(
             suite, project, base, rows, going_by, verify, progress, budget_s,
-            time.monotonic() + wall_s, max_candidates,
+            end, max_candidates,
         ).run()
 
 
@@ -128,6 +132,9 @@ class _ProjectSearch:
     max_candidates: int
     started: float = field(default_factory=time.monotonic)
     tried: int = 0
+    plausible: int = 0
+    best_passed: int = 0
+    """Of the tests that candidates are screened by."""
     thought_s: float = 0.0
     """Processor seconds that listing and ranking took."""
     first_s: float = 0.0
@@ -170,7 +177,7 @@ class _ProjectSearch:
                 question, _ = await asyncio.to_thread(_advanced, one)
                 if question is not None:
                     await self._offered(one.suspect.file, question.so_far)
-        self._tell(last=self.found is not None)
+        self._tell()
         solution, candidate = self.found or (None, None)
         return ProjectFound(
             solution, self.tried, candidate, tuple(blamed), self.first_s, self.work_s,
@@ -236,7 +243,11 @@ class _ProjectSearch:
                     min(MOST_S, max(LEAST_S, FACTOR * slowest_s)),
                 )
                 self.tried += sum(answer is not None for answer in answers)
-                one.is_close |= any(answer and answer.ended == "ok" for answer in answers)
+                passing = sum(1 for answer in answers if answer and answer.ended == "ok")
+                self.plausible += passing
+                one.is_close |= passing > 0
+                scores = [answer.score for answer in answers if answer]
+                self.best_passed = max([self.best_passed, *scores])
                 return tuple(answers)
             case Probe(texts=texts):
                 return Probed(tuple(None for _ in texts))
@@ -260,9 +271,10 @@ class _ProjectSearch:
                 return True
         return False
 
-    def _tell(self, last: bool = False) -> None:
+    def _tell(self) -> None:
         self.progress(Searched(
-            candidates=self.tried, plausible=int(last), best_passed=0, total=len(self.order),
+            candidates=self.tried, plausible=self.plausible, best_passed=self.best_passed,
+            total=len(self.order),
             wall_s=time.monotonic() - self.started,
         ))
 

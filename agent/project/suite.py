@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -74,14 +76,18 @@ class Suite:
             case LostItem() as lost:
                 self.problems = (lost.stderr.strip() or lost.limit or lost.ended,)
 
-    async def baseline(self, numbers: Sequence[int]) -> dict[int, TestRow]:
-        """How these tests come out; one that ends its process is missing."""
+    async def baseline(
+        self, numbers: Sequence[int], until: float = math.inf
+    ) -> dict[int, TestRow]:
+        """How these tests come out; missing are those that end their process, and those not begun
+        when it is `until` on the monotonic clock."""
         found: dict[int, TestRow] = {}
         waiting = [*numbers]
-        while waiting:
+        while waiting and time.monotonic() < until:
+            most_s = min(TEST_S * 12, max(0.0, until - time.monotonic()))
             rows = await self._asked(
                 {"ask": "baseline", "tests": _json(waiting), "limits": _limits(TEST_S),
-                 "wall_s": TEST_S * 12}, TEST_S * 13,
+                 "wall_s": most_s}, most_s + TEST_S,
             )
             for row in rows if isinstance(rows, list) else []:
                 match row:

@@ -98,7 +98,10 @@ def read_tree(
     notices: list[str] = []
     total = 0
     top = Path(os.path.realpath(layout.root))
-    for path in _paths(layout.root):
+    paths, unlisted = _paths(layout.root)
+    if unlisted:
+        notices.append(unlisted)
+    for path in paths:
         # Where it really lies: from here on no link is followed, so that none made later leads out.
         target = Path(os.path.realpath(top / path))
         if not target.is_relative_to(top) or not _is_wanted(target.relative_to(top).as_posix()):
@@ -153,11 +156,16 @@ def may_hold_keys(path: str) -> bool:
     )
 
 
-def _paths(root: Path) -> list[str]:
-    """Paths of files, modules first, so that what is too much is data."""
-    found = _by_git(root)
+def _paths(root: Path) -> tuple[list[str], str]:
+    """Paths of files, modules first, so that what is too much is data; and why git, where there is
+    one, could not say which files it would track."""
+    unlisted = ""
+    try:
+        found = _by_git(root)
+    except (OSError, subprocess.SubprocessError) as error:
+        found, unlisted = None, f"git cannot list the files, so all are taken: {error}"
     paths = _walked(root) if found is None else found
-    return sorted(dict.fromkeys(paths), key=lambda path: (not path.endswith(".py"), path))
+    return sorted(dict.fromkeys(paths), key=lambda path: (not path.endswith(".py"), path)), unlisted
 
 
 def _by_git(root: Path) -> list[str] | None:
@@ -166,17 +174,14 @@ def _by_git(root: Path) -> list[str] | None:
     listed: list[str] = []
     for flags in (["--cached", "--others", "--exclude-standard"],
                   ["--others", "--ignored", "--exclude-standard"]):
-        try:
-            said = subprocess.run(
-                # A repository may name a program of its own that git is to ask.
-                [
-                    "git", "-C", str(root), "-c", "core.fsmonitor=false",
-                    "-c", "safe.bareRepository=explicit", "ls-files", "-z", *flags,
-                ],
-                capture_output=True, timeout=GIT_S, check=True,
-            ).stdout.decode("utf-8", "surrogateescape")
-        except (OSError, subprocess.SubprocessError):
-            return None
+        said = subprocess.run(
+            # A repository may name a program of its own that git is to ask.
+            [
+                "git", "-C", str(root), "-c", "core.fsmonitor=false",
+                "-c", "safe.bareRepository=explicit", "ls-files", "-z", *flags,
+            ],
+            capture_output=True, timeout=GIT_S, check=True,
+        ).stdout.decode("utf-8", "surrogateescape")
         paths = [path for path in said.split("\0") if path and _is_wanted(path)]
         ignored = "--ignored" in flags
         listed += [path for path in paths if not ignored or path.endswith(".py")]

@@ -179,3 +179,11 @@ def test_reading_a_repository_starts_no_program_that_it_names(tmp_path: Path) ->
     (tmp_path / "a.py").write_text("# changed\n")
     assert "a.py" in tree_at(tmp_path).files
     assert not witness.exists()
+
+
+def test_a_git_that_cannot_answer_is_told(tmp_path: Path) -> None:
+    lay(tmp_path, "a.py")
+    (tmp_path / ".git").write_text("gitdir: /nowhere/to/be/found\n")
+    tree = tree_at(tmp_path)
+    assert "a.py" in tree.files
+    assert "git cannot list the files" in tree.notices[0]
