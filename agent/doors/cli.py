@@ -17,7 +17,7 @@ import typer
 
 from agent.doors.conclude import conclude
 from agent.doors.exits import EXIT_CODES, USAGE, Requirements
-from agent.doors.memory_cli import app as memory
+from agent.doors.memory.cli import app as memory
 
 if TYPE_CHECKING:
     from agent.core.settings import Settings
@@ -142,7 +142,7 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log 
 def start(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
-    from agent.doors.project_choice import project_around
+    from agent.doors.project.choice import project_around
 
     project = project_around(Path.cwd())
     if project is None:
@@ -242,7 +242,7 @@ def run(
         models = commands.RunOptions(
             provider, model, role or (), max_iterations, ask or None, budget_usd
         )
-        from agent.doors import project_choice as choice
+        from agent.doors.project import choice
 
         of_file = {
             "--task": task, "--tests": tests, "--tests-file": tests_file, "--with": with_files,
@@ -255,7 +255,7 @@ def run(
         brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
         if path is not None and choice.is_of_project(path) and not brings_tests:
             _refuse(of_file, f"{path} is judged by its project's own suite")
-            from agent.doors import project
+            from agent.doors.project import heal as project
 
             return project.heal_project(
                 _opener(context), choice.ProjectInputs.of(

@@ -110,7 +110,7 @@ def test_forgetting_everything_asks_first(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert invoke("forget", "--all").exit_code == 2  # there is no one to ask
-    monkeypatch.setattr("agent.doors.memory_cli._agreed", lambda face, question: False)
+    monkeypatch.setattr("agent.doors.memory.cli._agreed", lambda face, question: False)
     assert (invoke("forget", "--all").exit_code, len(memory.fixes())) == (1, 1)
     assert invoke("forget", "--all", "--yes").exit_code == 0
     assert (memory.fixes(), memory.lessons()) == ((), ())

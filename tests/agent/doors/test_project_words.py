@@ -11,7 +11,7 @@ import pytest
 
 from agent.core.domain import Report, SuspectFile, SuspectFunction, Verdict
 from agent.core.events import PartialFound
-from agent.doors.project_choice import (
+from agent.doors.project.choice import (
     ProjectInputs,
     chosen,
     is_below,
@@ -19,9 +19,9 @@ from agent.doors.project_choice import (
     node_at,
     project_around,
 )
-from agent.doors.project_obstacles import told
-from agent.doors.project_reports import junit, markdown
-from agent.doors.project_shown import (
+from agent.doors.project.obstacles import told
+from agent.doors.project.reports import junit, markdown
+from agent.doors.project.shown import (
     edits,
     found_words,
     notable,

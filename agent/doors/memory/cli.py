@@ -93,7 +93,7 @@ def sync(
 
 
 def _list(face: Display) -> int:
-    from agent.doors import memory_tables
+    from agent.doors.memory import tables as memory_tables
     from agent.log.words import counted
 
     with _opened(face) as memory:
@@ -117,7 +117,7 @@ def _list(face: Display) -> int:
 
 
 def _show(key: str, face: Display) -> int:
-    from agent.doors import memory_tables
+    from agent.doors.memory import tables as memory_tables
     from agent.doors.terminal import printable
 
     with _opened(face) as memory:
@@ -187,7 +187,7 @@ def _export(target: str, face: Display, *, force: bool) -> int:
 def _import(source: Path, face: Display, *, trusted: bool) -> int:
     """Takes in an export; lines that are refused are told, and the others are taken."""
     from agent.doors.commands import Usage
-    from agent.doors.memory_tables import import_document, import_words
+    from agent.doors.memory.tables import import_document, import_words
     from agent.memory.exchange import LARGEST_FILE, BadExchange, import_lines
 
     try:
@@ -210,7 +210,7 @@ def _import(source: Path, face: Display, *, trusted: bool) -> int:
 def _sync(face: Display, *, with_fixes: bool) -> int:
     from agent.core.settings import Settings
     from agent.doors.commands import Usage
-    from agent.doors.memory_tables import import_document, import_words
+    from agent.doors.memory.tables import import_document, import_words
     from agent.log.words import counted
     from agent.memory.hub import HubFault, Place, sync
 

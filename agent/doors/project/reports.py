@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
 from agent.core.domain import Report, Verdict
-from agent.doors.project_shown import JUDGED, edits, evidence_words, suspect_words
+from agent.doors.project.shown import JUDGED, edits, evidence_words, suspect_words
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
 from agent.log.words import (

@@ -36,9 +36,9 @@ from agent.doors.commands import (
     watched,
 )
 from agent.doors.exits import HEALED, USAGE, exit_code
-from agent.doors.project_choice import ProjectInputs, chosen
-from agent.doors.project_obstacles import refuse_what_does_not_run
-from agent.doors.project_shown import JUDGED, edits, found_words, show, suite_words
+from agent.doors.project.choice import ProjectInputs, chosen
+from agent.doors.project.obstacles import refuse_what_does_not_run
+from agent.doors.project.shown import JUDGED, edits, found_words, show, suite_words
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
@@ -283,7 +283,7 @@ def _papers(
     result: Result, code: int, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
 ) -> list[str]:
     """Writes the report and the suite, however the heal ended."""
-    from agent.doors.project_reports import junit, markdown
+    from agent.doors.project.reports import junit, markdown
 
     kept = []
     if papers.report is not None:

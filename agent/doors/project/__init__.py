@@ -1,0 +1,1 @@
+"""A repository whose tests fail, from the command line."""
