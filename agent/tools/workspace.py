@@ -16,6 +16,8 @@ from agent.project.layout import find_interpreter, layout_at
 from agent.project.tree import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES, read_tree
 from agent.tools.errors import BadPath, ToolError
 
+VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr", ".jj"})
+"""Folders whose files name programs that a version control starts."""
 MOST_PATH = 1_000
 MOST_NAME = 255
 
@@ -141,6 +143,8 @@ def inside(path: str) -> str:
     parts = [one for one in path.split("/") if one not in ("", ".")]
     if ".." in parts:
         raise BadPath(f"{path!r} leads out; name a place from the top, without `..`")
+    if VERSION_CONTROL & {one.lower() for one in parts}:
+        raise BadPath(f"{path!r} is version control's own; name a file of the program")
     try:
         longest = max((len(os.fsencode(one)) for one in parts), default=0)
     except UnicodeEncodeError:

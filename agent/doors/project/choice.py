@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.intake.errors import BadInput
-from agent.project.layout import ROOT_MARKS, ProjectLayout, find_layout
+from agent.project.layout import ROOT_MARKS, TEST_FILES, ProjectLayout, find_layout
+from agent.project.tree import is_collected, telling_patterns
 
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 
@@ -56,11 +57,18 @@ class ProjectInputs:
 def is_of_project(path: str) -> bool:
     """Whether a PATH names a project or tests in one, and no program."""
     place = Path(path)
-    return "::" in path or place.is_dir() or (place.is_file() and _is_test_file(place.name))
+    return "::" in path or place.is_dir() or (place.is_file() and _is_test_file(place))
 
 
-def _is_test_file(name: str) -> bool:
-    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+def _is_test_file(place: Path) -> bool:
+    if place.suffix != ".py" or is_collected(place.name, TEST_FILES):
+        return place.suffix == ".py"
+    try:
+        layout = find_layout(place)
+        telling = telling_patterns(layout.test_files)
+    except BadInput:
+        return False  # settings that cannot be read say nothing of a file
+    return is_collected(node_at(str(place), layout), telling)
 
 
 def project_around(folder: Path) -> Path | None:

@@ -19,7 +19,7 @@ from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
 from agent.log.words import STANDING_SIGNS, counted, partial_words
 from agent.project.layout import ProjectLayout
-from agent.project.tree import ProjectTree
+from agent.project.tree import ProjectTree, is_collected
 
 JUDGED = "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
 MOST_SHOWN = 20
@@ -30,7 +30,10 @@ MOST_SUSPECTS = 4
 def found_words(tree: ProjectTree, python: str) -> str:
     """What a project is made of, in one line."""
     layout = tree.layout
-    tests = sum(_is_test_file(path) for path in tree.files)
+    tests = sum(
+        is_collected(path, layout.test_files) and path not in tree.editable
+        for path in tree.files if path.endswith(".py")
+    )
     folder = next((root for root in layout.import_roots if root), "")
     return (
         f"{layout.name}: {counted(len(tree.editable), 'module')} "
@@ -42,11 +45,6 @@ def found_words(tree: ProjectTree, python: str) -> str:
 def settings_words(layout: ProjectLayout) -> str:
     """Where pytest's settings are from."""
     return f"pytest as {layout.configuration} says" if layout.configuration else "plain pytest"
-
-
-def _is_test_file(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
 
 
 def suite_words(run: SuiteRun, wanted: Sequence[str]) -> str:
