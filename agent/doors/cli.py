@@ -202,6 +202,12 @@ def run(
             "project's files in the data folder."
         )
     ] = False,
+    commit: Annotated[
+        bool, typer.Option(
+            "--commit", help="In a project: commit the repair on a new branch heal/…; your branch, "
+            "index and files stay as they are, no hook is run, nothing is pushed."
+        )
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the patch and write nothing (the default).")
     ] = False,
@@ -234,8 +240,10 @@ def run(
     def work(face: Display) -> int:
         from agent.doors import commands
 
-        if dry_run and (apply or out is not None):
-            raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
+        if dry_run and (apply or commit or out is not None):
+            raise commands.Usage(
+                "--dry-run writes nothing; it cannot go with --apply, --commit or --out."
+            )
         writing = commands.WriteOptions(
             out, log, apply, force, Requirements(require_proof, require_integrity)
         )
@@ -250,7 +258,7 @@ def run(
         }
         of_project = {
             "-k": keyword, "--lf": last_failed, "--only": only, "--exclude": exclude,
-            "--report": report, "--junit": junit,
+            "--report": report, "--junit": junit, "--commit": commit,
         }
         brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
         if path is not None and choice.is_of_project(path) and not brings_tests:
@@ -261,7 +269,7 @@ def run(
                 _opener(context), choice.ProjectInputs.of(
                     path, args or (), keyword, last_failed, python, only or (), exclude or (),
                     deselect or (),
-                ), writing, face, models, project.ProjectWriting(report, junit),
+                ), writing, face, models, project.ProjectWriting(report, junit, commit),
             )
         _refuse(of_project, "PATH is neither a project's folder nor one of its tests")
         return commands.run(

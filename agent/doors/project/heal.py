@@ -36,9 +36,22 @@ from agent.doors.commands import (
     watched,
 )
 from agent.doors.exits import HEALED, USAGE, exit_code
+from agent.doors.project.branch import (
+    Committed,
+    Edited,
+    commit_edits,
+    refuse_what_cannot_be_committed,
+)
 from agent.doors.project.choice import ProjectInputs, chosen
 from agent.doors.project.obstacles import refuse_what_does_not_run
-from agent.doors.project.shown import JUDGED, edits, found_words, show, suite_words
+from agent.doors.project.shown import (
+    JUDGED,
+    commit_message,
+    edits,
+    found_words,
+    show,
+    suite_words,
+)
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
@@ -61,6 +74,8 @@ class ProjectWriting:
     """For the heal in Markdown."""
     junit: Path | None = None
     """For the suite as the heal leaves it."""
+    commit: bool = False
+    """The repair becomes a commit on a branch of its own."""
 
 
 def heal_project(
@@ -69,6 +84,8 @@ def heal_project(
 ) -> int:
     """Heals the tests that fail, shows the patch, and writes where that was asked for."""
     refuse_overwriting(writing, ("--report", papers.report), ("--junit", papers.junit))
+    if papers.commit:
+        refuse_what_cannot_be_committed(find_layout(inputs.start).root)
     seen = _look(inputs, options.settings().model_copy(update={"ask": False}), face)
     log: tuple[Stamped, ...] = ()
     if seen.wanted or seen.broken:
@@ -80,15 +97,26 @@ def heal_project(
         result = _healthy(seen)
     code = exit_code(result, writing.least)
     kept, refusals = keep_log(writing, log) if log else ([], [])
-    for write in (_patch, _papers):
+    asked = writing.apply or writing.out is not None or papers.commit
+    if asked and (code != HEALED or not result.diff):
+        kept.append("Nothing was written.")
+        asked = False
+    commits: list[Committed] = []
+    for write in (*((_patch, _applied) if asked else ()), _papers):
         try:
-            kept += write(result, code, writing, papers, seen)
+            kept += write(result, writing, papers, seen)
+        except Refused as error:
+            refusals.append(str(error))
+    if asked and papers.commit:
+        try:
+            commits.append(_committed(result, seen))
+            kept.append(commits[0].words)
         except Refused as error:
             refusals.append(str(error))
     result = against(replace(result, error=" ".join([result.error, *refusals]).strip()),
                      writing.least)
     if face.json:
-        face.data(_document(result, seen))
+        face.data(_document(result, seen, commits))
     else:
         show(result, seen.tree.files, seen.wanted, face)
     for words in kept:
@@ -236,7 +264,7 @@ def _healthy(seen: _Seen) -> Result:
     )
 
 
-def _document(result: Result, seen: _Seen) -> dict[str, object]:
+def _document(result: Result, seen: _Seen, commits: Sequence[Committed]) -> dict[str, object]:
     """The result's document, with what only a project has."""
     return document(result) | {"project": {
         "root": seen.project.root, "name": seen.project.name,
@@ -246,41 +274,54 @@ def _document(result: Result, seen: _Seen) -> dict[str, object]:
         "changed": [
             {"file": path, "line": line} for path, line in edits(seen.tree.files, result)
         ],
+        "commit": vars(commits[0]) if commits else None,
     }}
 
 
+def _edited(result: Result, seen: _Seen) -> list[Edited]:
+    """Each file that the repair changes."""
+    return [
+        Edited(path, seen.tree.files[path].encode("utf-8", "surrogateescape"),
+               text.encode("utf-8", "surrogateescape"))
+        for path, text in result.files if text != seen.tree.files[path]
+    ]
+
+
 def _patch(
-    result: Result, code: int, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
+    result: Result, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
 ) -> list[str]:
-    """Writes the patch or the files; what they were is kept outside of the tree."""
-    if not (writing.apply or writing.out):
+    """Writes the patch."""
+    if writing.out is None:
         return []
-    if code != HEALED or not result.diff:
-        return ["Nothing was written."]
-    kept = []
-    if writing.out is not None:
-        patch = result.diff.encode("utf-8", "surrogateescape")
-        write_new(writing.out, patch, overwrite=writing.force)
-        kept.append(f"Wrote {writing.out}; in {seen.project.root} `git apply` takes it.")
-    if writing.apply:
-        folder, _ = data_folder(seen.settings)
-        backups = write_all_back([
-            Change(
-                seen.tree.layout.root / path,
-                seen.tree.files[path].encode("utf-8", "surrogateescape"),
-                text.encode("utf-8", "surrogateescape"),
-                (folder / BACKUPS / result.run_id / path).parent, seen.tree.layout.root,
-            )
-            for path, text in result.files if text != seen.tree.files[path]
-        ])
-        kept += [
-            f"Wrote {place}; what it was is kept in {backup}." for place, backup in backups.items()
-        ]
-    return kept
+    patch = result.diff.encode("utf-8", "surrogateescape")
+    write_new(writing.out, patch, overwrite=writing.force)
+    return [f"Wrote {writing.out}; in {seen.project.root} `git apply` takes it."]
+
+
+def _applied(
+    result: Result, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
+) -> list[str]:
+    """Writes the files; what they were is kept outside of the tree."""
+    if not writing.apply:
+        return []
+    root = seen.tree.layout.root
+    folder, _ = data_folder(seen.settings)
+    backups = write_all_back([
+        Change(root / one.path, one.seen, one.healed,
+               (folder / BACKUPS / result.run_id / one.path).parent, root)
+        for one in _edited(result, seen)
+    ])
+    return [f"Wrote {place}; what it was is kept in {backup}." for place, backup in backups.items()]
+
+
+def _committed(result: Result, seen: _Seen) -> Committed:
+    """Makes the repair a commit."""
+    message = commit_message(result, {node: seen.run.rows[node] for node in seen.wanted})
+    return commit_edits(seen.tree.layout.root, _edited(result, seen), message)
 
 
 def _papers(
-    result: Result, code: int, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
+    result: Result, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
 ) -> list[str]:
     """Writes the report and the suite, however the heal ended."""
     from agent.doors.project.reports import junit, markdown

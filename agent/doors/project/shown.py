@@ -12,18 +12,29 @@ from agent.doors.terminal import (
     coloured,
     cut,
     next_step,
+    printable,
     sentence,
     status_line,
 )
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
-from agent.log.words import STANDING_SIGNS, counted, partial_words
+from agent.log.words import (
+    INTEGRITY_MEANING,
+    PROOF_MEANING,
+    STANDING_SIGNS,
+    counted,
+    partial_words,
+    report_words,
+)
 from agent.project.layout import ProjectLayout
 from agent.project.tree import ProjectTree, is_collected
 
 JUDGED = "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
 MOST_SHOWN = 20
-NEW_LINE = "\n    "
+SUBJECT = 72
+"""Characters of a commit's first line."""
+MOST_LINES = 4
+"""Lines of what a test says."""
 MOST_SUSPECTS = 4
 
 
@@ -109,7 +120,33 @@ def verdict_line(one: Verdict, terminal: Terminal) -> str:
     glyph, plain, _ = STANDING_SIGNS[one.standing]
     sign = glyph if terminal.talk.encoding.lower().startswith("utf") else plain
     why = one.aside or (one.message if one.fails else "")
-    return f"  {sign} {one.standing} {one.name}{f'{NEW_LINE}{cut(why)}' if why else ''}"
+    return "\n".join([f"  {sign} {one.standing} {one.name}", *message_lines(why)])
+
+
+def commit_message(result: Result, failed: Mapping[str, Mapping[str, object]]) -> str:
+    """What failed, the edit and the proof, as the message of a commit."""
+    first = next(iter(failed), "what does not compile")
+    more = f" and {counted(len(failed) - 1, 'other test')}" if len(failed) > 1 else ""
+    subject = f"Heal {first}{more}"
+    if len(subject) > SUBJECT:
+        subject = f"{subject[: SUBJECT - 1]}…"
+    lines = [subject, ""]
+    for node, row in [*failed.items()][:MOST_SHOWN]:
+        lines += [f"failed: {node}", *message_lines(str(row.get("message", "")))]
+    edit, *_ = result.reason.split("; ")
+    lines += ["", f"edit: {edit}", f"proof {result.proof}: {PROOF_MEANING[result.proof or 'E0']}"]
+    if result.integrity is not None:
+        lines.append(f"integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}")
+    if result.report is not None:
+        lines.append(f"{JUDGED}: {report_words(result.report)}")
+    return printable("\n".join(lines)) + "\n"
+
+
+def message_lines(message: str, most: int = MOST_LINES) -> list[str]:
+    """The first lines of what a test says, each indented and none too long."""
+    lines = [line.rstrip() for line in message.strip().split("\n") if line.strip()]
+    more = [f"    … {counted(len(lines) - most, 'more line')}"] if len(lines) > most else []
+    return [f"    {cut(line)}" for line in lines[:most]] + more
 
 
 def evidence_words(result: Result) -> Iterator[str]:
@@ -117,7 +154,7 @@ def evidence_words(result: Result) -> Iterator[str]:
     failure = smallest(result)
     if failure is not None:
         yield f"Smallest failing test: {failure.name}"
-        yield f"  {cut(failure.message or failure.got) or failure.status}"
+        yield from message_lines(failure.message or failure.got or failure.status)
     if result.suspects:
         yield "Where the fault may lie"
         yield from (f"  {suspect_words(one)}" for one in result.suspects[:MOST_SUSPECTS])
