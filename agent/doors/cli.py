@@ -138,6 +138,50 @@ RoleOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log overwrite.")]
 
 
+BudgetOption = Annotated[
+    float | None, typer.Option(
+        "--budget-usd", min=0, metavar="USD", help="Dollars it may spend on models (default 0.50)."
+    )
+]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Write the healed program here; of a "
+                              "project the patch.")
+]
+ReportOption = Annotated[
+    Path | None, typer.Option(
+        "--report", metavar="FILE", help="In a project: write the heal for a pull request, in "
+        "Markdown."
+    )
+]
+JunitOption = Annotated[
+    Path | None, typer.Option(
+        "--junit", metavar="FILE", help="In a project: write the final suite as JUnit XML."
+    )
+]
+ApplyOption = Annotated[
+    bool, typer.Option(
+        "--apply", help="Write the repair to PATH; a backup stays beside it, and that of a "
+        "project's files in the data folder."
+    )
+]
+CommitOption = Annotated[
+    bool, typer.Option(
+        "--commit", help="In a project: commit the repair on a new branch heal/…; your branch, "
+        "index and files stay as they are, no hook is run, nothing is pushed."
+    )
+]
+OnlyOption = Annotated[
+    list[str] | None, typer.Option(
+        "--only", metavar="PATH", help="In a project: edit nothing but this. Repeatable."
+    )
+]
+ExcludeOption = Annotated[
+    list[str] | None, typer.Option(
+        "--exclude", metavar="PATH", help="In a project: edit nothing of this. Repeatable."
+    )
+]
+
+
 @app.callback(invoke_without_command=True)
 def start(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
@@ -159,9 +203,7 @@ def run(
     task: Annotated[
         str | None, typer.Option("--task", metavar="TEXT", help="A task in words, for no PATH.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the healed program here.")
-    ] = None,
+    out: OutOption = None,
     tests: TestsOption = None,
     tests_file: TestsFileOption = None,
     deselect: DeselectOption = None,
@@ -175,39 +217,12 @@ def run(
     last_failed: Annotated[
         bool, typer.Option("--lf", help="In a project: tests that failed in pytest's last run.")
     ] = False,
-    only: Annotated[
-        list[str] | None, typer.Option(
-            "--only", metavar="PATH", help="In a project: edit nothing but this. Repeatable."
-        )
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(
-            "--exclude", metavar="PATH", help="In a project: edit nothing of this. Repeatable."
-        )
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(
-            "--report", metavar="FILE", help="In a project: write the heal for a pull request, in "
-            "Markdown."
-        )
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(
-            "--junit", metavar="FILE", help="In a project: write the final suite as JUnit XML."
-        )
-    ] = None,
-    apply: Annotated[
-        bool, typer.Option(
-            "--apply", help="Write the repair to PATH; a backup stays beside it, and that of a "
-            "project's files in the data folder."
-        )
-    ] = False,
-    commit: Annotated[
-        bool, typer.Option(
-            "--commit", help="In a project: commit the repair on a new branch heal/…; your branch, "
-            "index and files stay as they are, no hook is run, nothing is pushed."
-        )
-    ] = False,
+    only: OnlyOption = None,
+    exclude: ExcludeOption = None,
+    report: ReportOption = None,
+    junit: JunitOption = None,
+    apply: ApplyOption = False,
+    commit: CommitOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the patch and write nothing (the default).")
     ] = False,
@@ -226,12 +241,7 @@ def run(
     provider: ProviderOption = None,
     model: ModelOption = None,
     role: RoleOption = None,
-    budget_usd: Annotated[
-        float | None, typer.Option(
-            "--budget-usd", min=0, metavar="USD", help="Dollars it may spend on models "
-            "(default 0.50)."
-        )
-    ] = None,
+    budget_usd: BudgetOption = None,
     log: LogOption = None,
     verbose: VerboseOption = False,
 ) -> None:
@@ -277,6 +287,49 @@ def run(
             commands.Inputs(path, task, tests or (), tests_file, with_files or (), python,
                             stdin or "", args or (), deselect or (), doctests),
             writing, face, models,
+        )
+
+    conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command(epilog=EPILOG)
+def pytest(
+    context: typer.Context,
+    args: Annotated[
+        list[str] | None, typer.Argument(metavar="-- ARGS", help="What pytest is given.")
+    ] = None,
+    python: PythonOption = None,
+    only: OnlyOption = None,
+    exclude: ExcludeOption = None,
+    out: OutOption = None,
+    report: ReportOption = None,
+    junit: JunitOption = None,
+    apply: ApplyOption = False,
+    commit: CommitOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    log: LogOption = None,
+    provider: ProviderOption = None,
+    budget_usd: BudgetOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run the project's pytest as it is, outside of the jail, and heal what fails."""
+
+    def work(face: Display) -> int:
+        from agent.doors import commands
+        from agent.doors.project import after_pytest, choice
+        from agent.doors.project.heal import ProjectWriting
+
+        here = Path.cwd()
+        return after_pytest.heal_pytest(
+            _opener(context),
+            choice.ProjectInputs(
+                choice.project_around(here) or here, python=python, only=only or (),
+                exclude=exclude or (),
+            ),
+            args or (), commands.WriteOptions(out, log, apply, force), face,
+            commands.RunOptions(provider, budget_usd=budget_usd),
+            ProjectWriting(report, junit, commit),
         )
 
     conclude(work, as_json=as_json, verbose=verbose)

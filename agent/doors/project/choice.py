@@ -31,6 +31,8 @@ class ProjectInputs:
     """Node ids that are left out, as pytest's own option has them."""
     arguments: Sequence[str] = ()
     """Further ones of pytest's."""
+    failed_outside: bool = False
+    """These tests failed just now, outside of the jail."""
 
     @classmethod
     def of(

@@ -93,6 +93,12 @@ def heal_project(
         result = fold(log)
         if result.outcome == "healed":
             result = replace(result, reason=f"{result.reason}; {JUDGED}")
+    elif inputs.failed_outside:
+        raise NotFixable(
+            "environment", "what failed just now passes in the jail: the cause is none of the "
+            "project's files (a variable, a file that is ignored or left out, the order of tests, "
+            "the time)",
+        )
     else:
         result = _healthy(seen)
     code = exit_code(result, writing.least)

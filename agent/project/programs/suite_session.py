@@ -33,6 +33,7 @@ from typing import Any
 import pytest
 from _pytest.assertion import util as assertion_util
 
+from agent.judge.programs.plain.plain_suite import WITHOUT, HealOption
 from agent.judge.texts.messages import text_of
 from agent.project.programs.item_runs import ItemRun, run_item
 from agent.project.programs.live_module import CannotTakeOn, LiveModule
@@ -58,10 +59,9 @@ def main(jail: Any) -> None:
     suite = _Suite(jail)
     pytest.main(
         [
-            *payload["args"], "-p", "no:cacheprovider", "--tb=short", "-q",
-            f"--rootdir={jail.folder}",
+            *payload["args"], *WITHOUT, "--tb=short", "-q", f"--rootdir={jail.folder}",
         ],
-        plugins=[suite],
+        plugins=[suite, HealOption()],
     )
     if not suite.served:
         jail.receive()

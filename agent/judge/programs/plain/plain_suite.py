@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import sys
@@ -14,6 +15,8 @@ from agent.judge.programs.plain.plain_run import NO_PROGRAMS
 
 MOST = 2_000
 """Characters of a failure's words."""
+WITHOUT = ("-p", "no:cacheprovider", "-p", "no:selfheal")
+"""Plugins that do nothing in a jail: nothing is kept, and nothing is healed there."""
 _PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
 
 
@@ -25,8 +28,8 @@ def main(jail: Any) -> None:
     plugin = _Reporter(jail)
     sys.addaudithook(plugin.heard)
     code = pytest.main(
-        [*payload["args"], "-p", "no:cacheprovider", "-q", f"--rootdir={jail.folder}"],
-        plugins=[plugin],
+        [*payload["args"], *WITHOUT, "-q", f"--rootdir={jail.folder}"],
+        plugins=[plugin, HealOption()],
     )
     elsewhere = other_copies(jail.folder, payload["roots"])
     jail.send({"done": int(code), "problems": [*plugin.problems, *elsewhere]})
@@ -47,6 +50,14 @@ def other_copies(folder: str, roots: list[str]) -> list[str]:
                     "first, which pytest itself may need"
                 )
     return found
+
+
+class HealOption:
+    """Stands in for our plugin, whose option a project may have among its `addopts`."""
+
+    def pytest_addoption(self, parser: pytest.Parser) -> None:
+        """Takes the option, and does nothing for it."""
+        parser.addoption("--heal", action="store_true", help=argparse.SUPPRESS)
 
 
 class _Reporter:
