@@ -235,6 +235,12 @@ class Project(Value):
     """Node ids that its suite had before: a repair in which one is missing is none."""
     loopback: bool = False
     """Its tests use the network of this machine."""
+    environment: tuple[str, ...] = ()
+    """Names of variables of this machine that its tests may read."""
+    readable: tuple[str, ...] = ()
+    """Folders beside it that its tests may read."""
+    test_s: float = 0.0
+    """What one test may take by the wall clock; 0 is the usual."""
 
 
 class Task(Value):

@@ -182,6 +182,14 @@ ExcludeOption = Annotated[
 ]
 
 
+GrantOption = Annotated[
+    bool, typer.Option(
+        "--grant", help="In a project: give its tests the variables and folders that [tool.heal] "
+        "of its pyproject.toml asks for."
+    )
+]
+
+
 @app.callback(invoke_without_command=True)
 def start(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
@@ -219,6 +227,7 @@ def run(
     ] = False,
     only: OnlyOption = None,
     exclude: ExcludeOption = None,
+    grant: GrantOption = False,
     report: ReportOption = None,
     junit: JunitOption = None,
     apply: ApplyOption = False,
@@ -268,7 +277,7 @@ def run(
         }
         of_project = {
             "-k": keyword, "--lf": last_failed, "--only": only, "--exclude": exclude,
-            "--report": report, "--junit": junit, "--commit": commit,
+            "--report": report, "--junit": junit, "--commit": commit, "--grant": grant,
         }
         brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
         if path is not None and choice.is_of_project(path) and not brings_tests:
@@ -278,7 +287,7 @@ def run(
             return project.heal_project(
                 _opener(context), choice.ProjectInputs.of(
                     path, args or (), keyword, last_failed, python, only or (), exclude or (),
-                    deselect or (),
+                    deselect or (), grant,
                 ), writing, face, models, project.ProjectWriting(report, junit, commit),
             )
         _refuse(of_project, "PATH is neither a project's folder nor one of its tests")
@@ -301,6 +310,7 @@ def pytest(
     python: PythonOption = None,
     only: OnlyOption = None,
     exclude: ExcludeOption = None,
+    grant: GrantOption = False,
     out: OutOption = None,
     report: ReportOption = None,
     junit: JunitOption = None,
@@ -325,7 +335,7 @@ def pytest(
             _opener(context),
             choice.ProjectInputs(
                 choice.project_around(here) or here, python=python, only=only or (),
-                exclude=exclude or (),
+                exclude=exclude or (), grant=grant,
             ),
             args or (), commands.WriteOptions(out, log, apply, force), face,
             commands.RunOptions(provider, budget_usd=budget_usd),

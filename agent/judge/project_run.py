@@ -6,6 +6,7 @@ pytest's to say; a test of the task is found by its node id, and any other count
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -129,7 +130,7 @@ async def run_suite(
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
-        await _heard(process, run)
+        await _heard(process, run, project.test_s or TEST_S)
         if any(lacks_permission(row) for row in run.rows.values()):
             refusals = (await process.kill()).refusals
             for row in run.rows.values():
@@ -138,7 +139,7 @@ async def run_suite(
     return run
 
 
-async def _heard(process: Process, run: SuiteRun) -> None:
+async def _heard(process: Process, run: SuiteRun, test_s: float) -> None:
     begun, collects, patience_s = "", "", START_S
     while True:
         match await process.receive(patience_s):
@@ -155,7 +156,7 @@ async def _heard(process: Process, run: SuiteRun) -> None:
                 run.collected = [*map(str, nodes)]
                 collects = "" if nodes else collects
             case {"begin": str(node)}:
-                begun, patience_s = node, TEST_S
+                begun, patience_s = node, test_s
             case {"ended": str(node), "status": str(status), "message": str(said),
                   "file": str(file), "line": int(line), "wall_s": float(wall_s),
                   "refused": str(refused)}:
@@ -204,8 +205,13 @@ async def suite_job(
     ours = jail_modules.beside_pytest(sites)
     job = Job(
         program=jail_modules.program(program),
-        payload={"roots": [*project.import_roots], "args": [*project.arguments]},
-        modules=ours.modules, files=files, sites=ours.sites, processes=True,
+        payload={
+            "roots": [*project.import_roots], "args": [*project.arguments],
+            "environment": {
+                name: os.environ[name] for name in project.environment if name in os.environ
+            },
+        },
+        modules=ours.modules, files=files, sites=(*ours.sites, *project.readable), processes=True,
         loopback=project.loopback,
         limits=Limits(
             wall_s=START_S, cpu_s=MOST_S, output_bytes=64_000_000, memory_mib=MEMORY_MIB,
@@ -215,5 +221,5 @@ async def suite_job(
     # The jail that is looked at is the job's own: a second one takes as long to start.
     if (await sandbox.isolation(job)).level == "L2":
         ours = await jail_modules.bundle(sandbox, sites, True)
-        job = replace(job, modules=ours.modules, sites=ours.sites)
+        job = replace(job, modules=ours.modules, sites=(*ours.sites, *project.readable))
     return job

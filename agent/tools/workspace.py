@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from agent.core.domain import unified
+from agent.project.grants import grants_of
 from agent.project.layout import find_interpreter, layout_at
 from agent.project.tree import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES, read_tree
 from agent.tools.errors import BadPath, ToolError
@@ -66,7 +67,7 @@ class Workspace:
         return cls(
             files, name=layout.name, import_roots=layout.import_roots,
             sites=find_interpreter(layout.root, python).sites,
-            loopback=bool(layout.settings.get("loopback", False)), notices=tuple(notices),
+            loopback=grants_of(layout.settings, layout.root).loopback, notices=tuple(notices),
         )
 
     @property

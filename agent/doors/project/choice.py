@@ -31,6 +31,8 @@ class ProjectInputs:
     """Node ids that are left out, as pytest's own option has them."""
     arguments: Sequence[str] = ()
     """Further ones of pytest's."""
+    grant: bool = False
+    """What [tool.heal] asks for of this machine is given."""
     failed_outside: bool = False
     """These tests failed just now, outside of the jail."""
 
@@ -38,7 +40,7 @@ class ProjectInputs:
     def of(
         cls, path: str, further: Sequence[str] = (), keyword: str = "", last_failed: bool = False,
         python: str | None = None, only: Sequence[str] = (), exclude: Sequence[str] = (),
-        deselect: Sequence[str] = (),
+        deselect: Sequence[str] = (), grant: bool = False,
     ) -> ProjectInputs:
         """As typed. What stands after the first PATH is tests until the first that begins with a
         dash; from there on all is pytest's."""
@@ -47,7 +49,8 @@ class ProjectInputs:
         dash = next((at for at, one in enumerate(further) if one.startswith("-")), len(further))
         tests = [*(() if whole else (path,)), *further[:dash]]
         return cls(
-            folder, tests, keyword, last_failed, python, only, exclude, deselect, further[dash:]
+            folder, tests, keyword, last_failed, python, only, exclude, deselect, further[dash:],
+            grant,
         )
 
     def pytest_arguments(self, layout: ProjectLayout) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ healed; what fails besides is left as it is and told. Nothing is written into th
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -56,6 +57,7 @@ from agent.doors.writeback import Change, Refused, write_all_back, write_new
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
 from agent.log.result import Result, document, fold
+from agent.project.grants import grants_of, hints
 from agent.project.layout import Interpreter, find_interpreter, find_layout
 from agent.project.tree import ProjectTree, read_tree
 from agent.repair.syntax import compiles
@@ -153,15 +155,22 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
     started = time.monotonic()
     layout = find_layout(inputs.start)
     interpreter = find_interpreter(layout.root, inputs.python or "")
+    asked = grants_of(layout.settings, layout.root)
+    given = asked if inputs.grant else asked.harmless
     tree = read_tree(layout, inputs.only, inputs.exclude)
     project = Project(
         root=str(layout.root), name=layout.name, import_roots=layout.import_roots,
         arguments=inputs.pytest_arguments(layout), editable=tuple(sorted(tree.editable)),
-        loopback=bool(layout.settings.get("loopback", False)),
+        loopback=given.loopback, environment=given.environment, readable=given.read,
+        test_s=given.timeout_s,
     )
     face.terminal.say(found_words(tree, interpreter.words))
     for notice in tree.notices[:MOST_NOTICES]:
         face.terminal.say(f"note: {notice}", "yellow")
+
+    if asked.opening:
+        words = "its tests are given" if inputs.grant else "with --grant its tests would be given"
+        face.terminal.say(f"note: {words} {asked.opening}", "yellow")
 
     async def look() -> _Seen:
         jailed = open_sandbox(settings.sandbox, settings.environment or None)
@@ -181,6 +190,11 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
         face.terminal.say(f"{seen.broken[0]} does not compile: no test that needs it can run")
     else:
         face.terminal.say(suite_words(seen.run, seen.wanted))
+        failing = [
+            (one.name, one.message) for one in verdicts(seen.run, [_rest()], project) if one.fails
+        ]
+        for hint in hints(failing, given, os.environ):
+            face.terminal.say(f"note: {hint}", "yellow")
     return seen
 
 
@@ -232,14 +246,18 @@ def task_of(
         )
         for node in wanted
     ]
-    rest = Script(name=THE_REST, origin="user", code="", node=REST, without=tuple(wanted))
     program = tuple(File(path=path, text=tree.files[path]) for path in sorted(tree.editable))
     return Task(
         solution=Solution(files=program, entry=_entry(tree, run, wanted)),
-        tests=(*tests, rest),
+        tests=(*tests, _rest(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
         sites=sites, project=project,
     )
+
+
+def _rest(without: Sequence[str] = ()) -> Script:
+    """All tests of the suite but these, as one."""
+    return Script(name=THE_REST, origin="user", code="", node=REST, without=tuple(without))
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
@@ -256,9 +274,8 @@ def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
 
 def _healthy(seen: _Seen) -> Result:
     """The result of a suite in which nothing that was asked for fails."""
-    rest = Script(name=THE_REST, origin="user", code="", node=REST)
     aside = seen.project.model_copy(update={"aside": tuple(seen.run.failing)})
-    report = Report(solution="", verdicts=tuple(verdicts(seen.run, [rest], aside)))
+    report = Report(solution="", verdicts=tuple(verdicts(seen.run, [_rest()], aside)))
     others = len(seen.run.failing)
     left = f"; those {others} fail, and were not asked for" if others else ""
     return Result(

@@ -56,6 +56,7 @@ def main(jail: Any) -> None:
     payload = jail.payload
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
     sys.argv[:] = ["pytest", *payload["args"]]
+    os.environ.update(payload["environment"])
     suite = _Suite(jail)
     pytest.main(
         [
