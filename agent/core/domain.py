@@ -241,6 +241,10 @@ class Project(Value):
     """Folders beside it that its tests may read."""
     test_s: float = 0.0
     """What one test may take by the wall clock; 0 is the usual."""
+    command: tuple[str, ...] = ()
+    """What Python is given in the place of pytest, where the suite is not pytest's."""
+    command_words: str = ""
+    """The same as it was typed: the name of the one test that it is."""
 
 
 class Task(Value):

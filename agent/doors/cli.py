@@ -219,6 +219,12 @@ def run(
     with_files: WithOption = None,
     python: PythonOption = None,
     stdin: StdinOption = None,
+    test_cmd: Annotated[
+        str, typer.Option(
+            "--test-cmd", metavar="CMD", help="In a project: `python …` in the place of pytest; "
+            "its exit code is the verdict. Slow: each candidate is a fresh run."
+        )
+    ] = "",
     keyword: Annotated[
         str, typer.Option("-k", metavar="EXPR", help="In a project: tests as pytest's -k has them.")
     ] = "",
@@ -276,8 +282,9 @@ def run(
             "--stdin": stdin, "--doctests": doctests, "--ask": ask,
         }
         of_project = {
-            "-k": keyword, "--lf": last_failed, "--only": only, "--exclude": exclude,
-            "--report": report, "--junit": junit, "--commit": commit, "--grant": grant,
+            "--test-cmd": test_cmd, "-k": keyword, "--lf": last_failed, "--only": only,
+            "--exclude": exclude, "--report": report, "--junit": junit, "--commit": commit,
+            "--grant": grant,
         }
         brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
         if path is not None and choice.is_of_project(path) and not brings_tests:
@@ -287,7 +294,7 @@ def run(
             return project.heal_project(
                 _opener(context), choice.ProjectInputs.of(
                     path, args or (), keyword, last_failed, python, only or (), exclude or (),
-                    deselect or (), grant,
+                    deselect or (), grant, test_cmd,
                 ), writing, face, models, project.ProjectWriting(report, junit, commit),
             )
         _refuse(of_project, "PATH is neither a project's folder nor one of its tests")

@@ -24,19 +24,24 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.judge import jail_modules
+from agent.judge.command_run import MOST_S as COMMAND_S
+from agent.judge.command_run import run_command
 from agent.judge.compared.examples import lacks_permission
 from agent.judge.jail_level import jail_of
 from sandbox.sandbox import Process, Sandbox
-from sandbox.types import Job, Json, Limits, Outcome
+from sandbox.types import Job, Json, Limits, Outcome, SandboxError
 
 START_S = 120.0
 TEST_S = 120.0
 """The longest that one test may take by the wall clock."""
 MOST_S = 3_600.0
 MEMORY_MIB = 4_096
+COMMAND = "python_command"
+"""The program that runs a test command."""
 INTERNAL, USAGE = 3, 4
 """Exit codes with which pytest gives up without a test to blame."""
 SHARED = "the project's tests run in one process with it, and nobody watched what it does to them"
+EXIT_CODE = "only the exit code of the test command was seen, in whose process the program is too"
 NOT_ASKED = "it failed before, and was not to be healed"
 
 
@@ -67,7 +72,7 @@ async def project_report(
     """The verdicts of a run on a solution: of the whole suite, or of some tests alone where the
     rest of it is not among these. `seed` is the interpreter's for hashes."""
     nodes = [one.node for one in tests if isinstance(one, Script)]
-    if REST not in nodes:
+    if REST not in nodes and not project.command:
         project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
     run = await run_suite(laid(task, solution), project, task.sites, sandbox, seed)
     return Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
@@ -92,7 +97,7 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
         found.append(Verdict(
             name=node, test=test.name, origin=test.origin, status=status,
             integrity="in-process" if status == "passed" else None,
-            reason=SHARED if status == "passed" else "",
+            reason="" if status != "passed" else EXIT_CODE if project.command else SHARED,
             aside=NOT_ASKED if node in project.aside and _fails(row) else "",
             message=_message(row), wall_s=float(row.get("wall_s", 0.0)),  # type: ignore[arg-type]
         ))
@@ -125,7 +130,9 @@ async def run_suite(
     files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
     seed: int = 0,
 ) -> SuiteRun:
-    """Runs the project's pytest over these files, once."""
+    """Runs the project's pytest, or its test command, over these files, once."""
+    if project.command:
+        return await _by_command(files, project, sites, sandbox, seed)
     job = await suite_job("plain_suite", files, project, sites, sandbox)
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)
@@ -137,6 +144,24 @@ async def run_suite(
                 if refusals and lacks_permission(row) and not row.get("refused"):
                     row["refused"] = "; ".join(refusals)
     return run
+
+
+async def _by_command(
+    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox, seed: int,
+) -> SuiteRun:
+    """A suite of one test: the command."""
+    job = await suite_job(COMMAND, files, project, sites, sandbox)
+    jail = jail_of(await sandbox.isolation(job), sandbox.name)
+    if jail.level == "L2":
+        raise SandboxError("a test command needs files, which this jail opens none of (L2)")
+    ran = await run_command(
+        job, project.command, sandbox, seed=seed, wall_s=project.test_s or COMMAND_S,
+    )
+    place = ran.places[-1] if ran.places else None
+    return SuiteRun({project.command_words: {
+        "status": ran.status, "message": ran.message, "wall_s": ran.outcome.wall_s,
+        "file": place.file if place else "", "line": place.line if place else 0,
+    }}, [project.command_words], jail=jail)
 
 
 async def _heard(process: Process, run: SuiteRun, test_s: float) -> None:

@@ -36,6 +36,8 @@ _SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".docker", ".gnupg"})
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing"})
 _FOR_TESTS = re.compile(r"^\s*(?:import|from) +_?pytest\b", re.MULTILINE)
+_CASES = re.compile(r"^class \w+\(.*\bTestCase\b", re.MULTILINE)
+_UNITTEST = re.compile(r"^\s*(?:import|from) +unittest\b", re.MULTILINE)
 _SETTINGS = frozenset({*CONFIGURATIONS, "setup.py", "conftest.py", "noxfile.py"})
 
 
@@ -83,15 +85,16 @@ class ProjectTree:
 
 
 def is_test_code(path: str, text: str = "", test_files: Iterable[str] = TEST_FILES) -> bool:
-    """Whether a file is tests', or configures them; a module that imports pytest is. `test_files`
-    are the patterns of names that pytest collects."""
+    """Whether a file is tests', or configures them; a module that imports pytest is, and one with
+    a test case. `test_files` are the patterns of names that pytest collects."""
     parts = PurePosixPath(path)
     name = parts.name
     return (
         name in _SETTINGS or is_collected(path, (*TEST_FILES, *telling_patterns(test_files)))
         or name in ("test.py", "tests.py")
+        or is_unittest(path, text)
         or any(part in _TEST_FOLDERS for part in parts.parts[:-1])
-        or _FOR_TESTS.search(text) is not None
+        or _FOR_TESTS.search(text) is not None or _CASES.search(text) is not None
     )
 
 
@@ -99,6 +102,12 @@ def telling_patterns(patterns: Iterable[str]) -> list[str]:
     """Those that tell a test from a module: one that takes in every file, as doctests want it,
     does not."""
     return [one for one in patterns if not is_collected("__init__.py", (one,))]
+
+
+def is_unittest(path: str, text: str) -> bool:
+    """Whether `python -m unittest` finds a file's tests."""
+    name = path.rpartition("/")[2]
+    return name.startswith("test") and name.endswith(".py") and bool(_UNITTEST.search(text))
 
 
 def is_collected(path: str, patterns: Iterable[str]) -> bool:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from agent.intake.errors import BadInput
 from agent.project.layout import ROOT_MARKS, TEST_FILES, ProjectLayout, find_layout
-from agent.project.tree import is_collected, telling_patterns
+from agent.project.tree import ProjectTree, is_collected, is_unittest, telling_patterns
 
+UNITTEST = ("-o", "python_files=test*.py")
+"""What pytest is told of tests that are named as unittest has them."""
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 
 
@@ -31,6 +33,8 @@ class ProjectInputs:
     """Node ids that are left out, as pytest's own option has them."""
     arguments: Sequence[str] = ()
     """Further ones of pytest's."""
+    test_command: str = ""
+    """What runs the tests, where that is not pytest."""
     grant: bool = False
     """What [tool.heal] asks for of this machine is given."""
     failed_outside: bool = False
@@ -40,7 +44,7 @@ class ProjectInputs:
     def of(
         cls, path: str, further: Sequence[str] = (), keyword: str = "", last_failed: bool = False,
         python: str | None = None, only: Sequence[str] = (), exclude: Sequence[str] = (),
-        deselect: Sequence[str] = (), grant: bool = False,
+        deselect: Sequence[str] = (), grant: bool = False, test_command: str = "",
     ) -> ProjectInputs:
         """As typed. What stands after the first PATH is tests until the first that begins with a
         dash; from there on all is pytest's."""
@@ -50,7 +54,7 @@ class ProjectInputs:
         tests = [*(() if whole else (path,)), *further[:dash]]
         return cls(
             folder, tests, keyword, last_failed, python, only, exclude, deselect, further[dash:],
-            grant,
+            test_command, grant,
         )
 
     def pytest_arguments(self, layout: ProjectLayout) -> tuple[str, ...]:
@@ -107,6 +111,14 @@ def chosen(
         failed = last_failed(layout)
         found = [one for one in found if any(is_below(one, name) for name in failed)]
     return found
+
+
+def named_for_unittest(tree: ProjectTree) -> bool:
+    """Whether unittest finds tests in a project in which pytest by itself finds none."""
+    layout = tree.layout
+    return layout.test_files == TEST_FILES and not any(
+        is_collected(path, TEST_FILES) for path in tree.files
+    ) and any(is_unittest(path, text) for path, text in tree.files.items())
 
 
 def is_below(node: str, name: str) -> bool:

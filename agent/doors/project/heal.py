@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,29 +43,32 @@ from agent.doors.project.branch import (
     commit_edits,
     refuse_what_cannot_be_committed,
 )
-from agent.doors.project.choice import ProjectInputs, chosen
+from agent.doors.project.choice import UNITTEST, ProjectInputs, chosen, named_for_unittest
 from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.doors.project.shown import (
-    JUDGED,
     commit_message,
     edits,
     found_words,
+    judged_words,
     show,
     suite_words,
 )
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
-from agent.intake.errors import NotFixable
+from agent.intake.errors import BadInput, NotFixable
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
 from agent.log.result import Result, document, fold
 from agent.project.grants import grants_of, hints
 from agent.project.layout import Interpreter, find_interpreter, find_layout
 from agent.project.tree import ProjectTree, read_tree
 from agent.repair.syntax import compiles
+from agent.tools.errors import ToolError
+from agent.tools.python_run import python_arguments
 from sandbox import Sandbox, open_sandbox
 
 THE_REST = "the rest of the suite"
 BACKUPS = "backups"
 MOST_NOTICES = 5
+BY_UNITTEST = "its test files are named as unittest has them (test*.py), and pytest is told so"
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ def heal_project(
         log = _healed(opener, seen, face)
         result = fold(log)
         if result.outcome == "healed":
-            result = replace(result, reason=f"{result.reason}; {JUDGED}")
+            judged = judged_words(inputs.test_command)
+            result = replace(result, reason=f"{result.reason}; {judged}")
     elif inputs.failed_outside:
         raise NotFixable(
             "environment", "what failed just now passes in the jail: the cause is none of the "
@@ -157,14 +161,21 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
     interpreter = find_interpreter(layout.root, inputs.python or "")
     asked = grants_of(layout.settings, layout.root)
     given = asked if inputs.grant else asked.harmless
+    command = _command(inputs)
     tree = read_tree(layout, inputs.only, inputs.exclude)
+    # What a test command starts is test code, whatever it is called.
+    tree = replace(tree, exclude=(*tree.exclude, *named_in(command, tree.files)))
+    by_unittest = not command and named_for_unittest(tree)
     project = Project(
         root=str(layout.root), name=layout.name, import_roots=layout.import_roots,
-        arguments=inputs.pytest_arguments(layout), editable=tuple(sorted(tree.editable)),
+        arguments=(*(UNITTEST if by_unittest else ()), *inputs.pytest_arguments(layout)),
+        editable=tuple(sorted(tree.editable)),
         loopback=given.loopback, environment=given.environment, readable=given.read,
-        test_s=given.timeout_s,
+        test_s=given.timeout_s, command=command, command_words=inputs.test_command,
     )
-    face.terminal.say(found_words(tree, interpreter.words))
+    face.terminal.say(found_words(tree, interpreter.words, inputs.test_command))
+    if by_unittest:
+        face.terminal.say(f"note: {BY_UNITTEST}", "yellow")
     for notice in tree.notices[:MOST_NOTICES]:
         face.terminal.say(f"note: {notice}", "yellow")
 
@@ -189,13 +200,37 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
     if seen.broken:
         face.terminal.say(f"{seen.broken[0]} does not compile: no test that needs it can run")
     else:
-        face.terminal.say(suite_words(seen.run, seen.wanted))
+        face.terminal.say(suite_words(seen.run, seen.wanted, inputs.test_command))
         failing = [
             (one.name, one.message) for one in verdicts(seen.run, [_rest()], project) if one.fails
         ]
         for hint in hints(failing, given, os.environ):
             face.terminal.say(f"note: {hint}", "yellow")
     return seen
+
+
+def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
+    """Files that a command names, as paths or as modules."""
+    return [
+        path for path in files
+        if {path, path.removesuffix(".py").replace("/", ".")} & {*command}
+    ]
+
+
+def _command(inputs: ProjectInputs) -> tuple[str, ...]:
+    """What Python is given for the test command; raises `BadInput` for what the jail cannot run."""
+    if not inputs.test_command:
+        return ()
+    if inputs.nodes or inputs.keyword or inputs.last_failed or inputs.deselect or inputs.arguments:
+        raise BadInput(
+            "--test-cmd is one test, whose verdict is its exit code: no tests are chosen from it, "
+            "and nothing is given to pytest"
+        )
+    try:
+        return tuple(python_arguments(inputs.test_command))
+    except ToolError as error:
+        why, *_ = str(error).partition("; ")
+        raise BadInput(f"--test-cmd takes `python …` or `pytest …`: {why}") from error
 
 
 async def _matching(
@@ -293,6 +328,7 @@ def _document(result: Result, seen: _Seen, commits: Sequence[Committed]) -> dict
         "root": seen.project.root, "name": seen.project.name,
         "python": str(seen.interpreter.executable),
         "settings": seen.tree.layout.configuration or None,
+        "test_command": seen.project.command_words or None,
         "failed_before": [*seen.run.failing],
         "changed": [
             {"file": path, "line": line} for path, line in edits(seen.tree.files, result)
@@ -339,7 +375,8 @@ def _applied(
 
 def _committed(result: Result, seen: _Seen) -> Committed:
     """Makes the repair a commit."""
-    message = commit_message(result, {node: seen.run.rows[node] for node in seen.wanted})
+    failed = {node: seen.run.rows[node] for node in seen.wanted}
+    message = commit_message(result, failed, seen.project.command_words)
     return commit_edits(seen.tree.layout.root, _edited(result, seen), message)
 
 
@@ -353,7 +390,7 @@ def _papers(
     if papers.report is not None:
         text = markdown(
             against(result, writing.least), seen.run, seen.wanted, seen.tree.files,
-            seen.project.name,
+            seen.project.name, seen.project.command_words,
         )
         write_new(
             papers.report, text.encode("utf-8", "surrogateescape"), overwrite=writing.force

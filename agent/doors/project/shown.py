@@ -27,9 +27,8 @@ from agent.log.words import (
     report_words,
 )
 from agent.project.layout import ProjectLayout
-from agent.project.tree import ProjectTree, is_collected
+from agent.project.tree import ProjectTree, is_collected, is_unittest
 
-JUDGED = "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
 MOST_SHOWN = 20
 SUBJECT = 72
 """Characters of a commit's first line."""
@@ -38,18 +37,27 @@ MOST_LINES = 4
 MOST_SUSPECTS = 4
 
 
-def found_words(tree: ProjectTree, python: str) -> str:
+def judged_words(command: str = "") -> str:
+    """Who judged a project, for people."""
+    if command:
+        return f"judged by a fresh run of `{command}` in the jail, of which the exit code is seen"
+    return "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
+
+
+def found_words(tree: ProjectTree, python: str, command: str = "") -> str:
     """What a project is made of, in one line."""
     layout = tree.layout
     tests = sum(
-        is_collected(path, layout.test_files) and path not in tree.editable
+        (is_collected(path, layout.test_files) and path not in tree.editable)
+        or is_unittest(path, tree.files[path])
         for path in tree.files if path.endswith(".py")
     )
     folder = next((root for root in layout.import_roots if root), "")
+    suite = counted(tests, "test file") if not command else f"tests by `{command}`"
     return (
         f"{layout.name}: {counted(len(tree.editable), 'module')} "
-        f"{f'below {folder}/' if folder else 'to edit'}, {counted(tests, 'test file')}; {python}, "
-        f"{settings_words(layout)}"
+        f"{f'below {folder}/' if folder else 'to edit'}, {suite}; {python}"
+        f"{'' if command else f', {settings_words(layout)}'}"
     )
 
 
@@ -58,9 +66,12 @@ def settings_words(layout: ProjectLayout) -> str:
     return f"pytest as {layout.configuration} says" if layout.configuration else "plain pytest"
 
 
-def suite_words(run: SuiteRun, wanted: Sequence[str]) -> str:
+def suite_words(run: SuiteRun, wanted: Sequence[str], command: str = "") -> str:
     """How the suite does, in one line."""
     failing = len(run.failing)
+    if command:
+        how = "fails: one test; each candidate is a fresh run of it" if failing else "ends well"
+        return f"its test command {how}"
     said = f"its suite: {counted(len(run.rows), 'test')}, "
     if not failing:
         return f"{said}none fails"
@@ -123,7 +134,9 @@ def verdict_line(one: Verdict, terminal: Terminal) -> str:
     return "\n".join([f"  {sign} {one.standing} {one.name}", *message_lines(why)])
 
 
-def commit_message(result: Result, failed: Mapping[str, Mapping[str, object]]) -> str:
+def commit_message(
+    result: Result, failed: Mapping[str, Mapping[str, object]], command: str = ""
+) -> str:
     """What failed, the edit and the proof, as the message of a commit."""
     first = next(iter(failed), "what does not compile")
     more = f" and {counted(len(failed) - 1, 'other test')}" if len(failed) > 1 else ""
@@ -138,7 +151,7 @@ def commit_message(result: Result, failed: Mapping[str, Mapping[str, object]]) -
     if result.integrity is not None:
         lines.append(f"integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}")
     if result.report is not None:
-        lines.append(f"{JUDGED}: {report_words(result.report)}")
+        lines.append(f"{judged_words(command)}: {report_words(result.report)}")
     return printable("\n".join(lines)) + "\n"
 
 
