@@ -468,6 +468,10 @@ class SuspectFile(Value):
     file: str
     suspicion: float
     functions: tuple[SuspectFunction, ...] = ()
+    line: int | None = None
+    """Its last line on the way to the failure."""
+    values: tuple[tuple[str, str], ...] = ()
+    """Names and their `repr` there."""
 
 
 class Behaviour(Value):

@@ -324,12 +324,14 @@ def _brought(inputs: Inputs, face: Display) -> PreparedTask:
     return brought
 
 
-async def watched(session: Session, run: str, face: Display) -> tuple[Stamped, ...]:
+async def watched(
+    session: Session, run: str, face: Display, *, calm: bool = False
+) -> tuple[Stamped, ...]:
     """Shows a run until it ends and returns its log. Ctrl-C cancels the run, cleanly."""
     seen = 0
     try:
         while True:
-            with face.terminal.progress() as progress:
+            with face.terminal.progress(calm=calm) as progress:
                 async for batch in session.follow(run, seen):
                     seen = batch[-1].seq
                     for stamped in batch:

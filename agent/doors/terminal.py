@@ -23,10 +23,15 @@ from agent.core.events import (
     Diagnosed,
     Event,
     Judged,
+    LessonLearned,
+    PatchProposed,
     Proved,
+    Recalled,
+    RunStarted,
     Searched,
     StepFinished,
     StepStarted,
+    TestsFrozen,
 )
 from agent.core.settings import COMMAND
 from agent.log.result import Result
@@ -133,9 +138,10 @@ class Terminal:
         """One line of talk on standard error."""
         self.talk.print(Text(printable(text), style=style))
 
-    def progress(self) -> Progress:
-        """A live view of a run's events."""
-        return Progress(self)
+    def progress(self, *, calm: bool = False) -> Progress:
+        """A live view of a run's events; a calm one leaves lines of what asks for attention
+        alone, as the result tells the rest."""
+        return Progress(self, calm=calm and not self.verbose)
 
     def patch(self, diff: str) -> None:
         """The patch on standard output, coloured for a person."""
@@ -229,11 +235,20 @@ class Terminal:
             self.talk.print(coloured(result.partial.diff), end="")
 
 
+STRONG = ("L3", "L4")
+"""Levels of the jail of which a calm view says nothing."""
+TOLD_AT_THE_END = (
+    RunStarted, TestsFrozen, Judged, Diagnosed, Searched, Recalled, PatchProposed, LessonLearned,
+)
+"""Events of which the result tells."""
+
+
 class Progress:
     """Shows events as they come: lines that stay, and on a terminal a spinner with the step."""
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, terminal: Terminal, *, calm: bool = False) -> None:
         self._terminal = terminal
+        self._calm = calm
         self._spinner: Spinner | None = None
         self._report: Report | None = None
 
@@ -258,7 +273,10 @@ class Progress:
             elif isinstance(event, Searched):
                 self._spinner.update(printable(search_words(event)))
         for line in shown_lines(event, self._report, verbose=self._terminal.verbose):
-            self._terminal.say(line.text, TONE_STYLES[line.tone])
+            if not (self._calm and isinstance(event, TOLD_AT_THE_END)):
+                self._terminal.say(" ".join(line.text.split("\n")), TONE_STYLES[line.tone])
+        if self._calm and isinstance(event, RunStarted) and event.level not in STRONG:
+            self._terminal.say(f"sandbox: {event.sandbox}", "yellow")
         if isinstance(event, Judged):
             self._report = event.report
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.core.domain import Project, Report, Solution, Task
@@ -32,6 +32,7 @@ from agent.repair.facts import (
     Probed,
     Question,
     Screen,
+    Trace,
 )
 from agent.repair.ranking.rank import ranked
 from agent.repair.search import search
@@ -48,6 +49,7 @@ PASSING_S = 0.3
 """Passing tests that take longer in all are left to the judge."""
 LEAST_SUSPICION = 0.05
 
+Values = tuple[tuple[str, str], ...]
 Verify = Callable[[Solution], Awaitable[Report]]
 
 
@@ -66,6 +68,13 @@ class ProjectFound:
     cut_after: float | None = None
     problem: str = ""
     """Why nothing could be searched."""
+    partial: Solution | None = None
+    """The best that passes more of the tests it was screened by than the base: not a fix."""
+    partial_passed: int = 0
+    screened_by: int = 0
+    moments: Mapping[str, tuple[int | None, Values]] = field(default_factory=dict)
+    """For each file looked at, its last line on the way to the first failure, and what was held
+    there."""
 
 
 async def search_project(
@@ -154,6 +163,9 @@ class _ProjectSearch:
     """Names that each of these tests reads itself."""
     judged: set[tuple[str, str]] = field(default_factory=set)
     found: tuple[Solution, Candidate] | None = None
+    partials: dict[str, Candidate] = field(default_factory=dict)
+    """The best partial fix of each file."""
+    moments: dict[str, tuple[int | None, Values]] = field(default_factory=dict)
 
     @property
     def work_s(self) -> float:
@@ -189,9 +201,16 @@ class _ProjectSearch:
                     await self._offered(one.suspect.file, question.so_far)
         self._tell()
         solution, candidate = self.found or (None, None)
+        file, partial = max(
+            self.partials.items(), key=lambda one: (one[1].passed, -one[1].cost),
+            default=("", None),
+        )
         return ProjectFound(
             solution, self.tried, candidate, tuple(blamed), self.first_s, self.work_s,
             round(self.work_s, 3) if cut else None,
+            partial=None if partial is None else self._solution(file, partial),
+            partial_passed=partial.passed if partial is not None else 0,
+            screened_by=len(self.order), moments=self.moments,
         )
 
     async def _suspects(self) -> list[Suspect]:
@@ -234,6 +253,8 @@ class _ProjectSearch:
         self.thought_s += thought_s
         one.done = question is None
         if question is not None:
+            if question.so_far.partial is not None:
+                self.partials[one.suspect.file] = question.so_far.partial
             one.answer = await self._answered(one, question)
             self._tell()
         one.spent_s += self.work_s - before_s
@@ -244,6 +265,8 @@ class _ProjectSearch:
         match question:
             case Examine(text=text):
                 trace = await self.suite.trace(file, self.order, None if text == base else text)
+                if text == base:
+                    self._keep_moment(file, trace)
                 return with_top(text, trace, self.asked)
             case Screen(candidates=texts, mode=mode):
                 self.first_s = self.first_s or time.monotonic() - self.started
@@ -272,14 +295,25 @@ class _ProjectSearch:
         ]
         for candidate in fresh[:MOST_VERIFIED]:
             self.judged.add((file, candidate.text))
-            note = candidate.note or edit_in_words(self.suite.files[file], candidate.text)
-            solution = self.base.with_file(
-                file, candidate.text, origin="search", note=f"{note} ({file})",
-            )
+            solution = self._solution(file, candidate)
             if (await self.verify(solution)).passed:
                 self.found = solution, candidate
                 return True
         return False
+
+    def _solution(self, file: str, candidate: Candidate) -> Solution:
+        note = candidate.note or edit_in_words(self.suite.files[file], candidate.text)
+        return self.base.with_file(
+            file, candidate.text, origin="search", note=f"{note} ({file})",
+        )
+
+    def _keep_moment(self, file: str, trace: Trace) -> None:
+        """What the first test that fails in a file held where it did."""
+        failing = [one for one in trace.tests if not one.passed]
+        for one in sorted(failing, key=lambda one: one.line is None):
+            if one.line is not None or one.values:
+                self.moments[file] = one.line, one.values
+                return
 
     def _tell(self) -> None:
         self.progress(Searched(

@@ -33,7 +33,7 @@ FOR_THE_VERDICT, MOST_RESERVED_S = 0.25, 5.0
 """The part of a run's remaining seconds that a search leaves for judging and proving its find."""
 MOST_MENDING, MOST_MENDED = 4_000, 8
 """Edits of a project's file that does not compile, and texts of it that are judged."""
-MOST_FUNCTIONS = 5
+MOST_FUNCTIONS, MOST_VALUES = 5, 8
 
 
 def reserved_s(seconds_left: float) -> float:
@@ -133,8 +133,16 @@ async def _in_project(
         candidates=found.candidates, plausible=int(found.solution is not None),
         best_passed=attempt.report.score[0], total=len(attempt.report.verdicts),
         wall_s=found.work_s, cut_after=found.cut_after,
-        suspects=tuple(_named(one, attempt.solution) for one in found.suspects),
+        suspects=tuple(
+            _named(one, attempt.solution, *found.moments.get(one.file, (None, ())))
+            for one in found.suspects
+        ),
     ))
+    if found.solution is None and found.partial is not None:
+        ctx.emit(PartialFound(
+            diff=found.partial.diff(attempt.solution), passed=found.partial_passed,
+            total=found.screened_by, note=f"not a fix: {found.partial.note}",
+        ))
     if found.solution is not None:
         return Proposal(found.solution, found.solution.note, found.candidates)
     if found.problem:
@@ -168,7 +176,9 @@ async def _compiling(
     )
 
 
-def _named(suspect: Suspect, solution: Solution) -> SuspectFile:
+def _named(
+    suspect: Suspect, solution: Solution, line: int | None, values: tuple[tuple[str, str], ...]
+) -> SuspectFile:
     """A suspect for readers: its likeliest functions by their names."""
     names = {
         min([node.lineno, *(one.lineno for one in node.decorator_list)]): node.name
@@ -179,7 +189,8 @@ def _named(suspect: Suspect, solution: Solution) -> SuspectFile:
     return SuspectFile(
         file=suspect.file, suspicion=round(suspect.suspicion, 3),
         functions=tuple(
-            SuspectFunction(name=names[line], line=line, suspicion=round(suspicion, 3))
-            for line, suspicion in likely if line in names
+            SuspectFunction(name=names[first], line=first, suspicion=round(suspicion, 3))
+            for first, suspicion in likely if first in names
         )[:MOST_FUNCTIONS],
+        line=line, values=values[:MOST_VALUES],
     )

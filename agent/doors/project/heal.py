@@ -52,7 +52,9 @@ from agent.doors.project.shown import (
     judged_words,
     show,
     suite_words,
+    verdict_line,
 )
+from agent.doors.terminal import STANDING_STYLES
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
 from agent.intake.errors import BadInput, NotFixable
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
@@ -68,6 +70,8 @@ from sandbox import Sandbox, open_sandbox
 THE_REST = "the rest of the suite"
 BACKUPS = "backups"
 MOST_NOTICES = 5
+MOST_TOLD = 3
+"""Failing tests that are listed before the heal."""
 BY_UNITTEST = "its test files are named as unittest has them (test*.py), and pytest is told so"
 
 
@@ -131,6 +135,8 @@ def heal_project(
         face.data(_document(result, seen, commits))
     else:
         show(result, seen.tree.files, seen.wanted, face)
+        if result.diff and not asked and code == HEALED:
+            kept.append("Nothing is written yet: add --apply, --commit or --out FILE.")
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:
@@ -201,10 +207,13 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
         face.terminal.say(f"{seen.broken[0]} does not compile: no test that needs it can run")
     else:
         face.terminal.say(suite_words(seen.run, seen.wanted, inputs.test_command))
-        failing = [
-            (one.name, one.message) for one in verdicts(seen.run, [_rest()], project) if one.fails
-        ]
-        for hint in hints(failing, given, os.environ):
+        failing = [one for one in verdicts(seen.run, [_rest()], project) if one.fails]
+        to_heal = [one for one in failing if one.name in {*seen.wanted}]
+        for one in to_heal[:MOST_TOLD]:
+            face.terminal.say(verdict_line(one, face.terminal), STANDING_STYLES[one.standing])
+        if len(to_heal) > MOST_TOLD:
+            face.terminal.say(f"  and {len(to_heal) - MOST_TOLD} more")
+        for hint in hints([(one.name, one.message) for one in failing], given, os.environ):
             face.terminal.say(f"note: {hint}", "yellow")
     return seen
 
@@ -264,7 +273,8 @@ def _healed(opener: OpenSession, seen: _Seen, face: Display) -> tuple[Stamped, .
 
     async def drive() -> tuple[Stamped, ...]:
         async with opener(seen.settings) as session:
-            return await watched(session, await session.start(task, title=project.name), face)
+            run = await session.start(task, title=project.name)
+            return await watched(session, run, face, calm=True)
 
     return asyncio.run(drive())
 

@@ -107,14 +107,15 @@ def show(result: Result, before: Mapping[str, str], healed: Sequence[str], face:
         terminal.say(result.reason)
     for path, line in edits(before, result) if result.diff else []:
         terminal.say(f"edited: {path}, line {line}")
-    if result.report is not None:
+    unhealed = result.outcome in ("unresolved", "budget", "cancelled")
+    if result.report is not None and (terminal.verbose or not unhealed):
         shown = result.report if terminal.verbose else notable(result.report, healed)
         for verdict in shown.verdicts:
             terminal.say(verdict_line(verdict, terminal), STANDING_STYLES[verdict.standing])
         rest = len(result.report.verdicts) - len(shown.verdicts)
         if rest and shown.verdicts:
             terminal.say(f"and {counted(rest, 'other test')}; --verbose lists them")
-    if result.outcome in ("unresolved", "budget", "cancelled"):
+    if unhealed:
         for words in evidence_words(result):
             terminal.say(words)
         if result.partial is not None:
@@ -170,7 +171,12 @@ def evidence_words(result: Result) -> Iterator[str]:
         yield from message_lines(failure.message or failure.got or failure.status)
     if result.suspects:
         yield "Where the fault may lie"
-        yield from (f"  {suspect_words(one)}" for one in result.suspects[:MOST_SUSPECTS])
+        for one in result.suspects[:MOST_SUSPECTS]:
+            yield f"  {suspect_words(one)}"
+            if one.values:
+                held = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
+                at = f"in line {one.line}, " if one.line is not None else ""
+                yield f"    {at}where it failed: {held}"
 
 
 def smallest(result: Result) -> Verdict | None:

@@ -139,7 +139,7 @@ def test_what_is_not_healed_is_told_and_nothing_is_written(
     )
     assert done.exit_code == 1, done.output
     assert "3 fail, 1 to heal; the others are left as they are" in done.stderr
-    assert f"Smallest failing test: {FAILED}\n  ValueError: invalid literal" in done.stderr
+    assert f"Smallest failing test: {FAILED}\n    ValueError: invalid literal" in done.stderr
     assert "Nothing was written." in done.stderr
     assert done.stdout == ""
     assert files_in(root) == before and not (tmp_path / "heal.patch").exists()

@@ -23,6 +23,7 @@ from agent.doors.project.obstacles import told
 from agent.doors.project.reports import junit, markdown
 from agent.doors.project.shown import (
     edits,
+    evidence_words,
     found_words,
     notable,
     smallest,
@@ -175,6 +176,19 @@ def test_only_what_changed_or_fails_is_listed() -> None:
 SUSPECT = SuspectFile(
     file=MONEY, suspicion=0.5, functions=(SuspectFunction(name="split", line=11, suspicion=0.5),)
 )
+
+
+def test_evidence_is_the_smallest_failure_and_ranked_places_with_their_values() -> None:
+    held = SUSPECT.model_copy(update={"line": 12, "values": (("amount", "9"), ("people", "3"))})
+    failing = verdict("tests/a.py::b", "failed", "one\n\ntwo")
+    result = Result(
+        report=Report(solution="", verdicts=(failing,)), suspects=(held, SUSPECT),
+    )
+    assert [*evidence_words(result)] == [
+        "Smallest failing test: tests/a.py::b", "    one", "    two", "Where the fault may lie",
+        f"  {suspect_words(SUSPECT)}", "    in line 12, where it failed: amount = 9, people = 3",
+        f"  {suspect_words(SUSPECT)}",
+    ]
 
 
 def test_a_suspect_is_named_with_its_functions() -> None:
