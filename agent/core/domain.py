@@ -241,6 +241,8 @@ class Project(Value):
     """Folders beside it that its tests may read."""
     test_s: float = 0.0
     """What one test may take by the wall clock; 0 is the usual."""
+    changed: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Files that changed lately, with their lines that did."""
     command: tuple[str, ...] = ()
     """What Python is given in the place of pytest, where the suite is not pytest's."""
     command_words: str = ""

@@ -182,6 +182,12 @@ ExcludeOption = Annotated[
 ]
 
 
+SinceOption = Annotated[
+    str, typer.Option(
+        "--since", metavar="REV", help="In a project: suspect first what changed since this "
+        "commit (default: since the last one)."
+    )
+]
 GrantOption = Annotated[
     bool, typer.Option(
         "--grant", help="In a project: give its tests the variables and folders that [tool.heal] "
@@ -233,6 +239,7 @@ def run(
     ] = False,
     only: OnlyOption = None,
     exclude: ExcludeOption = None,
+    since: SinceOption = "",
     grant: GrantOption = False,
     report: ReportOption = None,
     junit: JunitOption = None,
@@ -284,7 +291,7 @@ def run(
         of_project = {
             "--test-cmd": test_cmd, "-k": keyword, "--lf": last_failed, "--only": only,
             "--exclude": exclude, "--report": report, "--junit": junit, "--commit": commit,
-            "--grant": grant,
+            "--grant": grant, "--since": since,
         }
         brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
         if path is not None and choice.is_of_project(path) and not brings_tests:
@@ -294,7 +301,7 @@ def run(
             return project.heal_project(
                 _opener(context), choice.ProjectInputs.of(
                     path, args or (), keyword, last_failed, python, only or (), exclude or (),
-                    deselect or (), grant, test_cmd,
+                    deselect or (), grant, test_cmd, since,
                 ), writing, face, models, project.ProjectWriting(report, junit, commit),
             )
         _refuse(of_project, "PATH is neither a project's folder nor one of its tests")
@@ -317,6 +324,7 @@ def pytest(
     python: PythonOption = None,
     only: OnlyOption = None,
     exclude: ExcludeOption = None,
+    since: SinceOption = "",
     grant: GrantOption = False,
     out: OutOption = None,
     report: ReportOption = None,
@@ -342,7 +350,7 @@ def pytest(
             _opener(context),
             choice.ProjectInputs(
                 choice.project_around(here) or here, python=python, only=only or (),
-                exclude=exclude or (), grant=grant,
+                exclude=exclude or (), grant=grant, since=since,
             ),
             args or (), commands.WriteOptions(out, log, apply, force), face,
             commands.RunOptions(provider, budget_usd=budget_usd),

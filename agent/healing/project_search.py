@@ -19,6 +19,7 @@ from agent.core.trees import tree_of
 from agent.judge.project_run import laid
 from agent.project.blame import Suspect, names_read, suspects, with_top
 from agent.project.command_suite import MOST_TRIED, CommandSuite
+from agent.project.recency import lately
 from agent.project.suite import FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
 from agent.repair.facts import (
     Answer,
@@ -227,7 +228,7 @@ class _ProjectSearch:
             self.suite.files, editable, [*seen.values()], [*healthy.values()],
             frozenset[str]().union(*self.asked[: len(failing)]),
         )
-        return found[:MOST_FILES]
+        return lately(found, self.suite.files, dict(self.project.changed))[:MOST_FILES]
 
     def _beside(
         self, failing: Sequence[Coverage], passing: dict[int, Coverage]

@@ -6,21 +6,15 @@ no hook, no filter, no monitor, no signing program; nothing is fetched and nothi
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.doors.writeback import Refused
+from agent.project.git import GitFault, git
 
-GIT_S = 60.0
 PREFIX = "heal/"
-_SAFE = (
-    "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "safe.bareRepository=explicit",
-    "commit.gpgSign=false",
-)
 _UNDERWAY = {
     "MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
     "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisection",
@@ -90,25 +84,11 @@ class _Repository:
         self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = {},
     ) -> str:
         """What git says; raises `Refused` with its words where it fails."""
-        kept = {
-            name: value for name, value in os.environ.items()
-            if not name.startswith("GIT_") or name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_"))
-        }
         try:
-            done = subprocess.run(
-                ["git", "-C", str(self._root), *(part for one in _SAFE for part in ("-c", one)),
-                 *arguments],
-                input=stdin, capture_output=True, timeout=GIT_S, check=False,
-                env=kept | {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"} | {**environment},
-            )
-        except FileNotFoundError as error:
-            raise Refused("--commit needs git, which is not there.") from error
-        except (OSError, subprocess.SubprocessError) as error:
-            raise Refused(f"nothing was committed: git does not answer: {error}") from error
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip()
-            raise Refused(f"nothing was committed: git {arguments[0]} says: {said}")
-        return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+            said = git(self._root, *arguments, stdin=stdin, environment=environment)
+        except GitFault as error:
+            raise Refused(f"nothing was committed: {error}") from error
+        return said.decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def base(self) -> str:
         """The commit that HEAD names, once nothing is underway there."""

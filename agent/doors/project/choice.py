@@ -35,6 +35,8 @@ class ProjectInputs:
     """Further ones of pytest's."""
     test_command: str = ""
     """What runs the tests, where that is not pytest."""
+    since: str = ""
+    """A commit: what changed since then is suspected first; by default the last one."""
     grant: bool = False
     """What [tool.heal] asks for of this machine is given."""
     failed_outside: bool = False
@@ -45,6 +47,7 @@ class ProjectInputs:
         cls, path: str, further: Sequence[str] = (), keyword: str = "", last_failed: bool = False,
         python: str | None = None, only: Sequence[str] = (), exclude: Sequence[str] = (),
         deselect: Sequence[str] = (), grant: bool = False, test_command: str = "",
+        since: str = "",
     ) -> ProjectInputs:
         """As typed. What stands after the first PATH is tests until the first that begins with a
         dash; from there on all is pytest's."""
@@ -54,7 +57,7 @@ class ProjectInputs:
         tests = [*(() if whole else (path,)), *further[:dash]]
         return cls(
             folder, tests, keyword, last_failed, python, only, exclude, deselect, further[dash:],
-            test_command, grant,
+            test_command, since, grant,
         )
 
     def pytest_arguments(self, layout: ProjectLayout) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ from agent.doors.project.branch import (
 from agent.doors.project.choice import UNITTEST, ProjectInputs, chosen, named_for_unittest
 from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.doors.project.shown import (
+    changed_words,
     commit_message,
     edits,
     found_words,
@@ -59,8 +60,9 @@ from agent.doors.writeback import Change, Refused, write_all_back, write_new
 from agent.intake.errors import BadInput, NotFixable
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
 from agent.log.result import Result, document, fold
-from agent.project.grants import grants_of, hints
+from agent.project.grants import Grants, grants_of, hints
 from agent.project.layout import Interpreter, find_interpreter, find_layout
+from agent.project.recency import changed_lines
 from agent.project.tree import ProjectTree, read_tree
 from agent.repair.syntax import compiles
 from agent.tools.errors import ToolError
@@ -184,7 +186,6 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
         face.terminal.say(f"note: {BY_UNITTEST}", "yellow")
     for notice in tree.notices[:MOST_NOTICES]:
         face.terminal.say(f"note: {notice}", "yellow")
-
     if asked.opening:
         words = "its tests are given" if inputs.grant else "with --grant its tests would be given"
         face.terminal.say(f"note: {words} {asked.opening}", "yellow")
@@ -206,16 +207,31 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
     if seen.broken:
         face.terminal.say(f"{seen.broken[0]} does not compile: no test that needs it can run")
     else:
-        face.terminal.say(suite_words(seen.run, seen.wanted, inputs.test_command))
-        failing = [one for one in verdicts(seen.run, [_rest()], project) if one.fails]
-        to_heal = [one for one in failing if one.name in {*seen.wanted}]
-        for one in to_heal[:MOST_TOLD]:
-            face.terminal.say(verdict_line(one, face.terminal), STANDING_STYLES[one.standing])
-        if len(to_heal) > MOST_TOLD:
-            face.terminal.say(f"  and {len(to_heal) - MOST_TOLD} more")
-        for hint in hints([(one.name, one.message) for one in failing], given, os.environ):
-            face.terminal.say(f"note: {hint}", "yellow")
+        seen = _told(seen, inputs, given, face)
     return seen
+
+
+def _told(seen: _Seen, inputs: ProjectInputs, given: Grants, face: Display) -> _Seen:
+    """Says what fails, what of the project changed lately, and which grants are missed."""
+    face.terminal.say(suite_words(seen.run, seen.wanted, inputs.test_command))
+    failing = [one for one in verdicts(seen.run, [_rest()], seen.project) if one.fails]
+    to_heal = [one for one in failing if one.name in {*seen.wanted}]
+    for one in to_heal[:MOST_TOLD]:
+        face.terminal.say(verdict_line(one, face.terminal), STANDING_STYLES[one.standing])
+    if len(to_heal) > MOST_TOLD:
+        face.terminal.say(f"  and {len(to_heal) - MOST_TOLD} more")
+    for hint in hints([(one.name, one.message) for one in failing], given, os.environ):
+        face.terminal.say(f"note: {hint}", "yellow")
+    if not to_heal:
+        return seen
+    changed = changed_lines(
+        seen.tree.layout.root, seen.tree.files, seen.project.editable, inputs.since
+    )
+    if changed:
+        face.terminal.say(changed_words([*changed], inputs.since))
+    return replace(seen, project=seen.project.model_copy(
+        update={"changed": tuple(sorted(changed.items()))}
+    ))
 
 
 def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:

@@ -34,7 +34,7 @@ SUBJECT = 72
 """Characters of a commit's first line."""
 MOST_LINES = 4
 """Lines of what a test says."""
-MOST_SUSPECTS = 4
+MOST_SUSPECTS, MOST_CHANGED = 4, 3
 
 
 def judged_words(command: str = "") -> str:
@@ -58,6 +58,15 @@ def found_words(tree: ProjectTree, python: str, command: str = "") -> str:
         f"{layout.name}: {counted(len(tree.editable), 'module')} "
         f"{f'below {folder}/' if folder else 'to edit'}, {suite}; {python}"
         f"{'' if command else f', {settings_words(layout)}'}"
+    )
+
+
+def changed_words(files: Sequence[str], since: str) -> str:
+    """Where is looked first, in one line."""
+    more = f" and {len(files) - MOST_CHANGED} more" if len(files) > MOST_CHANGED else ""
+    return (
+        f"changed since {since or 'the last commit'}, and so suspected first: "
+        f"{', '.join(files[:MOST_CHANGED])}{more}"
     )
 
 
