@@ -49,9 +49,6 @@ ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Integrity = Literal["in-process", "observed", "outside"]
 
 PathArgument = Annotated[
-    str | None, typer.Argument(metavar="PATH", help="The Python file; - is standard input.")
-]
-ProjectArgument = Annotated[
     str | None, typer.Argument(
         metavar="PATH", help="The Python file; - is standard input. A folder, or a test as "
         "`tests/test_a.py::test_b`, means the project that it lies in."
@@ -206,7 +203,7 @@ def start(context: typer.Context) -> None:
 @app.command(epilog=EPILOG)
 def run(
     context: typer.Context,
-    path: ProjectArgument = None,
+    path: PathArgument = None,
     args: ArgvArgument = None,
     task: Annotated[
         str | None, typer.Option("--task", metavar="TEXT", help="A task in words, for no PATH.")
@@ -286,8 +283,7 @@ def run(
             "--exclude": exclude, "--report": report, "--junit": junit, "--commit": commit,
             "--grant": grant,
         }
-        brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
-        if path is not None and choice.is_of_project(path) and not brings_tests:
+        if path is not None and choice.is_of_project(path, brings_tests=bool(tests or tests_file)):
             _refuse(of_file, f"{path} is judged by its project's own suite")
             from agent.doors.project import heal as project
 
@@ -368,11 +364,24 @@ def check(
     require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Judge a Python file by its tests and repair nothing."""
+    """Judge a Python file by its tests, or a project by its own suite, and repair nothing."""
 
     def work(face: Display) -> int:
         from agent.doors import commands
+        from agent.doors.project import choice
 
+        of_file = {
+            "--tests": tests, "--tests-file": tests_file, "--with": with_files, "--stdin": stdin,
+            "--doctests": doctests,
+        }
+        if path is not None and choice.is_of_project(path, brings_tests=bool(tests or tests_file)):
+            _refuse(of_file, f"{path} is judged by its project's own suite")
+            from agent.doors.project import heal as project
+
+            return project.check_project(
+                choice.ProjectInputs.of(path, args or (), python=python, deselect=deselect or ()),
+                Requirements("E0", require_integrity), face,
+            )
         return commands.check(
             _opener(context),
             commands.Inputs(path, None, tests or (), tests_file, with_files or (), python,
