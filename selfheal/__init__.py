@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
     from agent.doors.project.library import ProjectResult, aheal_project, heal_project
     from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
@@ -33,3 +35,10 @@ def __getattr__(name: str) -> object:
 
         return getattr(library, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """What `%load_ext selfheal` calls: it brings the magic `%%heal`."""
+    from agent.doors.notebook import register
+
+    register(shell)

@@ -486,6 +486,26 @@ def example(
     conclude(work, as_json=as_json, verbose=verbose)
 
 
+@app.command()
+def mcp(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The one that its tools may read.")
+    ] = Path("."),
+    verbose: VerboseOption = False,
+) -> None:
+    """Serve healing to other programs, over the Model Context Protocol on stdin and stdout."""
+
+    def work(face: Display) -> int:
+        from agent.doors import mcp_server
+        from agent.doors.exits import HEALED
+
+        mcp_server.serve(folder, _opener(context))
+        return HEALED
+
+    conclude(work, verbose=verbose)
+
+
 def _refuse(options: Mapping[str, object], why: str) -> None:
     """Refuses options that would do nothing."""
     from agent.doors.commands import Usage
