@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
-
     from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
+    from agent.doors.notebook import Shell
     from agent.doors.project.library import ProjectResult, aheal_project, heal_project
     from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
     from llm import NoProvider
@@ -37,7 +36,7 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def load_ipython_extension(shell: InteractiveShell) -> None:
+def load_ipython_extension(shell: Shell) -> None:
     """What `%load_ext selfheal` calls: it brings the magic `%%heal`."""
     from agent.doors.notebook import register
 

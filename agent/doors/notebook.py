@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable
+from typing import NoReturn, Protocol
 
 from agent.core.settings import BadSettings
 from agent.doors.library import HealResult, RunFault, SelfHealingAgent
@@ -17,8 +18,17 @@ from agent.intake import BadInput
 from llm import LlmError
 from sandbox import SandboxError
 
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
+
+class Shell(Protocol):
+    """What is used of IPython's `InteractiveShell`."""
+
+    def register_magic_function(
+        self, function: Callable[..., object], kind: str, name: str, /
+    ) -> object: ...
+
+    def transform_cell(self, text: str, /) -> str: ...
+
+    def set_next_input(self, text: str, /, replace: bool) -> object: ...
 
 
 class _Options(argparse.ArgumentParser):
@@ -44,7 +54,7 @@ def _options() -> _Options:
     return parser
 
 
-def register(shell: InteractiveShell) -> None:
+def register(shell: Shell) -> None:
     """Gives a shell the magic `%%heal`."""
 
     def heal(line: str, cell: str) -> HealResult | None:
@@ -54,7 +64,7 @@ def register(shell: InteractiveShell) -> None:
     shell.register_magic_function(heal, "cell", "heal")
 
 
-def healed(shell: InteractiveShell, line: str, cell: str) -> HealResult | None:
+def healed(shell: Shell, line: str, cell: str) -> HealResult | None:
     """Heals a cell, and shows the verdict and the patch; `None` where it could not be tried."""
     terminal = Terminal()
     # A notebook colours all of standard error as a fault.
