@@ -16,7 +16,7 @@ import yaml
 ROOT = Path(__file__).parent.parent
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: dict[str, dict[str, Any]] = {one["name"]: one for one in ACTION["runs"]["steps"]}
-README = (ROOT / "README.md").read_text("utf-8")
+DOORS = (ROOT / "docs/doors.md").read_text("utf-8")
 COMMENTED = "inputs.comment == 'true' && steps.heal.outputs.outcome != 'healthy'"
 
 PYTHON = """#!/bin/bash
@@ -183,8 +183,8 @@ def test_inputs_that_cannot_be_used_end_it_before_anything_runs(
     assert not (project / "forged").exists()
 
 
-def test_the_readme_uses_inputs_and_outputs_that_there_are() -> None:
-    (shown,) = re.findall(r"```yaml\n(on:.*?)```", README, re.DOTALL)
+def test_the_guide_uses_inputs_and_outputs_that_there_are() -> None:
+    (shown,) = re.findall(r"```yaml\n(on:.*?)```", DOORS, re.DOTALL)
     job = yaml.safe_load(shown)["jobs"]["heal"]
     used = next(one for one in job["steps"] if "heal" in str(one.get("uses")))
     assert used["with"] and used["with"].keys() <= ACTION["inputs"].keys()

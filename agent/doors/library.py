@@ -296,4 +296,6 @@ def _brought(
 
 
 def _title(task: Task) -> str:
+    if task.project is not None:
+        return task.project.name
     return task.solution.entry if task.solution is not None else task.text[:80]
