@@ -40,7 +40,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_the_guides_example_prints_what_it_says(project: Path) -> None:
-    code, expected = re.findall(r"```python\n(from.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL)[0]
+    ((code, expected),) = re.findall(
+        r"```python\n(from.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL
+    )
     assert printed(code, project).strip() == expected.strip()
 
 
@@ -80,7 +82,7 @@ async def test_a_cancelled_caller_cancels_the_run_of_a_project(project: Path) ->
         assert not waiting.done()
         await asyncio.sleep(0.01)
     ((task, title),) = session.started
-    assert (title, [one.name for one in task.tests][0]) == ("tally", FAILS)
+    assert (title, task.tests[0].name) == ("tally", FAILS)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
