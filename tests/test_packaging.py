@@ -155,7 +155,9 @@ def test_a_built_module_imports_under_the_installed_name() -> None:
 
 def test_no_module_finds_its_data_by_the_names_of_a_checkout() -> None:
     """Installed, a package has another name: its own is `__package__`."""
-    named = re.compile(r"""\b(?:files|import_module)\(\s*f?["'](?:agent|llm|sandbox|demo|prompts)\b""")
+    named = re.compile(
+        r"""\b(?:files|import_module)\(\s*f?["'](?:agent|llm|sandbox|demo|prompts)\b"""
+    )
     assert named.search('files("agent.repair")')
     assert not [
         str(path) for room in ("agent", "demo", "llm", "sandbox")

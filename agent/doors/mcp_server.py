@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from agent.core.domain import Task, unified
 from agent.core.settings import BadSettings
 from agent.doors.commands import OpenSession, Usage, checked
-from agent.doors.library import HealResult, RunFault, SelfHealingAgent
+from agent.doors.library import RunFault, SelfHealingAgent
 from agent.doors.project.choice import ProjectInputs, is_of_project
 from agent.doors.project.heal import as_it_stands, look, project_document
 from agent.doors.project.library import aheal_project
@@ -90,18 +90,19 @@ class FolderTools:
 
         path: the project's folder, a test file, a test as pytest names it, or a file to repair
         tests: for a file to repair: assert statements, or the text of a pytest file
-        only: in a project, edit nothing but these paths
+        only: in a project, edit nothing but these files and folders, named from its top
         deselect: in a project, tests to leave out, as pytest names them
         """
         place, name = self._inside(path)
         with _refusals():
             if not _is_project(place, name, tests, (*only, *deselect)):
-                return self._kept(await self._healed_file(place, tests), "")
+                found = document(await self._healed_file(place, tests))
+                return self._kept(found, found)
             result = await aheal_project(
-                f"{place}{name}", only=[*map(self._below, only)], deselect=deselect,
+                f"{place}{name}", only=only, deselect=deselect,
                 agent=SelfHealingAgent(open_session=self._opener),
             )
-            return self._kept(result, result.markdown, result.document)
+            return self._kept(result.document, result.markdown)
 
     async def check(
         self, path: str = ".", tests: str = "", deselect: Sequence[str] = ()
@@ -118,10 +119,10 @@ class FolderTools:
         with _refusals():
             if not _is_project(place, name, tests, deselect):
                 task = await asyncio.to_thread(_file_task, place, tests)
-                return _told_of(document(await checked(self._opener, task, place.name)))
+                return _checked(document(await checked(self._opener, task, place.name)))
             inputs = ProjectInputs.of(f"{place}{name}", deselect=deselect)
             seen = await look(inputs, SelfHealingAgent().settings())
-            return _told_of(project_document(as_it_stands(seen), seen))
+            return _checked(project_document(as_it_stands(seen), seen))
 
     async def read_report(self, run_id: str) -> object:
         """Read the full report of a heal: for a project in Markdown, as for a pull request.
@@ -165,34 +166,28 @@ class FolderTools:
             )
         return place, f"{mark}{rest}"
 
-    def _below(self, path: str) -> str:
-        return str(self._inside(path)[0])
-
-    async def _healed_file(self, place: Path, tests: str) -> HealResult:
+    async def _healed_file(self, place: Path, tests: str) -> Result:
         task = await asyncio.to_thread(_file_task, place, tests)
         agent = SelfHealingAgent(open_session=self._opener)
         log, _ = await agent.logged(agent.settings(), task)
         result = fold(log)
         if result.error:
             raise RunFault(result.error)
-        if result.diff and task.solution is not None:
-            name = place.relative_to(self.root).as_posix()
-            result = replace(result, diff=unified(name, task.solution.text, result.code))
-        return HealResult(**vars(result), task=task)
+        if not result.diff or task.solution is None:
+            return result
+        name = place.relative_to(self.root).as_posix()
+        return replace(result, diff=unified(name, task.solution.text, result.code))
 
-    def _kept(
-        self, result: Result, report: str, told: dict[str, object] | None = None
-    ) -> dict[str, object]:
-        """What is told of a result at once; its report is kept."""
-        found = told or document(result)
-        if result.run_id:
-            self._reports[result.run_id] = report or found
+    def _kept(self, found: dict[str, object], report: object) -> dict[str, object]:
+        """What is told of a heal at once; its report is kept for its run's id."""
+        if found["run_id"]:
+            self._reports[str(found["run_id"])] = report
             while len(self._reports) > MOST_KEPT:
                 del self._reports[next(iter(self._reports))]
         return {key: found[key] for key in TOLD}
 
 
-def _told_of(found: dict[str, object]) -> dict[str, object]:
+def _checked(found: dict[str, object]) -> dict[str, object]:
     """What is told of a check: of its tests those that did not simply pass."""
     tests: list[dict[str, object]] = found["tests"]  # type: ignore[assignment] # as it writes them
     return {key: found.get(key) for key in CHECKED} | {"tests": [
@@ -241,8 +236,8 @@ def serve(root: Path, opener: OpenSession) -> None:
         from mcp.server.stdio import stdio_server
     except ImportError as error:
         raise Usage(
-            "`mcp` needs the package mcp: install this package with its extra `mcp`, as in "
-            f'pip install "self-healing-code-agent[mcp]" ({error})'
+            "this needs the package mcp: install this package with its extra `mcp`, as in "
+            f"`pipx install '.[mcp]'` ({error})"
         ) from error
     tools = FolderTools(root, opener)
 

@@ -70,7 +70,7 @@ async def test_a_client_heals_checks_and_reads_while_nothing_is_written(
         # Two heals, a check, a refusal and a tool of the copy, all at once.
         file, project, checked, refused, edited = await asyncio.gather(
             client.call_tool("heal", {"path": "sum.py", "tests": TEST}),
-            client.call_tool("heal", {}),
+            client.call_tool("heal", {"only": ["src"]}),
             client.call_tool("check", {"path": "sum.py", "tests": TEST}),
             client.call_tool("heal", {"path": "../other"}),
             client.call_tool("edit_file", {
@@ -150,7 +150,6 @@ async def test_a_call_that_is_cancelled_ends_its_run(folder: Path) -> None:
     ("heal", {"path": "/etc/hostname"}, "leads out of"),
     ("heal", {"path": "link.py"}, "leads out of"),
     ("heal", {"path": "tests/../../till/../other.py"}, "leads out of"),
-    ("heal", {"only": ["../other.py"]}, "leads out of"),
     ("check", {"path": "nowhere.py"}, "there is no nowhere.py in"),
     ("check", {"path": "a\0b"}, "null"),
     ("heal", {"tests": TEST}, "leave `tests` out"),
