@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from agent.core.domain import Task, unified
 from agent.core.settings import BadSettings
 from agent.doors.commands import OpenSession, Usage, checked
+from agent.doors.exits import INTERRUPTED
 from agent.doors.library import RunFault, SelfHealingAgent
 from agent.doors.project.choice import ProjectInputs, is_of_project
 from agent.doors.project.heal import as_it_stands, look, project_document
@@ -228,7 +230,7 @@ def _refusals() -> Iterator[None]:
 
 
 def serve(root: Path, opener: OpenSession) -> None:
-    """Serves the tools of a folder until standard input ends.
+    """Serves the tools of a folder until standard input ends, or Ctrl-C ends the process.
 
     Raises `Usage` where the SDK is not installed, and `BadInput` for what is no folder.
     """
@@ -244,6 +246,10 @@ def serve(root: Path, opener: OpenSession) -> None:
     async def until_closed() -> None:
         calls = Calls(tools)
         server = served(tools, calls)
+        leaving: list[asyncio.Task[NoReturn]] = []
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGINT, lambda: leaving.append(asyncio.create_task(_leave(calls)))
+        )
         try:
             # While it is open whatever else prints goes to standard error.
             async with stdio_server() as (read, write):
@@ -252,6 +258,12 @@ def serve(root: Path, opener: OpenSession) -> None:
             await calls.ended()
 
     asyncio.run(until_closed())
+
+
+async def _leave(calls: Calls) -> NoReturn:
+    """Ends the process. The SDK would first wait for the next line of standard input."""
+    await calls.ended()
+    os._exit(INTERRUPTED)
 
 
 class Calls:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,31 +101,49 @@ async def test_a_client_heals_checks_and_reads_while_nothing_is_written(
     )
 
 
-def test_standard_output_holds_messages_and_nothing_else(folder: Path, tmp_path: Path) -> None:
+GREETING: list[dict[str, Any]] = [
+    {"id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "a test", "version": "0"},
+    }},
+    {"method": "notifications/initialized"},
+]
+
+
+@contextmanager
+def raw_server(
+    folder: Path, tmp_path: Path, *asked: dict[str, Any]
+) -> Iterator[tuple[subprocess.Popen[str], list[Any]]]:
+    """A server that prints where it must not, and its answers to what it is asked."""
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
-    asked: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "a test", "version": "0"},
-        }},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": {"name": "copy_diff", "arguments": {}}},
-    ]
-    lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in asked)
     with subprocess.Popen(
         [sys.executable, "-c", NOISY, str(folder)], text=True,
         env={**os.environ, **environment(tmp_path)}, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:
-        assert process.stdin and process.stdout and process.stderr
-        process.stdin.write(lines)
+        assert process.stdin and process.stdout
+        for one in (*GREETING, *asked):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **one}) + "\n")
         process.stdin.flush()
-        said = [json.loads(process.stdout.readline()) for _ in range(2)]
+        answers = [json.loads(process.stdout.readline()) for _ in range(1 + len(asked))]
+        yield process, answers
+
+
+def test_standard_output_holds_messages_and_nothing_else(folder: Path, tmp_path: Path) -> None:
+    asked = {"id": 2, "method": "tools/call", "params": {"name": "copy_diff", "arguments": {}}}
+    with raw_server(folder, tmp_path, asked) as (process, said):
+        assert process.stdin and process.stdout and process.stderr
         process.stdin.close()
         rest, errors = process.stdout.read(), process.stderr.read()
     assert (process.returncode, rest, [one["id"] for one in said]) == (0, "", [1, 2])
     assert said[1]["result"]["content"][0]["text"] == "said"
     assert "by print" in errors and "by descriptor" in errors
+
+
+def test_ctrl_c_ends_the_server_while_its_input_is_open(folder: Path, tmp_path: Path) -> None:
+    with raw_server(folder, tmp_path) as (process, _):
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
 
 
 async def test_a_call_that_is_cancelled_ends_its_run(folder: Path) -> None:
