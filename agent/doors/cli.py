@@ -40,6 +40,7 @@ app = typer.Typer(
 )
 app.add_typer(memory, name="memory")
 
+NO_PROJECT = "PATH is neither a project's folder nor one of its tests"
 COLLECT_AFTER = 200_000
 """Objects that are made before Python looks for garbage among them."""
 
@@ -293,7 +294,7 @@ def run(
                     deselect or (), grant, test_cmd,
                 ), writing, face, models, project.ProjectWriting(report, junit, commit),
             )
-        _refuse(of_project, "PATH is neither a project's folder nor one of its tests")
+        _refuse(of_project, NO_PROJECT)
         return commands.run(
             _opener(context),
             commands.Inputs(path, task, tests or (), tests_file, with_files or (), python,
@@ -359,6 +360,7 @@ def check(
     doctests: DoctestsOption = False,
     with_files: WithOption = None,
     python: PythonOption = None,
+    grant: GrantOption = False,
     stdin: StdinOption = None,
     as_json: JsonOption = False,
     require_integrity: IntegrityOption = None,
@@ -379,9 +381,12 @@ def check(
             from agent.doors.project import heal as project
 
             return project.check_project(
-                choice.ProjectInputs.of(path, args or (), python=python, deselect=deselect or ()),
+                choice.ProjectInputs.of(
+                    path, args or (), python=python, deselect=deselect or (), grant=grant
+                ),
                 Requirements("E0", require_integrity), face,
             )
+        _refuse({"--grant": grant}, NO_PROJECT)
         return commands.check(
             _opener(context),
             commands.Inputs(path, None, tests or (), tests_file, with_files or (), python,

@@ -104,7 +104,7 @@ class FolderTools:
                 f"{place}{name}", only=only, deselect=deselect,
                 agent=SelfHealingAgent(open_session=self._opener),
             )
-            return self._kept(result.document, result.markdown)
+            return self._kept(result.document, result.markdown) | {"notes": [*result.notes]}
 
     async def check(
         self, path: str = ".", tests: str = "", deselect: Sequence[str] = ()
@@ -123,8 +123,11 @@ class FolderTools:
                 task = await asyncio.to_thread(_file_task, place, tests)
                 return _checked(document(await checked(self._opener, task, place.name)))
             inputs = ProjectInputs.of(f"{place}{name}", deselect=deselect)
-            seen = await look(inputs, SelfHealingAgent().settings())
-            return _checked(project_document(as_it_stands(seen), seen))
+            notes: list[str] = []
+            seen = await look(
+                inputs, SelfHealingAgent().settings(), lambda text, style: notes.append(text)
+            )
+            return _checked(project_document(as_it_stands(seen), seen)) | {"notes": notes}
 
     async def read_report(self, run_id: str) -> object:
         """Read the full report of a heal: for a project in Markdown, as for a pull request.

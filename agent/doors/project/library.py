@@ -30,6 +30,8 @@ class ProjectResult(HealResult):
 
     seen: Seen | None = None
     """The project and how its suite came out before; `None` where it could not be run."""
+    notes: tuple[str, ...] = ()
+    """What was found, and what its reader should know of it, a line each."""
 
     @property
     def root(self) -> str:
@@ -47,7 +49,8 @@ class ProjectResult(HealResult):
         if self.seen is None:
             return f"{self.reason}\n"
         return markdown(
-            self, self.seen.run, self.seen.wanted, self.seen.tree.files, self.seen.project.name
+            self, self.seen.run, self.seen.wanted, self.seen.tree.files, self.seen.project.name,
+            self.seen.project.command_words,
         )
 
     @property
@@ -59,8 +62,8 @@ class ProjectResult(HealResult):
 def heal_project(
     path: str | Path = ".", arguments: Sequence[str] = (), *, keyword: str = "",
     last_failed: bool = False, only: Sequence[str] = (), exclude: Sequence[str] = (),
-    deselect: Sequence[str] = (), python: str | None = None,
-    agent: SelfHealingAgent | None = None,
+    deselect: Sequence[str] = (), python: str | None = None, grant: bool = False,
+    test_command: str = "", agent: SelfHealingAgent | None = None,
 ) -> ProjectResult:
     """Heals the failing tests of the project that `path` lies in: a folder, a test file, or a test
     as pytest names it. Nothing is written into the project.
@@ -72,29 +75,35 @@ def heal_project(
     """
     return outside_any_loop(aheal_project(
         path, arguments, keyword=keyword, last_failed=last_failed, only=only, exclude=exclude,
-        deselect=deselect, python=python, agent=agent,
+        deselect=deselect, python=python, grant=grant, test_command=test_command, agent=agent,
     ))
 
 
 async def aheal_project(
     path: str | Path = ".", arguments: Sequence[str] = (), *, keyword: str = "",
     last_failed: bool = False, only: Sequence[str] = (), exclude: Sequence[str] = (),
-    deselect: Sequence[str] = (), python: str | None = None,
-    agent: SelfHealingAgent | None = None,
+    deselect: Sequence[str] = (), python: str | None = None, grant: bool = False,
+    test_command: str = "", agent: SelfHealingAgent | None = None,
 ) -> ProjectResult:
     """`heal_project` for coroutines; a cancelled caller cancels the run."""
     agent = agent or SelfHealingAgent()
     settings = (await asyncio.to_thread(agent.settings)).model_copy(update={"ask": False})
     inputs = ProjectInputs.of(
-        str(path), arguments, keyword, last_failed, python, only, exclude, deselect
+        str(path), arguments, keyword, last_failed, python, only, exclude, deselect, grant,
+        test_command,
     )
-    seen = None
+    seen: Seen | None = None
+    notes: list[str] = []
     try:
-        seen = await look(inputs, settings)
+        seen = await look(inputs, settings, lambda text, style: notes.append(text))
         log = (await agent.logged(settings, task_to_heal(seen)))[0] if seen.is_red else ()
     except NotFixable as error:
-        return ProjectResult(outcome="not_fixable", reason=str(error), seen=seen)
+        return ProjectResult(
+            outcome="not_fixable", reason=str(error), seen=seen, notes=tuple(notes)
+        )
     result = concluded(seen, log)
     if result.error:
         raise RunFault(result.error)
-    return ProjectResult(**vars(result), max_iterations=agent.max_iterations, seen=seen)
+    return ProjectResult(
+        **vars(result), max_iterations=agent.max_iterations, seen=seen, notes=tuple(notes)
+    )

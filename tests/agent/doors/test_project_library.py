@@ -58,6 +58,7 @@ async def test_a_healed_project_is_told_whole(project: Path) -> None:
     assert dict(result.files)["tally.py"].endswith("return sum(values)\n")
     assert result.markdown.startswith("# tally: healed\n") and result.diff in result.markdown
     assert json.loads(json.dumps(result.document))["project"]["failed_before"] == [FAILS]
+    assert result.notes[1] == "its suite: 2 tests, 1 fails"
     assert repr(result).startswith("<ProjectResult healed, proof E1")
     assert {one: one.read_bytes() for one in project.iterdir()} == before
 
