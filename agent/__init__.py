@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
+    from agent.doors.project.library import ProjectResult, aheal_project, heal_project
     from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
     from llm import NoProvider
 
 _TOOLS = ("CodeSandbox", "ToolRegistry", "ToolResult", "Workspace", "open_tools")
+_PROJECT = ("ProjectResult", "aheal_project", "heal_project")
 __all__ = [
-    "CodeSandbox", "HealResult", "NoProvider", "SelfHealingAgent", "ToolRegistry", "ToolResult",
-    "UnusableAnswer", "Workspace", "open_tools",
+    "CodeSandbox", "HealResult", "NoProvider", "ProjectResult", "SelfHealingAgent", "ToolRegistry",
+    "ToolResult", "UnusableAnswer", "Workspace", "aheal_project", "heal_project", "open_tools",
 ]
 
 
@@ -22,6 +24,10 @@ def __getattr__(name: str) -> object:
         from agent import tools
 
         return getattr(tools, name)
+    if name in _PROJECT:
+        from agent.doors.project import library as project
+
+        return getattr(project, name)
     if name in __all__:
         from agent.doors import library
 

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
+    from agent.doors.notebook import Shell
+    from agent.doors.project.library import ProjectResult, aheal_project, heal_project
     from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
     from llm import NoProvider
 
 _TOOLS = ("CodeSandbox", "ToolRegistry", "ToolResult", "Workspace", "open_tools")
+_PROJECT = ("ProjectResult", "aheal_project", "heal_project")
 __all__ = [
-    "CodeSandbox", "HealResult", "NoProvider", "SelfHealingAgent", "ToolRegistry", "ToolResult",
-    "UnusableAnswer", "Workspace", "open_tools",
+    "CodeSandbox", "HealResult", "NoProvider", "ProjectResult", "SelfHealingAgent", "ToolRegistry",
+    "ToolResult", "UnusableAnswer", "Workspace", "aheal_project", "heal_project", "open_tools",
 ]
 
 
@@ -22,8 +25,19 @@ def __getattr__(name: str) -> object:
         from agent import tools
 
         return getattr(tools, name)
+    if name in _PROJECT:
+        from agent.doors.project import library as project
+
+        return getattr(project, name)
     if name in __all__:
         from agent.doors import library
 
         return getattr(library, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Shell) -> None:
+    """What `%load_ext selfheal` calls: it brings the magic `%%heal`."""
+    from agent.doors.notebook import register
+
+    register(shell)

@@ -153,6 +153,18 @@ def test_a_built_module_imports_under_the_installed_name() -> None:
         renamed("import llm\n")
 
 
+def test_no_module_finds_its_data_by_the_names_of_a_checkout() -> None:
+    """Installed, a package has another name: its own is `__package__`."""
+    named = re.compile(
+        r"""\b(?:files|import_module)\(\s*f?["'](?:agent|llm|sandbox|demo|prompts)\b"""
+    )
+    assert named.search('files("agent.repair")')
+    assert not [
+        str(path) for room in ("agent", "demo", "llm", "sandbox")
+        for path in (ROOT / room).rglob("*.py") if named.search(path.read_text("utf-8"))
+    ]
+
+
 @pytest.mark.slow
 def test_the_spaces_own_build_line_resolves() -> None:
     """What a Space runs before it copies the repository; only resolved here, not installed."""

@@ -40,6 +40,7 @@ app = typer.Typer(
 )
 app.add_typer(memory, name="memory")
 
+NO_PROJECT = "PATH is neither a project's folder nor one of its tests"
 COLLECT_AFTER = 200_000
 """Objects that are made before Python looks for garbage among them."""
 
@@ -49,9 +50,6 @@ ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Integrity = Literal["in-process", "observed", "outside"]
 
 PathArgument = Annotated[
-    str | None, typer.Argument(metavar="PATH", help="The Python file; - is standard input.")
-]
-ProjectArgument = Annotated[
     str | None, typer.Argument(
         metavar="PATH", help="The Python file; - is standard input. A folder, or a test as "
         "`tests/test_a.py::test_b`, means the project that it lies in."
@@ -212,7 +210,7 @@ def start(context: typer.Context) -> None:
 @app.command(epilog=EPILOG)
 def run(
     context: typer.Context,
-    path: ProjectArgument = None,
+    path: PathArgument = None,
     args: ArgvArgument = None,
     task: Annotated[
         str | None, typer.Option("--task", metavar="TEXT", help="A task in words, for no PATH.")
@@ -293,8 +291,7 @@ def run(
             "--exclude": exclude, "--report": report, "--junit": junit, "--commit": commit,
             "--grant": grant, "--since": since,
         }
-        brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
-        if path is not None and choice.is_of_project(path) and not brings_tests:
+        if path is not None and choice.is_of_project(path, brings_tests=bool(tests or tests_file)):
             _refuse(of_file, f"{path} is judged by its project's own suite")
             from agent.doors.project import heal as project
 
@@ -304,7 +301,7 @@ def run(
                     deselect or (), grant, test_cmd, since,
                 ), writing, face, models, project.ProjectWriting(report, junit, commit),
             )
-        _refuse(of_project, "PATH is neither a project's folder nor one of its tests")
+        _refuse(of_project, NO_PROJECT)
         return commands.run(
             _opener(context),
             commands.Inputs(path, task, tests or (), tests_file, with_files or (), python,
@@ -371,16 +368,33 @@ def check(
     doctests: DoctestsOption = False,
     with_files: WithOption = None,
     python: PythonOption = None,
+    grant: GrantOption = False,
     stdin: StdinOption = None,
     as_json: JsonOption = False,
     require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Judge a Python file by its tests and repair nothing."""
+    """Judge a Python file by its tests, or a project by its own suite, and repair nothing."""
 
     def work(face: Display) -> int:
         from agent.doors import commands
+        from agent.doors.project import choice
 
+        of_file = {
+            "--tests": tests, "--tests-file": tests_file, "--with": with_files, "--stdin": stdin,
+            "--doctests": doctests,
+        }
+        if path is not None and choice.is_of_project(path, brings_tests=bool(tests or tests_file)):
+            _refuse(of_file, f"{path} is judged by its project's own suite")
+            from agent.doors.project import heal as project
+
+            return project.check_project(
+                choice.ProjectInputs.of(
+                    path, args or (), python=python, deselect=deselect or (), grant=grant
+                ),
+                Requirements("E0", require_integrity), face,
+            )
+        _refuse({"--grant": grant}, NO_PROJECT)
         return commands.check(
             _opener(context),
             commands.Inputs(path, None, tests or (), tests_file, with_files or (), python,
@@ -483,6 +497,26 @@ def example(
         )
 
     conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command()
+def mcp(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The one that its tools may read.")
+    ] = Path("."),
+    verbose: VerboseOption = False,
+) -> None:
+    """Serve healing to other programs, over the Model Context Protocol on stdin and stdout."""
+
+    def work(face: Display) -> int:
+        from agent.doors import mcp_server
+        from agent.doors.exits import HEALED
+
+        mcp_server.serve(folder, _opener(context))
+        return HEALED
+
+    conclude(work, verbose=verbose)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:

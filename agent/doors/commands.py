@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from agent.core.domain import Jail, Report, Rivals, RunOutcome, Solution, Task
+from agent.core.domain import Report, Rivals, RunOutcome, Task
 from agent.core.events import Stamped, from_jsonl, to_jsonl
 from agent.core.settings import Settings
 from agent.doors.exits import (
@@ -55,6 +55,12 @@ REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "can
 """The outcome of a command that ended before a run had one, by exit code."""
 
 OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
+Say = Callable[[str, str], None]
+"""Takes a line of talk, and how it is styled."""
+
+
+def unsaid(text: str, style: str) -> None:
+    """Tells nobody."""
 
 
 class Usage(Exception):
@@ -161,23 +167,40 @@ def run(
 def check(opener: OpenSession, inputs: Inputs, least: Requirements, face: Display) -> int:
     """Judges what was brought by its tests, and repairs nothing."""
     _refuse_contradictions(inputs, WriteOptions())
-    brought = _brought(inputs, face)
-    solution = brought.task.solution
+    task = _brought(inputs, face).task
+    result = asyncio.run(checked(opener, task, inputs.title, face.terminal.say))
+    result = against(result, least)
+    if face.json:
+        face.data(document(result))
+    else:
+        face.terminal.checked(result)
+    return exit_code(result, least)
+
+
+async def checked(opener: OpenSession, task: Task, title: str, say: Say = unsaid) -> Result:
+    """What the tests of a task say of its program as it is.
+
+    Raises `NotFixable` for tests that run another program, and `Usage` where there is none.
+    """
+    solution = task.solution
     if solution is None:
         raise Usage("There is no program to judge; give a PATH.")
     started = time.monotonic()
-    jail, report = asyncio.run(_judged(opener, brought.task, solution, face))
+    async with opener(Settings.from_env()) as session:
+        jail = await session.jail(task)
+        say(f"sandbox: {jail.words}", "dim")
+        report = await session.judge(task, solution)
     if report.astray:
         raise NotFixable("invalid_tests", report.astray)
-    report = with_outside_failures(report, brought.task)
+    report = with_outside_failures(report, task)
     aside = outside_failure_words(report)
     if aside:
-        face.terminal.say(f"note: {aside}.", "yellow")
+        say(f"note: {aside}.", "yellow")
     shown = any(verdict.passed for verdict in report.verdicts) or not aside
     failed = any(verdict.fails for verdict in report.verdicts)
     good = shown and report.passed and not failed
-    result = Result(
-        title=inputs.title,
+    return Result(
+        title=title,
         # What no test could say of the program, no edit of it can mend.
         outcome="healthy" if good else "unresolved" if shown or failed else "not_fixable",
         proof=("E0" if report.weakest is None else "E1") if good else None,
@@ -190,12 +213,6 @@ def check(opener: OpenSession, inputs: Inputs, least: Requirements, face: Displa
         sandbox=jail.words,
         level=jail.level,
     )
-    result = against(result, least)
-    if face.json:
-        face.data(document(result))
-    else:
-        face.terminal.checked(result)
-    return exit_code(result, least)
 
 
 def replay(source: str, face: Display) -> int:
@@ -395,15 +412,6 @@ def _chosen(asked: str, rivals: Rivals, face: Display) -> str:
             face.terminal.say(str(error), "yellow")
         else:
             return answer
-
-
-async def _judged(
-    opener: OpenSession, task: Task, solution: Solution, face: Display
-) -> tuple[Jail, Report]:
-    async with opener(Settings.from_env()) as session:
-        jail = await session.jail(task)
-        face.terminal.say(f"sandbox: {jail.words}", "dim")
-        return jail, await session.judge(task, solution)
 
 
 def keep_log(writing: WriteOptions, log: tuple[Stamped, ...]) -> tuple[list[str], list[str]]:

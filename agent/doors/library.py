@@ -97,7 +97,7 @@ class HealResult(Result):
 
     def __repr__(self) -> str:
         proof = f"proof {self.claim}, " if self.claim else ""
-        return f"<HealResult {self.outcome}, {proof}run {self.run_id}>"
+        return f"<{type(self).__name__} {self.outcome}, {proof}run {self.run_id}>"
 
 
 KEYS: dict[str, str] = {
@@ -185,7 +185,7 @@ class SelfHealingAgent:
         if code is None and words is None:
             raise TypeError("give code=, or a task in words")
         # Files are read and long programs parsed in a thread: the loop serves the caller too.
-        settings = await asyncio.to_thread(self._settings, with_drafts=code is None)
+        settings = await asyncio.to_thread(self.settings, with_drafts=code is None)
         try:
             brought = await asyncio.to_thread(
                 _brought, code, tests, words or "", deselect, doctests
@@ -195,7 +195,7 @@ class SelfHealingAgent:
                 outcome="not_fixable", reason=str(error), code=code or "",
                 task=Task(text=words or ""), max_iterations=self.max_iterations,
             )
-        log, unusable = await self._log(settings, brought, ask)
+        log, unusable = await self.logged(settings, brought, ask)
         result = fold(log)
         if result.error:
             raise RunFault(result.error)
@@ -204,7 +204,8 @@ class SelfHealingAgent:
             raise UnusableAnswer(unusable, found)
         return found
 
-    def _settings(self, *, with_drafts: bool) -> Settings:
+    def settings(self, *, with_drafts: bool = False) -> Settings:
+        """The settings of the environment with those of this agent."""
         read_dotenv()
         return Settings.from_env(
             provider=self.model_provider, max_iterations=self.max_iterations,
@@ -214,8 +215,8 @@ class SelfHealingAgent:
             drafts=by_words(read_drafts()) if with_drafts else None,
         )
 
-    async def _log(
-        self, settings: Settings, task: Task, ask: Ask | None
+    async def logged(
+        self, settings: Settings, task: Task, ask: Ask | None = None
     ) -> tuple[tuple[Stamped, ...], str]:
         """The whole log of one run, and what was wrong with an answer of `ask`, if anything was.
         A cancelled caller cancels the run."""
@@ -295,4 +296,6 @@ def _brought(
 
 
 def _title(task: Task) -> str:
+    if task.project is not None:
+        return task.project.name
     return task.solution.entry if task.solution is not None else task.text[:80]

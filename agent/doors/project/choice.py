@@ -66,9 +66,12 @@ class ProjectInputs:
         return (*self.arguments, *left_out)
 
 
-def is_of_project(path: str) -> bool:
-    """Whether a PATH names a project or tests in one, and no program."""
+def is_of_project(path: str, *, brings_tests: bool = False) -> bool:
+    """Whether a PATH names a project or tests in one, and no program; a file that other tests are
+    brought for is one."""
     place = Path(path)
+    if brings_tests and place.is_file():
+        return False
     return "::" in path or place.is_dir() or (place.is_file() and _is_test_file(place))
 
 

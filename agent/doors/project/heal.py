@@ -30,13 +30,15 @@ from agent.doors.commands import (
     Display,
     OpenSession,
     RunOptions,
+    Say,
     WriteOptions,
     against,
     keep_log,
     refuse_overwriting,
+    unsaid,
     watched,
 )
-from agent.doors.exits import HEALED, USAGE, exit_code
+from agent.doors.exits import HEALED, USAGE, Requirements, exit_code
 from agent.doors.project.branch import (
     Committed,
     Edited,
@@ -52,6 +54,7 @@ from agent.doors.project.shown import (
     found_words,
     judged_words,
     show,
+    show_verdicts,
     suite_words,
     verdict_line,
 )
@@ -60,6 +63,7 @@ from agent.doors.writeback import Change, Refused, write_all_back, write_new
 from agent.intake.errors import BadInput, NotFixable
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
 from agent.log.result import Result, document, fold
+from agent.log.words import counted
 from agent.project.grants import Grants, grants_of, hints
 from agent.project.layout import Interpreter, find_interpreter, find_layout
 from agent.project.recency import changed_lines
@@ -97,22 +101,17 @@ def heal_project(
     refuse_overwriting(writing, ("--report", papers.report), ("--junit", papers.junit))
     if papers.commit:
         refuse_what_cannot_be_committed(find_layout(inputs.start).root)
-    seen = _look(inputs, options.settings().model_copy(update={"ask": False}), face)
-    log: tuple[Stamped, ...] = ()
-    if seen.wanted or seen.broken:
-        log = _healed(opener, seen, face)
-        result = fold(log)
-        if result.outcome == "healed":
-            judged = judged_words(inputs.test_command)
-            result = replace(result, reason=f"{result.reason}; {judged}")
-    elif inputs.failed_outside:
+    settings = options.settings().model_copy(update={"ask": False})
+    seen = asyncio.run(look(inputs, settings, face.terminal.say))
+    if inputs.failed_outside and not seen.is_red:
         raise NotFixable(
             "environment", "what failed just now passes in the jail: the cause is none of the "
             "project's files (a variable, a file that is ignored or left out, the order of tests, "
             "the time)",
         )
-    else:
-        result = _healthy(seen)
+    _tell_failing(seen, face)
+    log = _healed(opener, seen, face) if seen.is_red else ()
+    result = concluded(seen, log)
     code = exit_code(result, writing.least)
     kept, refusals = keep_log(writing, log) if log else ([], [])
     asked = writing.apply or writing.out is not None or papers.commit
@@ -134,7 +133,7 @@ def heal_project(
     result = against(replace(result, error=" ".join([result.error, *refusals]).strip()),
                      writing.least)
     if face.json:
-        face.data(_document(result, seen, commits))
+        face.data(project_document(result, seen, commits))
     else:
         show(result, seen.tree.files, seen.wanted, face)
         if result.diff and not asked and code == HEALED:
@@ -146,8 +145,19 @@ def heal_project(
     return code or (USAGE if refusals else HEALED)
 
 
+def check_project(inputs: ProjectInputs, least: Requirements, face: Display) -> int:
+    """Judges a project by its own suite, and repairs nothing."""
+    seen = asyncio.run(look(inputs, Settings.from_env(), face.terminal.say))
+    result = against(as_it_stands(seen), least)
+    if face.json:
+        face.data(project_document(result, seen))
+    else:
+        show_verdicts(result, seen.wanted, seen.project.root, face)
+    return exit_code(result, least)
+
+
 @dataclass(frozen=True)
-class _Seen:
+class Seen:
     """A project and how its suite comes out."""
 
     tree: ProjectTree
@@ -161,16 +171,23 @@ class _Seen:
     """Files that may be edited and do not compile."""
     seconds: float
 
+    @property
+    def is_red(self) -> bool:
+        """Whether there is something to heal."""
+        return bool(self.wanted or self.broken)
 
-def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
-    """Finds the project, says what was found, and runs its suite once."""
+
+async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> Seen:
+    """Finds the project, says what was found, and runs its suite once.
+
+    Raises `BadInput` for what is no project, and `NotFixable` for a suite that does not run.
+    """
     started = time.monotonic()
-    layout = find_layout(inputs.start)
-    interpreter = find_interpreter(layout.root, inputs.python or "")
+    tree, interpreter = await asyncio.to_thread(_found, inputs)
+    layout = tree.layout
     asked = grants_of(layout.settings, layout.root)
     given = asked if inputs.grant else asked.harmless
     command = _command(inputs)
-    tree = read_tree(layout, inputs.only, inputs.exclude)
     # What a test command starts is test code, whatever it is called.
     tree = replace(tree, exclude=(*tree.exclude, *named_in(command, tree.files)))
     by_unittest = not command and named_for_unittest(tree)
@@ -181,57 +198,70 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
         loopback=given.loopback, environment=given.environment, readable=given.read,
         test_s=given.timeout_s, command=command, command_words=inputs.test_command,
     )
-    face.terminal.say(found_words(tree, interpreter.words, inputs.test_command))
+    say(found_words(tree, interpreter.words, inputs.test_command), "")
     if by_unittest:
-        face.terminal.say(f"note: {BY_UNITTEST}", "yellow")
+        say(f"note: {BY_UNITTEST}", "yellow")
     for notice in tree.notices[:MOST_NOTICES]:
-        face.terminal.say(f"note: {notice}", "yellow")
+        say(f"note: {notice}", "yellow")
     if asked.opening:
         words = "its tests are given" if inputs.grant else "with --grant its tests would be given"
-        face.terminal.say(f"note: {words} {asked.opening}", "yellow")
-
-    async def look() -> _Seen:
-        jailed = open_sandbox(settings.sandbox, settings.environment or None)
-        run = await run_suite({**tree.files}, project, interpreter.sites, jailed)
-        broken = _broken(tree) if run.problems else []
-        if not broken:
-            refuse_what_does_not_run(run, tree, interpreter.words)
-        wanted = chosen(run.failing, [*run.rows], inputs, layout) if not broken else []
-        if inputs.keyword and wanted:
-            wanted = await _matching(inputs.keyword, wanted, tree, project, interpreter, jailed)
-        return _Seen(
-            tree, project, interpreter, settings, run, wanted, broken, time.monotonic() - started
-        )
-
-    seen = asyncio.run(look())
-    if seen.broken:
-        face.terminal.say(f"{seen.broken[0]} does not compile: no test that needs it can run")
+        say(f"note: {words} {asked.opening}", "yellow")
+    jailed = open_sandbox(settings.sandbox, settings.environment or None)
+    run = await run_suite({**tree.files}, project, interpreter.sites, jailed)
+    broken = _broken(tree) if run.problems else []
+    if not broken:
+        refuse_what_does_not_run(run, tree, interpreter.words)
+    wanted = chosen(run.failing, [*run.rows], inputs, layout) if not broken else []
+    if inputs.keyword and wanted:
+        wanted = await _matching(inputs.keyword, wanted, tree, project, interpreter, jailed)
+    if broken:
+        say(_uncompiled(broken), "")
     else:
-        seen = _told(seen, inputs, given, face)
-    return seen
+        say(suite_words(run, wanted, inputs.test_command), "")
+    seen = Seen(
+        tree, project, interpreter, settings, run, wanted, broken, time.monotonic() - started
+    )
+    return seen if broken else await asyncio.to_thread(_with_recency, seen, inputs, given, say)
 
 
-def _told(seen: _Seen, inputs: ProjectInputs, given: Grants, face: Display) -> _Seen:
-    """Says what fails, what of the project changed lately, and which grants are missed."""
-    face.terminal.say(suite_words(seen.run, seen.wanted, inputs.test_command))
+def _found(inputs: ProjectInputs) -> tuple[ProjectTree, Interpreter]:
+    layout = find_layout(inputs.start)
+    interpreter = find_interpreter(layout.root, inputs.python or "")
+    return read_tree(layout, inputs.only, inputs.exclude), interpreter
+
+
+def _uncompiled(broken: Sequence[str]) -> str:
+    return f"{broken[0]} does not compile: no test that needs it can run"
+
+
+def _with_recency(seen: Seen, inputs: ProjectInputs, given: Grants, say: Say) -> Seen:
+    """The same with what of the project changed lately, where a test is to be healed; says that,
+    and which grants are missed."""
     failing = [one for one in verdicts(seen.run, [_rest()], seen.project) if one.fails]
-    to_heal = [one for one in failing if one.name in {*seen.wanted}]
-    for one in to_heal[:MOST_TOLD]:
-        face.terminal.say(verdict_line(one, face.terminal), STANDING_STYLES[one.standing])
-    if len(to_heal) > MOST_TOLD:
-        face.terminal.say(f"  and {len(to_heal) - MOST_TOLD} more")
     for hint in hints([(one.name, one.message) for one in failing], given, os.environ):
-        face.terminal.say(f"note: {hint}", "yellow")
-    if not to_heal:
+        say(f"note: {hint}", "yellow")
+    if not seen.wanted:
         return seen
     changed = changed_lines(
         seen.tree.layout.root, seen.tree.files, seen.project.editable, inputs.since
     )
     if changed:
-        face.terminal.say(changed_words([*changed], inputs.since))
+        say(changed_words([*changed], inputs.since), "")
     return replace(seen, project=seen.project.model_copy(
         update={"changed": tuple(sorted(changed.items()))}
     ))
+
+
+def _tell_failing(seen: Seen, face: Display) -> None:
+    """Lists the first tests that are to be healed."""
+    failing = [
+        one for one in verdicts(seen.run, [_rest()], seen.project)
+        if one.fails and one.name in {*seen.wanted}
+    ]
+    for one in failing[:MOST_TOLD]:
+        face.terminal.say(verdict_line(one, face.terminal), STANDING_STYLES[one.standing])
+    if len(failing) > MOST_TOLD:
+        face.terminal.say(f"  and {len(failing) - MOST_TOLD} more")
 
 
 def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
@@ -276,8 +306,20 @@ def _broken(tree: ProjectTree) -> list[str]:
     return [path for path in sorted(tree.editable) if not compiles(tree.files[path])]
 
 
-def _healed(opener: OpenSession, seen: _Seen, face: Display) -> tuple[Stamped, ...]:
+def _healed(opener: OpenSession, seen: Seen, face: Display) -> tuple[Stamped, ...]:
     """The log of a run over what is to be healed."""
+    task = task_to_heal(seen)
+
+    async def drive() -> tuple[Stamped, ...]:
+        async with opener(seen.settings) as session:
+            run = await session.start(task, title=seen.project.name)
+            return await watched(session, run, face, calm=True)
+
+    return asyncio.run(drive())
+
+
+def task_to_heal(seen: Seen) -> Task:
+    """The task of a run over what is to be healed; raises `NotFixable` where nothing may be."""
     if not seen.tree.editable:
         raise NotFixable(
             "environment", f"there is no module in {seen.project.root} that may be edited: tests "
@@ -285,14 +327,7 @@ def _healed(opener: OpenSession, seen: _Seen, face: Display) -> tuple[Stamped, .
         )
     aside = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
     project = seen.project.model_copy(update={"aside": aside, "tests": tuple(seen.run.rows)})
-    task = task_of(seen.tree, project, seen.wanted, seen.run, seen.interpreter.sites)
-
-    async def drive() -> tuple[Stamped, ...]:
-        async with opener(seen.settings) as session:
-            run = await session.start(task, title=project.name)
-            return await watched(session, run, face, calm=True)
-
-    return asyncio.run(drive())
+    return task_of(seen.tree, project, seen.wanted, seen.run, seen.interpreter.sites)
 
 
 def task_of(
@@ -333,22 +368,39 @@ def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
     return min(tree.editable, key=lambda path: (path.endswith("__init__.py"), path))
 
 
-def _healthy(seen: _Seen) -> Result:
-    """The result of a suite in which nothing that was asked for fails."""
-    aside = seen.project.model_copy(update={"aside": tuple(seen.run.failing)})
+def concluded(seen: Seen, log: Sequence[Stamped]) -> Result:
+    """What a heal came to, by the log of its run; without one there was nothing to heal."""
+    if not log:
+        return as_it_stands(seen)
+    result = fold(log)
+    if result.outcome == "healed":
+        judged = judged_words(seen.project.command_words)
+        return replace(result, reason=f"{result.reason}; {judged}")
+    return result
+
+
+def as_it_stands(seen: Seen) -> Result:
+    """What the suite says of the project before any edit."""
+    others = [node for node in seen.run.failing if node not in {*seen.wanted}]
+    aside = seen.project.model_copy(update={"aside": tuple(others)})
     report = Report(solution="", verdicts=tuple(verdicts(seen.run, [_rest()], aside)))
-    others = len(seen.run.failing)
-    left = f"; those {others} fail, and were not asked for" if others else ""
+    fail = "fails" if len(others) == 1 else "fail"
+    left = f"; {counted(len(others), 'other')} {fail}, not asked for" if others else ""
+    said = f"{tally(report.verdicts, 'tests')}{left}"
+    shown = any(one.passed for one in report.verdicts)
     return Result(
-        title=seen.project.name, outcome="healthy",
-        proof="E1" if any(one.passed for one in report.verdicts) else "E0",
-        reason=f"nothing to heal: {tally(report.verdicts, 'tests')}{left}",
+        title=seen.project.name, outcome="unresolved" if seen.is_red else "healthy",
+        proof=None if seen.is_red else "E1" if shown else "E0",
+        reason=_uncompiled(seen.broken) if seen.broken else said if seen.is_red
+        else f"nothing to heal: {said}",
         report=report, seconds=seen.seconds, sandbox=seen.run.jail.words if seen.run.jail else "",
         level=seen.run.jail.level if seen.run.jail else "",
     )
 
 
-def _document(result: Result, seen: _Seen, commits: Sequence[Committed]) -> dict[str, object]:
+def project_document(
+    result: Result, seen: Seen, commits: Sequence[Committed] = ()
+) -> dict[str, object]:
     """The result's document, with what only a project has."""
     return document(result) | {"project": {
         "root": seen.project.root, "name": seen.project.name,
@@ -363,7 +415,7 @@ def _document(result: Result, seen: _Seen, commits: Sequence[Committed]) -> dict
     }}
 
 
-def _edited(result: Result, seen: _Seen) -> list[Edited]:
+def _edited(result: Result, seen: Seen) -> list[Edited]:
     """Each file that the repair changes."""
     return [
         Edited(path, seen.tree.files[path].encode("utf-8", "surrogateescape"),
@@ -373,7 +425,7 @@ def _edited(result: Result, seen: _Seen) -> list[Edited]:
 
 
 def _patch(
-    result: Result, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
+    result: Result, writing: WriteOptions, papers: ProjectWriting, seen: Seen
 ) -> list[str]:
     """Writes the patch."""
     if writing.out is None:
@@ -384,7 +436,7 @@ def _patch(
 
 
 def _applied(
-    result: Result, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
+    result: Result, writing: WriteOptions, papers: ProjectWriting, seen: Seen
 ) -> list[str]:
     """Writes the files; what they were is kept outside of the tree."""
     if not writing.apply:
@@ -399,7 +451,7 @@ def _applied(
     return [f"Wrote {place}; what it was is kept in {backup}." for place, backup in backups.items()]
 
 
-def _committed(result: Result, seen: _Seen) -> Committed:
+def _committed(result: Result, seen: Seen) -> Committed:
     """Makes the repair a commit."""
     failed = {node: seen.run.rows[node] for node in seen.wanted}
     message = commit_message(result, failed, seen.project.command_words)
@@ -407,7 +459,7 @@ def _committed(result: Result, seen: _Seen) -> Committed:
 
 
 def _papers(
-    result: Result, writing: WriteOptions, papers: ProjectWriting, seen: _Seen
+    result: Result, writing: WriteOptions, papers: ProjectWriting, seen: Seen
 ) -> list[str]:
     """Writes the report and the suite, however the heal ended."""
     from agent.doors.project.reports import junit, markdown

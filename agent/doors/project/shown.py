@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from agent.core.domain import Report, SuspectFile, Verdict
+from agent.core.settings import COMMAND
 from agent.doors.commands import Display
 from agent.doors.terminal import (
     STANDING_STYLES,
@@ -117,13 +118,8 @@ def show(result: Result, before: Mapping[str, str], healed: Sequence[str], face:
     for path, line in edits(before, result) if result.diff else []:
         terminal.say(f"edited: {path}, line {line}")
     unhealed = result.outcome in ("unresolved", "budget", "cancelled")
-    if result.report is not None and (terminal.verbose or not unhealed):
-        shown = result.report if terminal.verbose else notable(result.report, healed)
-        for verdict in shown.verdicts:
-            terminal.say(verdict_line(verdict, terminal), STANDING_STYLES[verdict.standing])
-        rest = len(result.report.verdicts) - len(shown.verdicts)
-        if rest and shown.verdicts:
-            terminal.say(f"and {counted(rest, 'other test')}; --verbose lists them")
+    if terminal.verbose or not unhealed:
+        show_tests(result.report, healed, terminal)
     if unhealed:
         for words in evidence_words(result):
             terminal.say(words)
@@ -134,6 +130,28 @@ def show(result: Result, before: Mapping[str, str], healed: Sequence[str], face:
         terminal.say(next_step(result), "bold")
     if result.outcome in ("healthy", "healed", "crash_stopped"):
         terminal.patch(result.diff)
+
+
+def show_tests(report: Report | None, healed: Sequence[str], terminal: Terminal) -> None:
+    """The tests that were asked for and those that fail; all of them where that is wanted."""
+    if report is None:
+        return
+    shown = report if terminal.verbose else notable(report, healed)
+    for verdict in shown.verdicts:
+        terminal.say(verdict_line(verdict, terminal), STANDING_STYLES[verdict.standing])
+    rest = len(report.verdicts) - len(shown.verdicts)
+    if rest and shown.verdicts:
+        terminal.say(f"and {counted(rest, 'other test')}; --verbose lists them")
+
+
+def show_verdicts(result: Result, failing: Sequence[str], root: str, face: Display) -> None:
+    """What a suite says of a project that was only judged."""
+    terminal = face.terminal
+    show_tests(result.report, failing, terminal)
+    said = "ALL PASS" if result.outcome == "healthy" else "NOT ALL PASS"
+    terminal.say(f"{said} · {result.reason}", "bold")
+    if result.outcome == "unresolved":
+        terminal.say(f"Next: `{COMMAND} run {root}`")
 
 
 def verdict_line(one: Verdict, terminal: Terminal) -> str:

@@ -132,7 +132,7 @@ EDITS: tuple[Operator, ...] = (
 )
 
 COUNTS: dict[str, list[int]] = tomllib.loads(
-    files("agent.repair.edits").joinpath("operators.toml").read_text(encoding="utf-8")
+    files(__package__).joinpath("operators.toml").read_text(encoding="utf-8")
 )
 """Repairs that an operator gave, and edits that it offers for one program; the file says whence."""
 NEVER_COUNTED = 2

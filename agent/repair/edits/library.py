@@ -6,7 +6,7 @@ import tomllib
 from importlib.resources import files
 
 _TABLES = tomllib.loads(
-    files("agent.repair.edits").joinpath("library.toml").read_text(encoding="utf-8")
+    files(__package__).joinpath("library.toml").read_text(encoding="utf-8")
 )
 
 

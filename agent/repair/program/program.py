@@ -17,7 +17,7 @@ from agent.repair.program.scopes import BUILTINS, NEAR, Function, Scopes, neares
 NUMBERS = frozenset({"int", "float", "bool", "complex"})
 SEQUENCES = frozenset({"list", "str", "tuple"})
 _TYPES = tomllib.loads(
-    files("agent.repair.program").joinpath("types.toml").read_text(encoding="utf-8")
+    files(__package__).joinpath("types.toml").read_text(encoding="utf-8")
 )
 CALL_TYPES, METHOD_TYPES = (
     {name: frozenset(types.split()) for types, names in _TYPES[kind].items()

@@ -17,7 +17,7 @@ _HEADS = r"if|elif|else|for|while|def|class|try|except|finally|with|async|match|
 _FAMILIES: list[list[tuple[str, str]]] = [
     [(pattern, new) for pattern, new in family["rewrites"]]
     for family in tomllib.loads(
-        files("agent.repair.syntax").joinpath("foreign.toml").read_text(encoding="utf-8")
+        files(__package__).joinpath("foreign.toml").read_text(encoding="utf-8")
     )["family"]
 ]
 """What lines of other languages look like, and what they become."""

@@ -1,0 +1,109 @@
+"""A project healed from Python.
+
+    from selfheal import heal_project
+
+    result = heal_project("path/to/project")
+    if result.success:
+        print(result.diff)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.core.loops import outside_any_loop
+from agent.doors.library import HealResult, RunFault, SelfHealingAgent
+from agent.doors.project.choice import ProjectInputs
+from agent.doors.project.heal import Seen, concluded, look, project_document, task_to_heal
+from agent.doors.project.reports import markdown
+from agent.intake.errors import NotFixable
+from agent.log.result import document
+
+
+@dataclass(frozen=True, repr=False)
+class ProjectResult(HealResult):
+    """What the heal of a project came to. `diff` is the patch, for `git apply` in `root`; `files`
+    has the modules as they are in it."""
+
+    seen: Seen | None = None
+    """The project and how its suite came out before; `None` where it could not be run."""
+    notes: tuple[str, ...] = ()
+    """What was found, and what its reader should know of it, a line each."""
+
+    @property
+    def root(self) -> str:
+        """The top of the project; empty where none was found."""
+        return self.seen.project.root if self.seen is not None else ""
+
+    @property
+    def failed_before(self) -> tuple[str, ...]:
+        """The tests that failed before any edit."""
+        return tuple(self.seen.run.failing) if self.seen is not None else ()
+
+    @property
+    def markdown(self) -> str:
+        """The heal for the readers of a pull request, or why there was none."""
+        if self.seen is None:
+            return f"{self.reason}\n"
+        return markdown(
+            self, self.seen.run, self.seen.wanted, self.seen.tree.files, self.seen.project.name,
+            self.seen.project.command_words,
+        )
+
+    @property
+    def document(self) -> dict[str, object]:
+        """What `run --json` prints."""
+        return document(self) if self.seen is None else project_document(self, self.seen)
+
+
+def heal_project(
+    path: str | Path = ".", arguments: Sequence[str] = (), *, keyword: str = "",
+    last_failed: bool = False, only: Sequence[str] = (), exclude: Sequence[str] = (),
+    deselect: Sequence[str] = (), python: str | None = None, grant: bool = False,
+    test_command: str = "", agent: SelfHealingAgent | None = None,
+) -> ProjectResult:
+    """Heals the failing tests of the project that `path` lies in: a folder, a test file, or a test
+    as pytest names it. Nothing is written into the project.
+
+    All that is given means what it means to the command `heal run`: `arguments` are further tests,
+    and pytest's own options after them. `agent` says which models may be asked, and what a run may
+    take. Works inside a running event loop too. Raises `agent.intake.BadInput` for what is no
+    project, and `RunFault` for a fault of ours; every other end is in the result.
+    """
+    return outside_any_loop(aheal_project(
+        path, arguments, keyword=keyword, last_failed=last_failed, only=only, exclude=exclude,
+        deselect=deselect, python=python, grant=grant, test_command=test_command, agent=agent,
+    ))
+
+
+async def aheal_project(
+    path: str | Path = ".", arguments: Sequence[str] = (), *, keyword: str = "",
+    last_failed: bool = False, only: Sequence[str] = (), exclude: Sequence[str] = (),
+    deselect: Sequence[str] = (), python: str | None = None, grant: bool = False,
+    test_command: str = "", agent: SelfHealingAgent | None = None,
+) -> ProjectResult:
+    """`heal_project` for coroutines; a cancelled caller cancels the run."""
+    agent = agent or SelfHealingAgent()
+    settings = (await asyncio.to_thread(agent.settings)).model_copy(update={"ask": False})
+    inputs = ProjectInputs.of(
+        str(path), arguments, keyword, last_failed, python, only, exclude, deselect, grant,
+        test_command,
+    )
+    seen: Seen | None = None
+    notes: list[str] = []
+    try:
+        seen = await look(inputs, settings, lambda text, style: notes.append(text))
+        log = (await agent.logged(settings, task_to_heal(seen)))[0] if seen.is_red else ()
+    except NotFixable as error:
+        return ProjectResult(
+            outcome="not_fixable", reason=str(error), seen=seen, notes=tuple(notes)
+        )
+    result = concluded(seen, log)
+    if result.error:
+        raise RunFault(result.error)
+    return ProjectResult(
+        **vars(result), max_iterations=agent.max_iterations, seen=seen, notes=tuple(notes)
+    )

@@ -1,0 +1,121 @@
+"""A project healed from Python, and judged without being repaired."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agent import ProjectResult, SelfHealingAgent, aheal_project, heal_project
+from agent.doors.cli import app
+from agent.doors.mcp_server import FolderTools
+from agent.intake import BadInput
+from tests.agent.doors.conftest import ReplayedSession, started
+from tests.agent.tools.test_documents import printed
+
+GUIDE = (Path(__file__).parents[3] / "docs/doors.md").read_text("utf-8")
+FAILS = "test_tally.py::test_total"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A red project of one module."""
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LLM_PROVIDER", "mock")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    root = tmp_path / "tally"
+    root.mkdir()
+    (root / "pyproject.toml").write_text('[project]\nname = "tally"\n')
+    (root / "tally.py").write_text("def total(values):\n    return sum(values) - 1\n")
+    (root / "test_tally.py").write_text(
+        "from tally import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n\n\n"
+        "def test_kind():\n    assert isinstance(total([2]), int)\n"
+    )
+    return root
+
+
+@pytest.mark.slow
+def test_the_guides_example_prints_what_it_says(project: Path) -> None:
+    ((code, expected),) = re.findall(
+        r"```python\n(from.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL
+    )
+    assert printed(code, project).strip() == expected.strip()
+
+
+@pytest.mark.slow
+async def test_a_healed_project_is_told_whole(project: Path) -> None:
+    before = {one: one.read_bytes() for one in project.iterdir()}
+    # Inside a running loop, as in a notebook.
+    result = heal_project(project / "test_tally.py")
+    assert isinstance(result, ProjectResult) and result.success
+    assert (result.outcome, result.root, result.failed_before) == (
+        "healed", str(project), (FAILS,)
+    )
+    assert dict(result.files)["tally.py"].endswith("return sum(values)\n")
+    assert result.markdown.startswith("# tally: healed\n") and result.diff in result.markdown
+    assert json.loads(json.dumps(result.document))["project"]["failed_before"] == [FAILS]
+    assert result.notes[1] == "its suite: 2 tests, 1 fails"
+    assert repr(result).startswith("<ProjectResult healed, proof E1")
+    assert {one: one.read_bytes() for one in project.iterdir()} == before
+
+
+def test_what_needs_no_repair_or_gets_none_is_in_the_result(project: Path) -> None:
+    green = heal_project(project, deselect=[FAILS])
+    assert (green.outcome, green.success, green.diff) == ("healthy", True, "")
+    (project / "test_tally.py").write_text("import nowhere_to_be_found\n")
+    refused = heal_project(project)
+    assert (refused.outcome, refused.success, refused.root) == ("not_fixable", False, "")
+    assert "needs the module nowhere" in refused.reason == refused.markdown.rstrip("\n")
+    assert refused.document["project"] is None
+    with pytest.raises(BadInput, match="does not exist"):
+        heal_project(project / "nowhere")
+
+
+async def test_a_cancelled_caller_cancels_the_run_of_a_project(project: Path) -> None:
+    session = ReplayedSession([started()], hangs=True)
+    agent = SelfHealingAgent(open_session=session.open)
+    waiting = asyncio.create_task(aheal_project(project, agent=agent))
+    while not session.started:
+        assert not waiting.done()
+        await asyncio.sleep(0.01)
+    ((task, title),) = session.started
+    assert (title, task.tests[0].name) == ("tally", FAILS)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert session.cancelled == ["r1"]
+
+
+def test_a_project_is_judged_and_left_as_it_is(project: Path) -> None:
+    before = {one: one.read_bytes() for one in project.iterdir()}
+    done = CliRunner().invoke(app, ["check", str(project), "--json"])
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["outcome"], found["proof"], found["run_id"]) == (
+        1, "unresolved", None, None
+    )
+    assert {one["id"]: one["status"] for one in found["tests"]} == {
+        FAILS: "failed", "test_tally.py::test_kind": "passed",
+    }
+    told = CliRunner().invoke(app, ["check", f"{project}/test_tally.py::test_kind"])
+    assert (told.exit_code, told.stdout) == (0, ""), told.stderr
+    assert "1 other fails, not asked for" in told.stderr
+    refused = CliRunner().invoke(app, ["check", str(project), "--tests", "assert 1"])
+    assert (refused.exit_code, "--tests cannot be used here" in refused.stderr) == (2, True)
+    assert {one: one.read_bytes() for one in project.iterdir()} == before
+
+
+def test_the_guides_table_has_the_servers_own_tools(project: Path) -> None:
+    told = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", GUIDE, re.MULTILINE))
+    schemas = FolderTools(project, ReplayedSession().open).registry.get_schemas()
+    own = {"heal", "check", "read_report", "copy_diff", "copy_anew"}
+    assert told == {
+        one["name"]: ", ".join(
+            f"{key}={json.dumps(value['default'])}" if "default" in value else key
+            for key, value in one["parameters"].get("properties", {}).items()
+        )
+        for one in schemas if one["name"] in own
+    }

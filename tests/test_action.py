@@ -1,0 +1,222 @@
+"""The GitHub Action and the pre-commit hook: what they hold, and what their commands do."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+STEPS: dict[str, dict[str, Any]] = {one["name"]: one for one in ACTION["runs"]["steps"]}
+DOORS = (ROOT / "docs/doors.md").read_text("utf-8")
+COMMENTED = "inputs.comment == 'true' && steps.heal.outputs.outcome != 'healthy'"
+
+PYTHON = """#!/bin/bash
+# An interpreter whose environments have `heal` as it stands here, whatever is installed there.
+if [ "$1 $2" = "-m venv" ]; then
+  mkdir -p "$3/bin" && cp "$0" "$3/bin/python"
+elif [ "$1 $2" = "-m pip" ]; then
+  [ "${@: -1}" = "$GITHUB_ACTION_PATH" ] || exit 9
+  printf '#!/bin/bash\\ncd "$PWD" && exec %s -m agent "$@"\\n' "$REAL" >"$(dirname "$0")/heal"
+  chmod +x "$(dirname "$0")/heal"
+else
+  exec "$REAL" "$@"
+fi
+"""
+GH = """#!/bin/bash
+printf '%s\\n' "$GH_TOKEN" "$@" >"$RUNNER_TEMP/gh.said"
+cat "${@: -1}" >"$RUNNER_TEMP/gh.body"
+"""
+
+
+class Runner:
+    """As much of GitHub's runner as a composite action needs."""
+
+    def __init__(self, folder: Path, project: Path, inputs: Mapping[str, str]) -> None:
+        self.folder, self.project = folder, project
+        self.known = {f"inputs.{name}": str(one["default"])
+                      for name, one in ACTION["inputs"].items()}
+        self.known |= {f"inputs.{name}": text for name, text in inputs.items()}
+        self.known["github.event.pull_request.number"] = "17"
+        for name, text in (("bin/python", PYTHON), ("bin/gh", GH)):
+            place = folder / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+            place.chmod(0o755)
+        self.said = ""
+
+    def run(self) -> int:
+        """Runs the steps as the runner does; the exit code of the one that ends them."""
+        for step in STEPS.values():
+            if step.get("if", "").strip() == COMMENTED and not self._comments():
+                continue
+            code = self._step(step)
+            if code:
+                return code
+        return 0
+
+    def _comments(self) -> bool:
+        return (self.known["inputs.comment"] == "true"
+                and self.known["steps.heal.outputs.outcome"] != "healthy")
+
+    def _step(self, step: dict[str, Any]) -> int:
+        output, script = self.folder / "output", self.folder / "step.sh"
+        output.write_text("")
+        script.write_text(step["run"])
+        filled = {
+            name: re.sub(r"\$\{\{ (.*?) \}\}", lambda at: self.known[at[1]], text)
+            for name, text in step["env"].items()
+        }
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)], cwd=self.project,
+            env={
+                "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "REAL": sys.executable,
+                "PYTHONPATH": str(ROOT), "HEAL_DATA_DIR": str(self.folder / "data"),
+                "LLM_PROVIDER": "mock", "RUNNER_TEMP": str(self.folder),
+                "GITHUB_OUTPUT": str(output), "GITHUB_ACTION_PATH": str(ROOT),
+                "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
+                "GITHUB_REPOSITORY": "someone/something", **filled,
+            },
+            capture_output=True, text=True, check=False,
+        )
+        self.said += done.stdout + done.stderr
+        for line in output.read_text().splitlines():
+            name, _, value = line.partition("=")
+            self.known[f"steps.{step['id']}.outputs.{name}"] = value
+        return done.returncode
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A red project; its failing test prints what the runner would take for a command."""
+    root = tmp_path / "tally"
+    root.mkdir()
+    (root / "pyproject.toml").write_text('[project]\nname = "tally"\n')
+    (root / "tally.py").write_text("def total(values):\n    return sum(values) - 1\n")
+    (root / "test_tally.py").write_text(
+        "from tally import total\n\n\ndef test_total():\n    print('::error::forged')\n"
+        "    assert total([2, 3]) == 5\n"
+    )
+    return root
+
+
+def test_no_script_holds_what_comes_from_outside() -> None:
+    assert len(STEPS) == 5
+    for name, step in STEPS.items():
+        assert "${{" not in step["run"], name
+        assert step["shell"] == "bash"
+        # A script reads its variables quoted: none is split into words or expanded.
+        for variable in step["env"]:
+            assert re.search(rf"\b{variable}\b", step["run"]) or variable in (
+                "GH_TOKEN", "HEAL_BUDGET_S"
+            ), f"{name} does not use {variable}"
+            assert not re.search(rf'(?<!["/=!])\${variable}\b(?!/)', step["run"]), variable
+    assert STEPS["Comment"]["if"] == COMMENTED
+    assert [name for name, one in STEPS.items() if "inputs.token" in str(one["env"])] == [
+        "Install heal", "Comment"
+    ]
+
+
+def test_nothing_is_pushed() -> None:
+    assert not re.search(r"git (push|commit)|pr create|contents: write", str(ACTION))
+
+
+@pytest.mark.slow
+def test_a_red_run_is_healed_reported_and_stays_red(project: Path, tmp_path: Path) -> None:
+    before = {one: one.read_bytes() for one in project.iterdir()}
+    runner = Runner(tmp_path / "runner", project, {
+        "comment": "true", "token": "a-token", "install": "touch '$(id)'.installed",
+        "args": "--only 'tally.py' -- -p no:cacheprovider",
+    })
+    assert runner.run() == 1, runner.said
+    outputs = {name: runner.known[f"steps.heal.outputs.{name}"] for name in ACTION["outputs"]}
+    assert (outputs["outcome"], outputs["proof"], outputs["exit-code"]) == ("healed", "E1", "0")
+    report = Path(outputs["report"]).read_text()
+    assert report.startswith("# tally: healed\n")
+    assert (tmp_path / "runner/summary.md").read_text() == report
+    # The comment is the report, by the token that was given.
+    assert (tmp_path / "runner/gh.said").read_text().splitlines()[:4] == [
+        "a-token", "pr", "comment", "17"
+    ]
+    assert (tmp_path / "runner/gh.body").read_text() == report
+    # What a test prints reaches the runner, if at all, where it takes no commands.
+    stop, _, rest = runner.said.partition("::stop-commands::")
+    secret = rest.partition("\n")[0]
+    quiet = rest.partition(f"\n::{secret}::\n")
+    assert len(secret) == 64 and "forged" not in stop + quiet[2]
+    # The tree is as it was, but for what the install command did.
+    (project / "$(id).installed").unlink()
+    now = {one: one.read_bytes() for one in project.iterdir() if one.is_file()}
+    assert now == before
+    subprocess.run(["git", "apply", outputs["patch"]], cwd=project, check=True)
+    assert "sum(values)\n" in (project / "tally.py").read_text()
+
+
+def test_a_suite_that_does_not_run_is_told_in_the_summary(project: Path, tmp_path: Path) -> None:
+    (project / "test_tally.py").write_text("import nowhere_to_be_found\n")
+    runner = Runner(tmp_path / "runner", project, {})
+    assert runner.run() == 4, runner.said
+    assert runner.known["steps.heal.outputs.outcome"] == "not_fixable"
+    assert runner.known["steps.heal.outputs.patch"] == ""
+    summary = (tmp_path / "runner/summary.md").read_text()
+    assert summary.startswith("# Not healed\n\n    test_tally.py needs the module nowhere")
+    assert not (tmp_path / "runner/gh.said").exists()
+
+
+@pytest.mark.parametrize(("inputs", "words"), [
+    ({"comment": "true"}, "comment: true needs a token"),
+    ({"python": "no-such-python; touch forged"}, "there is no Python where"),
+])
+def test_inputs_that_cannot_be_used_end_it_before_anything_runs(
+    inputs: dict[str, str], words: str, project: Path, tmp_path: Path
+) -> None:
+    runner = Runner(tmp_path / "runner", project, inputs)
+    assert (runner.run(), words in runner.said) == (2, True), runner.said
+    assert not (project / "forged").exists()
+
+
+def test_the_guide_uses_inputs_and_outputs_that_there_are() -> None:
+    (shown,) = re.findall(r"```yaml\n(on:.*?)```", DOORS, re.DOTALL)
+    job = yaml.safe_load(shown)["jobs"]["heal"]
+    used = next(one for one in job["steps"] if "heal" in str(one.get("uses")))
+    assert used["with"] and used["with"].keys() <= ACTION["inputs"].keys()
+    assert {*re.findall(r"outputs\.([\w-]+)", shown)} <= ACTION["outputs"].keys()
+
+
+# The hook.
+
+
+@pytest.mark.parametrize("green", [True, False])
+def test_the_hook_says_what_fails_and_edits_nothing(
+    green: bool, project: Path, tmp_path: Path
+) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    program = project / "tally.py"
+    if green:
+        program.write_text(program.read_text().replace(" - 1", ""))
+    before = {one: one.read_bytes() for one in project.iterdir()}
+    heal = tmp_path / "bin/heal"
+    heal.parent.mkdir()
+    heal.write_text(f'#!/bin/sh\nexec {sys.executable} -m agent "$@"\n')
+    heal.chmod(0o755)
+    done = subprocess.run(
+        [*hook["entry"].split(), *hook["args"]], cwd=project, capture_output=True, text=True,
+        env={
+            **os.environ, "PATH": f"{heal.parent}:{os.environ['PATH']}",
+            # As pre-commit sets it: to an environment that has nothing of the project.
+            "VIRTUAL_ENV": str(tmp_path), "PYTHONPATH": str(ROOT),
+            "HEAL_DATA_DIR": str(tmp_path / "data"),
+        }, check=False,
+    )
+    assert (done.returncode, done.stdout) == (0 if green else 1, ""), done.stderr
+    assert ("ALL PASS · " if green else "✗ failed test_tally.py::test_total") in done.stderr
+    assert {one: one.read_bytes() for one in project.iterdir()} == before
+    assert (hook["language"], hook["pass_filenames"]) == ("python", False)

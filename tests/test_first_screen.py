@@ -1,0 +1,72 @@
+"""The README's first screen is done as it stands there: heal, read, apply, green."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+SCREEN = re.findall(r"```console\n(.*?)```", README, re.DOTALL)[0]
+RIGHT, WRONG = "votes[party] >= threshold * total", "votes[party] > threshold * total"
+
+
+def commands() -> list[tuple[str, str]]:
+    """Each command of the screen, without its remark, with what it is told to print."""
+    told = [one.partition("\n") for one in SCREEN.removeprefix("$ ").split("\n$ ")]
+    return [(command.partition(" #")[0].strip(), said) for command, _, said in told]
+
+
+def expected(said: str) -> re.Pattern[str]:
+    """What is shown, with `…` for anything, and with times, places and Pythons of another day."""
+    lines = []
+    for line in said.splitlines():
+        text = re.escape(line).replace("…", ".*")
+        text = re.sub(r"\d+\\\.\d+(?=\\ s|s$)", r"\\d+\\.\\d+", text)
+        text = re.sub(r"Python\\ 3\\\.\d+", r"Python\\ 3\\.\\d+", text)
+        text = re.sub(r"\d+\\ candidates", r"\\d+\\ candidates?", text)
+        lines.append(r"(?:.*\n)*?" if line == "…" else f"{text}\\n")
+    return re.compile("".join(lines))
+
+
+@pytest.mark.slow
+def test_the_first_screen_happens_as_it_is_shown(tmp_path: Path) -> None:
+    project = tmp_path / "quorum"
+    shutil.copytree(
+        ROOT / "evaluation/bench/projects/quorum", project,
+        ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"),
+    )
+    module = project / "quorum/__init__.py"
+    assert module.read_text().count(RIGHT) == 1
+    module.write_text(module.read_text().replace(RIGHT, WRONG))
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    heal = tmp_path / "bin/heal"
+    heal.parent.mkdir()
+    heal.write_text(
+        f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m agent "$@"\n'
+    )
+    heal.chmod(0o755)
+    paths = [str(heal.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
+    environment = {
+        **{name: text for name, text in os.environ.items() if name != "VIRTUAL_ENV"},
+        "PATH": os.pathsep.join(paths), "HEAL_DATA_DIR": str(tmp_path / "data"),
+        "LLM_PROVIDER": "mock",
+    }
+    (install, _), (entered, _), *rest = commands()
+    # The wheel's own check installs it; here the checkout stands for what is installed.
+    assert (install, entered) == ("pipx install .", "cd quorum")
+    assert [command.partition(" ")[0] for command, _ in rest] == ["heal", "git", "python"]
+    for command, said in rest:
+        done = subprocess.run(
+            command, shell=True, cwd=project, env=environment, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        assert expected(said).search(done.stdout), f"{command} said:\n{done.stdout}"
+    assert RIGHT in module.read_text()
