@@ -6,6 +6,7 @@ pytest's to say; a test of the task is found by its node id, and any other count
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,7 +27,7 @@ from agent.judge import jail_modules
 from agent.judge.compared.examples import lacks_permission
 from agent.judge.jail_level import jail_of
 from sandbox.sandbox import Process, Sandbox
-from sandbox.types import Job, Json, Limits, Outcome
+from sandbox.types import Job, Json, Limits, Outcome, SandboxUnavailable
 
 START_S = 120.0
 TEST_S = 120.0
@@ -201,11 +202,11 @@ async def suite_job(
     program: str, files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
 ) -> Job:
     """A jail's job that runs one of our programs over a project's files, with its pytest."""
-    ours = jail_modules.beside_pytest(sites)
     job = Job(
         program=jail_modules.program(program),
         payload={"roots": [*project.import_roots], "args": [*project.arguments]},
-        modules=ours.modules, files=files, sites=ours.sites, processes=True,
+        modules=jail_modules.project_modules(), files=files, processes=True,
+        sites=sites if project.python else jail_modules.with_pytest(sites), python=project.python,
         loopback=project.loopback,
         limits=Limits(
             wall_s=START_S, cpu_s=MOST_S, output_bytes=64_000_000, memory_mib=MEMORY_MIB,
@@ -214,6 +215,10 @@ async def suite_job(
     )
     # The jail that is looked at is the job's own: a second one takes as long to start.
     if (await sandbox.isolation(job)).level == "L2":
-        ours = await jail_modules.bundle(sandbox, sites, True)
-        job = replace(job, modules=ours.modules, sites=ours.sites)
+        if project.python:
+            raise SandboxUnavailable(
+                f"where no file can be opened, {project.python} cannot run; start this with it"
+            )
+        texts = await asyncio.to_thread(jail_modules.pytest_in_memory)
+        job = replace(job, modules={**texts, **job.modules}, sites=sites)
     return job

@@ -159,16 +159,19 @@ def profile_of(job: Job, level: JailLevel) -> Profile:
         if name in job.preload and any(os.path.isdir(f"{site}/{name}") for site in job.sites)
     )
     return Profile(
-        level, job.seed, job.sites, tuple(job.modules.items()), preload, job.grants
+        level, job.seed, job.sites, tuple(job.modules.items()), preload, job.grants, job.python
     )
 
 
 async def canaries(server: ForkServer) -> Isolation:
     """Tries the canaries in one child of the server."""
-    job = Job("from jail_canaries import tried\njail.send(tried())")
+    python = server.profile.python
+    job = Job("from jail_canaries import tried\njail.send(tried())", python=python)
     source = files(f"{OURS}.inside").joinpath("canaries.py").read_text("utf-8")
     # Not as modules of the job, which would ask for a fork server with them.
-    told = ordered(job, endless=False) | {"modules": loaded({"jail_canaries": source})}
+    told = ordered(job, endless=False) | {
+        "modules": loaded({"jail_canaries": source}, python)
+    }
     (worker,) = await server.workers(1)
     process = Running(server, worker, job, told, endless=False)
     try:

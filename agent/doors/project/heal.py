@@ -43,7 +43,8 @@ from agent.doors.writeback import Change, Refused, write_all_back, write_new
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun, run_suite, verdicts
 from agent.log.result import Result, document, fold
-from agent.project.layout import Interpreter, find_interpreter, find_layout
+from agent.project.interpreter import Interpreter, find_interpreter, with_pytest
+from agent.project.layout import find_layout
 from agent.project.tree import ProjectTree, read_tree
 from agent.repair.syntax import compiles
 from sandbox import Sandbox, open_sandbox
@@ -118,12 +119,12 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
     """Finds the project, says what was found, and runs its suite once."""
     started = time.monotonic()
     layout = find_layout(inputs.start)
-    interpreter = find_interpreter(layout.root, inputs.python or "")
+    interpreter = with_pytest(find_interpreter(layout.root, inputs.python or ""))
     tree = read_tree(layout, inputs.only, inputs.exclude)
     project = Project(
         root=str(layout.root), name=layout.name, import_roots=layout.import_roots,
         arguments=inputs.pytest_arguments(layout), editable=tuple(sorted(tree.editable)),
-        loopback=bool(layout.settings.get("loopback", False)),
+        loopback=bool(layout.settings.get("loopback", False)), python=interpreter.python,
     )
     face.terminal.say(found_words(tree, interpreter.words))
     for notice in tree.notices[:MOST_NOTICES]:

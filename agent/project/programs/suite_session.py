@@ -37,9 +37,9 @@ from agent.judge.texts.messages import text_of
 from agent.project.programs.item_runs import ItemRun, run_item
 from agent.project.programs.live_module import CannotTakeOn, LiveModule
 from agent.repair.screening.changes import changed
+from agent.repair.screening.programs.clock import Clock, Limits, OutOfTime
 from agent.repair.screening.programs.nearness import described, nearness
-from agent.repair.screening.programs.running import Clock, Limits, OutOfTime
-from agent.repair.screening.programs.trace import Watcher, shown
+from agent.repair.screening.programs.watcher import Watcher, shown
 
 LEAVE_S = 2.0
 """A copy that does not end by itself is ended after so long."""
@@ -107,23 +107,17 @@ class _Suite:
             self._jail.send(self._answer(item))
 
     def _answer(self, item: dict[str, Any]) -> Any:
-        match item["ask"]:
-            case "collected":
-                return {
-                    "tests": [one.nodeid for one in self._items], "problems": self.problems,
-                    "loaded": sorted(one.removeprefix(self._folder) for one in self._loaded),
-                }
-            case "baseline":
-                rows, _ = _in_copy(lambda write: self._baseline(item, write), item["wall_s"])
-                return rows
-            case "coverage":
-                rows, _ = _in_copy(lambda write: self._coverage(item, write), item["wall_s"])
-                return rows
-            case "watch":
-                rows, _ = _in_copy(lambda write: self._watch(item, write), item["wall_s"])
-                return rows
-            case _:
-                return self._screen(item)
+        asked = item["ask"]
+        if asked == "collected":
+            return {
+                "tests": [one.nodeid for one in self._items], "problems": self.problems,
+                "loaded": sorted(one.removeprefix(self._folder) for one in self._loaded),
+            }
+        if asked == "screen":
+            return self._screen(item)
+        told = {"baseline": self._baseline, "coverage": self._coverage, "watch": self._watch}
+        rows, _ = _in_copy(functools.partial(told[asked], item), item["wall_s"])
+        return rows
 
     # How the base does.
 
@@ -237,7 +231,7 @@ class _Suite:
                 break
         if len(changes) > 1:
             after = self._did(clock, item, live)
-            if any(one != other for one, other in zip(before, after, strict=False)):
+            if before[: len(after)] != after[: len(before)]:
                 write(False)
 
     def _did(self, clock: Clock, item: dict[str, Any], live: LiveModule) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.judge.programs.plain.plain_run import NO_PROGRAMS
+from agent.judge.texts.messages import NO_PROGRAMS
 
 MOST = 2_000
 """Characters of a failure's words."""
