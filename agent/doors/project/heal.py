@@ -37,7 +37,12 @@ from agent.doors.commands import (
 )
 from agent.doors.exits import HEALED, USAGE, exit_code
 from agent.doors.project.choice import ProjectInputs, chosen
-from agent.doors.project.obstacles import refuse_what_does_not_run
+from agent.doors.project.obstacles import (
+    broken_by,
+    refuse_what_does_not_run,
+    unread_words,
+    unreadable,
+)
 from agent.doors.project.shown import JUDGED, edits, found_words, show, suite_words
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
 from agent.intake.errors import NotFixable
@@ -46,7 +51,6 @@ from agent.log.result import Result, document, fold
 from agent.project.interpreter import Interpreter, find_interpreter, with_pytest
 from agent.project.layout import find_layout
 from agent.project.tree import ProjectTree, read_tree
-from agent.repair.syntax import compiles
 from sandbox import Sandbox, open_sandbox
 
 THE_REST = "the rest of the suite"
@@ -113,6 +117,8 @@ class _Seen:
     broken: Sequence[str]
     """Files that may be edited and do not compile."""
     seconds: float
+    unread: Sequence[str] = ()
+    """Files that cannot be parsed here, and are not what keeps the suite from running."""
 
 
 def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
@@ -133,17 +139,23 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
     async def look() -> _Seen:
         jailed = open_sandbox(settings.sandbox, settings.environment or None)
         run = await run_suite({**tree.files}, project, interpreter.sites, jailed)
-        broken = _broken(tree) if run.problems else []
+        unread = unreadable(tree) if run.problems or run.failing else []
+        broken = broken_by(unread, run.problems, interpreter)
         if not broken:
             refuse_what_does_not_run(run, tree, interpreter.words)
         wanted = chosen(run.failing, [*run.rows], inputs, layout) if not broken else []
         if inputs.keyword and wanted:
             wanted = await _matching(inputs.keyword, wanted, tree, project, interpreter, jailed)
+        left = [path for path in unread if path not in broken]
+        kept = tree.without(left)
         return _Seen(
-            tree, project, interpreter, settings, run, wanted, broken, time.monotonic() - started
+            kept, project.model_copy(update={"editable": tuple(sorted(kept.editable))}),
+            interpreter, settings, run, wanted, broken, time.monotonic() - started, left,
         )
 
     seen = asyncio.run(look())
+    for path in seen.unread[:MOST_NOTICES]:
+        face.terminal.say(f"note: {unread_words(path, interpreter)}", "yellow")
     if seen.broken:
         face.terminal.say(f"{seen.broken[0]} does not compile: no test that needs it can run")
     else:
@@ -165,10 +177,6 @@ async def _matching(
     return [node for node in wanted if node in {*run.collected}]
 
 
-def _broken(tree: ProjectTree) -> list[str]:
-    return [path for path in sorted(tree.editable) if not compiles(tree.files[path])]
-
-
 def _healed(opener: OpenSession, seen: _Seen, face: Display) -> tuple[Stamped, ...]:
     """The log of a run over what is to be healed."""
     if not seen.tree.editable:
@@ -178,7 +186,9 @@ def _healed(opener: OpenSession, seen: _Seen, face: Display) -> tuple[Stamped, .
         )
     aside = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
     project = seen.project.model_copy(update={"aside": aside, "tests": tuple(seen.run.rows)})
-    task = task_of(seen.tree, project, seen.wanted, seen.run, seen.interpreter.sites)
+    task = task_of(
+        seen.tree, project, seen.wanted, seen.run, seen.interpreter.sites, *seen.broken[:1]
+    )
 
     async def drive() -> tuple[Stamped, ...]:
         async with opener(seen.settings) as session:
@@ -189,9 +199,10 @@ def _healed(opener: OpenSession, seen: _Seen, face: Display) -> tuple[Stamped, .
 
 def task_of(
     tree: ProjectTree, project: Project, wanted: Sequence[str], run: SuiteRun,
-    sites: tuple[str, ...],
+    sites: tuple[str, ...], broken: str = "",
 ) -> Task:
-    """The task to heal these tests of a project, the rest of its suite staying as it is."""
+    """The task to heal these tests of a project, the rest of its suite staying as it is; or the
+    file that is `broken`, for which none can run."""
     tests = [
         Script(
             name=node, origin="user", code=tree.files.get(node.partition("::")[0], ""), node=node,
@@ -202,7 +213,7 @@ def task_of(
     rest = Script(name=THE_REST, origin="user", code="", node=REST, without=tuple(wanted))
     program = tuple(File(path=path, text=tree.files[path]) for path in sorted(tree.editable))
     return Task(
-        solution=Solution(files=program, entry=_entry(tree, run, wanted)),
+        solution=Solution(files=program, entry=broken or _entry(tree, run, wanted)),
         tests=(*tests, rest),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
         sites=sites, project=project,
@@ -210,10 +221,7 @@ def task_of(
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
-    """The file that is looked at first: the one that does not compile, or the innermost that may
-    be edited where a test fails."""
-    if not wanted:
-        return _broken(tree)[0]
+    """The file that is looked at first: the innermost that may be edited where a test fails."""
     for node in wanted:
         file = str(run.rows[node].get("file", ""))
         if file in tree.editable:

@@ -11,18 +11,16 @@ import contextlib
 import functools
 import io
 import os
-import signal
 import sys
 import time
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
 from agent.judge.texts.messages import text_of
 from agent.judge.texts.transform import free_names
-from agent.repair.screening.programs.clock import Clock, Limits, OutOfTime
+from agent.repair.screening.programs.clock import Clock, Limits
 from agent.repair.screening.programs.endless import Watch, runs_away
 from agent.repair.screening.programs.nearness import described, nearness
 from agent.repair.screening.programs.pieces import Pieces
