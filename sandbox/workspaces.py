@@ -57,7 +57,10 @@ _FLAGS = ("-S", "-s", "-B")
 """Of every interpreter that runs jobs. Not -I or -E: both would have it ignore the hash seed. What
 -P would leave out of `sys.path` is taken from it by what runs there: 3.11 was first to know it."""
 _LOWEST_SOURCE = 16
-_LEFT_OUT = ("test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*")
+_LEFT_OUT = (
+    "test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*",
+    "*.opt-[12].pyc",
+)
 
 
 @dataclass(frozen=True)
@@ -228,8 +231,7 @@ class Workspaces:
                 continue
             self._lock_fds.append(descriptor)
             block = range(first, first + _BLOCK)
-            for user in block:  # a daemon may have outlived a host that was killed
-                kill_all(_of_user(user))
+            kill_all(_of_user(*block))  # a daemon may have outlived a host that was killed
             return block
         raise SandboxError(
             "all spare users for jobs are taken; end other programs that run jobs, or run fewer"
@@ -347,14 +349,14 @@ def kill_all(pids: Iterator[int] | list[int]) -> None:
                 os.waitpid(pid, os.WNOHANG)
 
 
-def _of_user(user: int, dead: bool = False) -> Iterator[int]:
-    wanted = str(user).encode()
+def _of_user(*users: int, dead: bool = False) -> Iterator[int]:
+    wanted = {str(user).encode() for user in users}
     for pid in _pids():
         status = _read(pid, "status")
         start = status.find(b"\nUid:")
         if start < 0 or (not dead and b"\nState:\tZ" in status):
             continue
-        if wanted in status[start + 5 : status.index(b"\n", start + 1)].split():
+        if wanted & {*status[start + 5 : status.index(b"\n", start + 1)].split()}:
             yield pid
 
 
@@ -485,12 +487,11 @@ def _link_tree(
     with os.scandir(source) as entries:
         for entry in entries:
             place = f"{target}/{entry.name}"
+            if any(fnmatch(entry.name, pattern) for pattern in left_out):
+                continue
             if entry.is_file():
                 _link(os.path.realpath(entry.path) if entry.is_symlink() else entry.path, place)
-            elif entry.is_dir() and not (
-                any(fnmatch(entry.name, pattern) for pattern in left_out)
-                or os.path.realpath(entry.path) in seen
-            ):
+            elif entry.is_dir() and os.path.realpath(entry.path) not in seen:
                 _link_tree(entry.path, place, left_out, seen)
 
 

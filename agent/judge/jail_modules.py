@@ -18,12 +18,15 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.core import __name__ as _CORE
-from agent.core.domain import Script, TestCase
 from agent.core.trees import nodes_of
 from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
+
+if TYPE_CHECKING:
+    from agent.core.domain import TestCase
 
 _PROGRAMS = (
     "agent.judge.programs.observed.observe_examples",
@@ -99,7 +102,7 @@ def pytest_site() -> str:
 
 def needs_packages(test: TestCase, own: Collection[str] = ()) -> bool:
     """Whether a test is pytest's, or imports what is neither Python's nor the program's own."""
-    return (isinstance(test, Script) and bool(test.node)) or imports_packages(test.code, own)
+    return bool(getattr(test, "node", "")) or imports_packages(test.code, own)
 
 
 def imports_packages(code: str, own: Collection[str] = ()) -> bool:
@@ -168,10 +171,14 @@ async def bundle(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> B
     return Bundle(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
 
 
-def with_pytest(own: tuple[str, ...]) -> tuple[str, ...]:
-    """Folders of packages with a pytest among them: ours comes last, where there is none."""
-    has_it = any(Path(one, "pytest").is_dir() for one in own)
-    return own if has_it else tuple(dict.fromkeys((*own, pytest_site())))
+def suite_surroundings(sites: tuple[str, ...], python: str, loopback: bool) -> Job:
+    """What all jobs over a project's suite have in common before its files: a fork server that is
+    begun for this one serves them. Our own pytest is at hand where there is no other."""
+    has_it = python or any(Path(one, "pytest").is_dir() for one in sites)
+    return Job(
+        "", modules=project_modules(), python=python, processes=True, loopback=loopback,
+        sites=sites if has_it else tuple(dict.fromkeys((*sites, pytest_site()))),
+    )
 
 
 @cache

@@ -24,7 +24,6 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.judge import jail_modules
-from agent.judge.compared.examples import lacks_permission
 from agent.judge.jail_level import jail_of
 from sandbox.sandbox import Process, Sandbox
 from sandbox.types import Job, Json, Limits, Outcome, SandboxUnavailable
@@ -131,12 +130,20 @@ async def run_suite(
     limits = replace(job.limits, wall_s=MOST_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
         await _heard(process, run)
-        if any(lacks_permission(row) for row in run.rows.values()):
-            refusals = (await process.kill()).refusals
-            for row in run.rows.values():
-                if refusals and lacks_permission(row) and not row.get("refused"):
-                    row["refused"] = "; ".join(refusals)
+        if run.failing:
+            await _say_refusals(process, run)
     return run
+
+
+async def _say_refusals(process: Process, run: SuiteRun) -> None:
+    """Says of tests that fail for want of a permission what the jail refused."""
+    from agent.judge.compared.examples import lacks_permission
+
+    if any(lacks_permission(row) for row in run.rows.values()):
+        refusals = (await process.kill()).refusals
+        for row in run.rows.values():
+            if refusals and lacks_permission(row) and not row.get("refused"):
+                row["refused"] = "; ".join(refusals)
 
 
 async def _heard(process: Process, run: SuiteRun) -> None:
@@ -202,12 +209,11 @@ async def suite_job(
     program: str, files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
 ) -> Job:
     """A jail's job that runs one of our programs over a project's files, with its pytest."""
-    job = Job(
+    job = replace(
+        jail_modules.suite_surroundings(sites, project.python, project.loopback),
         program=jail_modules.program(program),
         payload={"roots": [*project.import_roots], "args": [*project.arguments]},
-        modules=jail_modules.project_modules(), files=files, processes=True,
-        sites=sites if project.python else jail_modules.with_pytest(sites), python=project.python,
-        loopback=project.loopback,
+        files=files,
         limits=Limits(
             wall_s=START_S, cpu_s=MOST_S, output_bytes=64_000_000, memory_mib=MEMORY_MIB,
             open_files=256,

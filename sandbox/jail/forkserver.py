@@ -126,13 +126,14 @@ class ForkServer:
         self._slots = [secrets.token_hex(8) for _ in range(SLOTS)]
         self._queue = FairQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._began = 0.0
         self.used = time.monotonic()
 
     # ---------------------------------------------------------------- life
 
-    async def start(self) -> None:
-        """Starts the process and waits until it is jailed; raises `NotGranted`."""
-        began = time.monotonic()
+    def begin(self) -> None:
+        """Starts the process and does not wait for it."""
+        self._began = time.monotonic()
         inner = ("slots", "root", "control", "control/inner")
         self._place = self._workspaces.make("server-", inner)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -149,6 +150,12 @@ class ForkServer:
         finally:
             theirs.close()
         self._control.setblocking(False)
+
+    async def start(self) -> None:
+        """Starts the process, unless it was begun, and waits until it is jailed; raises
+        `NotGranted`."""
+        if not self._began:
+            self.begin()
         loop = asyncio.get_running_loop()
         try:
             answer = await asyncio.wait_for(loop.sock_recv(self._control, 1 << 16), START_S)
@@ -167,7 +174,7 @@ class ForkServer:
             raise NotGranted(report["refused"])
         self.base = report["base"]
         self.controls = report["controls"]
-        self.started_s = time.monotonic() - began
+        self.started_s = time.monotonic() - self._began
         self.adopt(loop)
 
     def folder(self, worker: Worker) -> str:

@@ -41,13 +41,23 @@ class Servers:
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._ungranted: set[tuple[str, ...]] = set()
         """What was tried to be granted to jobs, and could not be."""
+        self._begun: dict[tuple[Profile, bool], ForkServer] = {}
+        """Servers whose processes start while the host does something else."""
         self._host = os.getpid()
 
     def close(self) -> None:
         """Ends all servers, at the end of this process."""
         if os.getpid() == self._host:
-            for server in [one for some in self._all.values() for one in some]:
+            kept = [one for some in self._all.values() for one in some]
+            for server in (*kept, *self._begun.values()):
                 server.close("the host ended")
+
+    def begin(self, job: Job) -> None:
+        """Starts the process of a server for such jobs, which a later one of them will find."""
+        profile = profile_of(job, "L4")
+        server = self._begun[profile, True] = ForkServer(profile, workspaces())
+        self._ends_with_the_host()
+        server.begin()
 
     def level(self, at_most: JailLevel) -> JailLevel | None:
         """The level seen to hold; `None` before the first start."""
@@ -119,10 +129,8 @@ class Servers:
 
     async def _started(self, profile: Profile, ready: bool) -> ForkServer:
         self._retire()
-        server = ForkServer(profile, workspaces(), ready)
-        # What is registered last is done first: before the workspaces remove their folder.
-        atexit.unregister(self.close)
-        atexit.register(self.close)
+        server = self._begun.pop((profile, ready), None) or ForkServer(profile, workspaces(), ready)
+        self._ends_with_the_host()
         await server.start()
         try:
             isolation = await canaries(server)
@@ -137,6 +145,11 @@ class Servers:
             self._witnesses[server] = isolation
             self._all.setdefault((profile, ready), []).append(server)
         return server
+
+    def _ends_with_the_host(self) -> None:
+        # What is registered last is done first: before the workspaces remove their folder.
+        atexit.unregister(self.close)
+        atexit.register(self.close)
 
     def _retire(self) -> None:
         """Ends the servers that were used longest ago, so that few are kept."""

@@ -11,7 +11,6 @@ from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun
 from agent.project.interpreter import Interpreter
 from agent.project.tree import ProjectTree
-from agent.repair.syntax import compiles
 
 _MISSING = re.compile(
     r"^(.*?)(?:: | does not start: ).*No module named '([\w.]+)'(?:.* at (\S+:\d+)$)?", re.DOTALL
@@ -45,6 +44,9 @@ def refuse_what_does_not_run(run: SuiteRun, tree: ProjectTree, python: str) -> N
 
 def unreadable(tree: ProjectTree) -> list[str]:
     """Files that may be edited and do not compile on the Python that runs this."""
+    # Not where nothing fails: what mends texts takes a while to import.
+    from agent.repair.syntax import compiles
+
     return [path for path in sorted(tree.editable) if not compiles(tree.files[path])]
 
 
