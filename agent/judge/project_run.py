@@ -7,7 +7,7 @@ pytest's to say; a test of the task is found by its node id, and any other count
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
@@ -31,12 +31,17 @@ from sandbox.types import Job, Json, Limits, Outcome, SandboxUnavailable
 START_S = 120.0
 TEST_S = 120.0
 """The longest that one test may take by the wall clock."""
+LONG_S = 5.0
+"""What takes longer is told while it runs."""
 MOST_S = 3_600.0
 MEMORY_MIB = 4_096
 INTERNAL, USAGE = 3, 4
 """Exit codes with which pytest gives up without a test to blame."""
 SHARED = "the project's tests run in one process with it, and nobody watched what it does to them"
 NOT_ASKED = "it failed before, and was not to be healed"
+
+Watch = Callable[[str, float], object]
+"""Told of a test, or a file that is collected, and for how many seconds it has been running."""
 
 
 @dataclass
@@ -49,6 +54,8 @@ class SuiteRun:
     """The node ids that were chosen to run."""
     problems: list[str] = field(default_factory=list)
     """Why files could not be collected, or why the run ended early."""
+    left_out: list[str] = field(default_factory=list)
+    """Options of the project's pytest that do not count here."""
     exit_code: int | None = None
     jail: Jail | None = None
     """What held the tests back."""
@@ -122,14 +129,15 @@ def _message(row: dict[str, Json]) -> str:
 
 async def run_suite(
     files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
-    seed: int = 0,
+    seed: int = 0, watch: Watch = lambda what, seconds: None,
 ) -> SuiteRun:
-    """Runs the project's pytest over these files, once."""
+    """Runs the project's pytest over these files, once. `watch` is told what is running, after so
+    many seconds, and again after twice as many."""
     job = await suite_job("plain_suite", files, project, sites, sandbox)
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
-        await _heard(process, run)
+        await _heard(process, run, _Waiting(watch))
         if run.failing:
             await _say_refusals(process, run)
     return run
@@ -146,7 +154,39 @@ async def _say_refusals(process: Process, run: SuiteRun) -> None:
                 row["refused"] = "; ".join(refusals)
 
 
-async def _heard(process: Process, run: SuiteRun) -> None:
+class _Waiting:
+    """Tells of what runs for long, while it runs."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, what: str) -> None:
+        """Something begins, and what ran before has ended."""
+        self.end()
+        self._wait(what, LONG_S, LONG_S)
+
+    def end(self) -> None:
+        """Nothing is waited for."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wait(self, what: str, more_s: float, after_s: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(more_s, self._tell, what, after_s)
+
+    def _tell(self, what: str, after_s: float) -> None:
+        self._watch(what, after_s)
+        self._wait(what, after_s, 2 * after_s)
+
+
+async def _heard(process: Process, run: SuiteRun, waiting: _Waiting) -> None:
+    try:
+        await _hear(process, run, waiting)
+    finally:
+        waiting.end()
+
+
+async def _hear(process: Process, run: SuiteRun, waiting: _Waiting) -> None:
     begun, collects, patience_s = "", "", START_S
     while True:
         match await process.receive(patience_s):
@@ -159,11 +199,14 @@ async def _heard(process: Process, run: SuiteRun) -> None:
                 return
             case {"collects": str(file)}:
                 collects = file
-            case {"collected": list(nodes)}:
+                waiting.begin(file)
+            case {"collected": list(nodes), "left_out": list(options)}:
                 run.collected = [*map(str, nodes)]
+                run.left_out = [*map(str, options)]
                 collects = "" if nodes else collects
             case {"begin": str(node)}:
                 begun, patience_s = node, TEST_S
+                waiting.begin(node)
             case {"ended": str(node), "status": str(status), "message": str(said),
                   "file": str(file), "line": int(line), "wall_s": float(wall_s),
                   "refused": str(refused)}:
@@ -172,6 +215,7 @@ async def _heard(process: Process, run: SuiteRun) -> None:
                     "wall_s": wall_s, "refused": refused,
                 }
                 begun, patience_s = "", START_S
+                waiting.end()
             case {"done": int(code), "problems": list(problems)}:
                 run.problems += map(str, problems)
                 run.exit_code = code

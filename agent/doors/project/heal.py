@@ -39,9 +39,11 @@ from agent.doors.exits import HEALED, USAGE, exit_code
 from agent.doors.project.choice import ProjectInputs, chosen
 from agent.doors.project.obstacles import (
     broken_by,
+    left_out_words,
     refuse_what_does_not_run,
     unread_words,
     unreadable,
+    waiting_words,
 )
 from agent.doors.project.shown import JUDGED, edits, found_words, show, suite_words
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
@@ -138,7 +140,10 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
 
     async def look() -> _Seen:
         jailed = open_sandbox(settings.sandbox, settings.environment or None)
-        run = await run_suite({**tree.files}, project, interpreter.sites, jailed)
+        run = await run_suite(
+            {**tree.files}, project, interpreter.sites, jailed,
+            watch=lambda what, seconds: face.terminal.say(waiting_words(what, seconds), "yellow"),
+        )
         unread = unreadable(tree) if run.problems or run.failing else []
         broken = broken_by(unread, run.problems, interpreter)
         if not broken:
@@ -156,6 +161,8 @@ def _look(inputs: ProjectInputs, settings: Settings, face: Display) -> _Seen:
     seen = asyncio.run(look())
     for path in seen.unread[:MOST_NOTICES]:
         face.terminal.say(f"note: {unread_words(path, interpreter)}", "yellow")
+    if seen.run.left_out:
+        face.terminal.say(f"note: {left_out_words(seen.run.left_out)}", "yellow")
     if seen.broken:
         face.terminal.say(f"{seen.broken[0]} does not compile: no test that needs it can run")
     else:

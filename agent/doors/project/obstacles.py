@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.intake.errors import NotFixable
-from agent.judge.project_run import SuiteRun
+from agent.judge.project_run import TEST_S, SuiteRun
 from agent.project.interpreter import Interpreter
 from agent.project.tree import ProjectTree
 
@@ -68,6 +68,22 @@ def unread_words(path: str, interpreter: Interpreter) -> str:
             f"package under {'.'.join(map(str, interpreter.version))} to have it searched"
         )
     return f"{path} does not compile, no test needs it, and it is left as it is"
+
+
+def waiting_words(what: str, seconds: float) -> str:
+    """What is said of a test, or a file, that does not end."""
+    return (
+        f"{what} has been running for {seconds:g} s; a test that does not end within {TEST_S:g} s "
+        "ends the suite"
+    )
+
+
+def left_out_words(options: Sequence[str]) -> str:
+    """Which of the project's options for pytest do not count, and why."""
+    return (
+        f"without {', '.join(options)} of pytest's options: a repair is judged by the whole suite, "
+        "in one process"
+    )
 
 
 def told(problems: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ from typing import Any
 import pytest
 from _pytest.assertion import util as assertion_util
 
+from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import text_of
 from agent.project.programs.item_runs import ItemRun, run_item
 from agent.project.programs.live_module import CannotTakeOn, LiveModule
@@ -58,8 +59,7 @@ def main(jail: Any) -> None:
     suite = _Suite(jail)
     pytest.main(
         [
-            *payload["args"], "-p", "no:cacheprovider", "--tb=short", "-q",
-            f"--rootdir={jail.folder}",
+            *payload["args"], "--tb=short", "-q", f"--rootdir={jail.folder}",
         ],
         plugins=[suite],
     )
@@ -68,10 +68,11 @@ def main(jail: Any) -> None:
         jail.send({"problem": "\n".join(suite.problems) or "pytest collected no test"})
 
 
-class _Suite:
+class _Suite(WholeSuite):
     """A plugin that takes the place of pytest's loop over its tests."""
 
     def __init__(self, jail: Any) -> None:
+        super().__init__()
         self._jail = jail
         self._folder = os.path.join(jail.folder, "")
         self._items: list[Any] = []

@@ -8,6 +8,7 @@ import pytest
 
 from agent.core.domain import Project, Report
 from agent.intake import with_outside_failures
+from agent.judge import project_run
 from agent.judge.project_run import project_report, run_suite, verdicts
 from agent.project.suite import Suite, open_suite
 from sandbox.sandbox import open_sandbox
@@ -187,3 +188,40 @@ async def test_a_copy_that_is_loaded_in_its_place_is_told() -> None:
     project = PROJECT.model_copy(update={"import_roots": ("src", "")})
     run = await run_suite(files, project, (), open_sandbox())
     assert "src/iniconfig was not run: an installed copy" in " ".join(run.problems)
+
+
+@pytest.mark.parametrize(("options", "left_out"), [
+    ("-x --pdb --junitxml=out/r.xml --strict-markers", ["-x or --maxfail", "--pdb"]),
+    ("-n auto --cov=till --cov-fail-under=100", ["--cov", "-n"]),
+    ("--maxfail=1 -p no:randomly -W error::ResourceWarning -vv --ff --sw", [
+        "-x or --maxfail", "--stepwise", "--ff",
+    ]),
+    ("-p no:cacheprovider -p no:warnings --import-mode=importlib", []),
+])
+async def test_no_option_of_the_projects_changes_a_verdict(
+    options: str, left_out: list[str]
+) -> None:
+    text = FILES["pyproject.toml"].replace("-ra", options)
+    assert options in text
+    files = FILES | {"pyproject.toml": text}
+    run = await run_suite(files, PROJECT, (), open_sandbox())
+    assert ({*run.failing}, run.problems, run.exit_code) == (FAILING, [], 1)
+    assert run.left_out == left_out
+    assert len(run.rows) == len(run.collected) == 9
+    async with open_suite(files, PROJECT, (), open_sandbox()) as kept:
+        rows = await kept.baseline(range(len(kept.nodes)))
+        assert {row.node for row in rows.values() if not row.passed} == FAILING
+
+
+async def test_what_runs_for_long_is_told_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project_run, "LONG_S", 0.2)
+    files = FILES | {"tests/test_slow.py": (
+        "import time\n\n\ndef test_slow():\n    time.sleep(1.5)\n\n\ndef test_quick():\n    pass\n"
+    )}
+    told: list[tuple[str, float]] = []
+    run = await run_suite(
+        files, PROJECT, (), open_sandbox(), watch=lambda *seen: told.append(seen)
+    )
+    slow = [seconds for what, seconds in told if what == "tests/test_slow.py::test_slow"]
+    assert slow[:2] == [0.2, 0.4]
+    assert run.rows["tests/test_slow.py::test_slow"]["status"] == "passed"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import NO_PROGRAMS
 
 MOST = 2_000
@@ -25,7 +26,7 @@ def main(jail: Any) -> None:
     plugin = _Reporter(jail)
     sys.addaudithook(plugin.heard)
     code = pytest.main(
-        [*payload["args"], "-p", "no:cacheprovider", "-q", f"--rootdir={jail.folder}"],
+        [*payload["args"], "-q", f"--rootdir={jail.folder}"],
         plugins=[plugin],
     )
     elsewhere = other_copies(jail.folder, payload["roots"])
@@ -49,8 +50,9 @@ def other_copies(folder: str, roots: list[str]) -> list[str]:
     return found
 
 
-class _Reporter:
+class _Reporter(WholeSuite):
     def __init__(self, jail: Any) -> None:
+        super().__init__()
         self._send = jail.send
         self._folder = os.path.join(jail.folder, "")
         self._reports: list[Any] = []
@@ -77,7 +79,9 @@ class _Reporter:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Which tests there are."""
-        self._send({"collected": [one.nodeid for one in session.items]})
+        self._send({
+            "collected": [one.nodeid for one in session.items], "left_out": self.left_out,
+        })
 
     def _why(self, text: str) -> str:
         """What keeps a file from being collected, and the innermost place in the project."""
