@@ -55,6 +55,8 @@ class Servers:
     def begin(self, job: Job) -> None:
         """Starts the process of a server for such jobs, which a later one of them will find."""
         profile = profile_of(job, "L4")
+        if any(not one.broken for one in self._all.get((profile, True), ())):
+            return
         server = self._begun[profile, True] = ForkServer(profile, workspaces())
         self._ends_with_the_host()
         server.begin()

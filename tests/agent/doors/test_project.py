@@ -282,6 +282,7 @@ def test_the_jail_that_was_begun_early_is_the_one_that_is_used(
     """A guess that differs from what the command wants would cost a process, and no test more."""
     laid(tmp_path / "till", {MONEY: HEALED})
     for arguments in (["run", "."], ["run", ".", "--python", sys.executable]):
+        SERVERS.close()
         head_start(arguments)
         begun = [*SERVERS._begun]
         assert len(begun) == 1
