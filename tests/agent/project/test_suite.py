@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,6 +11,7 @@ from agent.core.domain import Project, Report
 from agent.intake import with_outside_failures
 from agent.judge import project_run
 from agent.judge.project_run import project_report, run_suite, verdicts
+from agent.project.programs.suite_session import _SHARED_BYTES, _Rows
 from agent.project.suite import Suite, open_suite
 from sandbox.sandbox import open_sandbox
 from tests.agent.project.small_project import (
@@ -225,3 +227,17 @@ async def test_what_runs_for_long_is_told_while_it_runs(monkeypatch: pytest.Monk
     slow = [seconds for what, seconds in told if what == "tests/test_slow.py::test_slow"]
     assert slow[:2] == [0.2, 0.4]
     assert run.rows["tests/test_slow.py::test_slow"]["status"] == "passed"
+
+
+def test_what_a_copy_tells_comes_in_order_also_where_the_shared_memory_is_full() -> None:
+    reading, writing = os.pipe()
+    rows = _Rows(writing)
+    texts = ["a", "b" * (_SHARED_BYTES - 500), "c" * 600, "d"]
+    for text in texts:
+        rows.write([text])
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        by_pipe = pipe.read()
+    assert by_pipe.count(b"\n") == 2
+    assert rows.told(by_pipe) == [[text] for text in texts]
+    assert _Rows(-1).told(b'["cut sh') == []
