@@ -237,6 +237,16 @@ class Project(Value):
     """Its tests use the network of this machine."""
     python: str = ""
     """The interpreter that its suite runs on, by its path; empty is the one that runs this."""
+    environment: tuple[str, ...] = ()
+    """Names of variables of this machine that its tests may read."""
+    readable: tuple[str, ...] = ()
+    """Folders beside it that its tests may read."""
+    test_s: float = 0.0
+    """What one test may take by the wall clock; 0 is the usual."""
+    command: tuple[str, ...] = ()
+    """What Python is given in the place of pytest, where the suite is not pytest's."""
+    command_words: str = ""
+    """The same as it was typed: the name of the one test that it is."""
 
 
 class Task(Value):

@@ -138,6 +138,58 @@ RoleOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log overwrite.")]
 
 
+BudgetOption = Annotated[
+    float | None, typer.Option(
+        "--budget-usd", min=0, metavar="USD", help="Dollars it may spend on models (default 0.50)."
+    )
+]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Write the healed program here; of a "
+                              "project the patch.")
+]
+ReportOption = Annotated[
+    Path | None, typer.Option(
+        "--report", metavar="FILE", help="In a project: write the heal for a pull request, in "
+        "Markdown."
+    )
+]
+JunitOption = Annotated[
+    Path | None, typer.Option(
+        "--junit", metavar="FILE", help="In a project: write the final suite as JUnit XML."
+    )
+]
+ApplyOption = Annotated[
+    bool, typer.Option(
+        "--apply", help="Write the repair to PATH; a backup stays beside it, and that of a "
+        "project's files in the data folder."
+    )
+]
+CommitOption = Annotated[
+    bool, typer.Option(
+        "--commit", help="In a project: commit the repair on a new branch heal/…; your branch, "
+        "index and files stay as they are, no hook is run, nothing is pushed."
+    )
+]
+OnlyOption = Annotated[
+    list[str] | None, typer.Option(
+        "--only", metavar="PATH", help="In a project: edit nothing but this. Repeatable."
+    )
+]
+ExcludeOption = Annotated[
+    list[str] | None, typer.Option(
+        "--exclude", metavar="PATH", help="In a project: edit nothing of this. Repeatable."
+    )
+]
+
+
+GrantOption = Annotated[
+    bool, typer.Option(
+        "--grant", help="In a project: give its tests the variables and folders that [tool.heal] "
+        "of its pyproject.toml asks for."
+    )
+]
+
+
 @app.callback(invoke_without_command=True)
 def start(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
@@ -159,9 +211,7 @@ def run(
     task: Annotated[
         str | None, typer.Option("--task", metavar="TEXT", help="A task in words, for no PATH.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the healed program here.")
-    ] = None,
+    out: OutOption = None,
     tests: TestsOption = None,
     tests_file: TestsFileOption = None,
     deselect: DeselectOption = None,
@@ -169,39 +219,25 @@ def run(
     with_files: WithOption = None,
     python: PythonOption = None,
     stdin: StdinOption = None,
+    test_cmd: Annotated[
+        str, typer.Option(
+            "--test-cmd", metavar="CMD", help="In a project: `python …` in the place of pytest; "
+            "its exit code is the verdict. Slow: each candidate is a fresh run."
+        )
+    ] = "",
     keyword: Annotated[
         str, typer.Option("-k", metavar="EXPR", help="In a project: tests as pytest's -k has them.")
     ] = "",
     last_failed: Annotated[
         bool, typer.Option("--lf", help="In a project: tests that failed in pytest's last run.")
     ] = False,
-    only: Annotated[
-        list[str] | None, typer.Option(
-            "--only", metavar="PATH", help="In a project: edit nothing but this. Repeatable."
-        )
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(
-            "--exclude", metavar="PATH", help="In a project: edit nothing of this. Repeatable."
-        )
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(
-            "--report", metavar="FILE", help="In a project: write the heal for a pull request, in "
-            "Markdown."
-        )
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(
-            "--junit", metavar="FILE", help="In a project: write the final suite as JUnit XML."
-        )
-    ] = None,
-    apply: Annotated[
-        bool, typer.Option(
-            "--apply", help="Write the repair to PATH; a backup stays beside it, and that of a "
-            "project's files in the data folder."
-        )
-    ] = False,
+    only: OnlyOption = None,
+    exclude: ExcludeOption = None,
+    grant: GrantOption = False,
+    report: ReportOption = None,
+    junit: JunitOption = None,
+    apply: ApplyOption = False,
+    commit: CommitOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the patch and write nothing (the default).")
     ] = False,
@@ -220,12 +256,7 @@ def run(
     provider: ProviderOption = None,
     model: ModelOption = None,
     role: RoleOption = None,
-    budget_usd: Annotated[
-        float | None, typer.Option(
-            "--budget-usd", min=0, metavar="USD", help="Dollars it may spend on models "
-            "(default 0.50)."
-        )
-    ] = None,
+    budget_usd: BudgetOption = None,
     log: LogOption = None,
     verbose: VerboseOption = False,
 ) -> None:
@@ -234,8 +265,10 @@ def run(
     def work(face: Display) -> int:
         from agent.doors import commands
 
-        if dry_run and (apply or out is not None):
-            raise commands.Usage("--dry-run writes nothing; it cannot go with --apply or --out.")
+        if dry_run and (apply or commit or out is not None):
+            raise commands.Usage(
+                "--dry-run writes nothing; it cannot go with --apply, --commit or --out."
+            )
         writing = commands.WriteOptions(
             out, log, apply, force, Requirements(require_proof, require_integrity)
         )
@@ -249,8 +282,9 @@ def run(
             "--stdin": stdin, "--doctests": doctests, "--ask": ask,
         }
         of_project = {
-            "-k": keyword, "--lf": last_failed, "--only": only, "--exclude": exclude,
-            "--report": report, "--junit": junit,
+            "--test-cmd": test_cmd, "-k": keyword, "--lf": last_failed, "--only": only,
+            "--exclude": exclude, "--report": report, "--junit": junit, "--commit": commit,
+            "--grant": grant,
         }
         brings_tests = path is not None and Path(path).is_file() and bool(tests or tests_file)
         if path is not None and choice.is_of_project(path) and not brings_tests:
@@ -260,8 +294,8 @@ def run(
             return project.heal_project(
                 _opener(context), choice.ProjectInputs.of(
                     path, args or (), keyword, last_failed, python, only or (), exclude or (),
-                    deselect or (),
-                ), writing, face, models, project.ProjectWriting(report, junit),
+                    deselect or (), grant, test_cmd,
+                ), writing, face, models, project.ProjectWriting(report, junit, commit),
             )
         _refuse(of_project, "PATH is neither a project's folder nor one of its tests")
         return commands.run(
@@ -269,6 +303,50 @@ def run(
             commands.Inputs(path, task, tests or (), tests_file, with_files or (), python,
                             stdin or "", args or (), deselect or (), doctests),
             writing, face, models,
+        )
+
+    conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command(epilog=EPILOG)
+def pytest(
+    context: typer.Context,
+    args: Annotated[
+        list[str] | None, typer.Argument(metavar="-- ARGS", help="What pytest is given.")
+    ] = None,
+    python: PythonOption = None,
+    only: OnlyOption = None,
+    exclude: ExcludeOption = None,
+    grant: GrantOption = False,
+    out: OutOption = None,
+    report: ReportOption = None,
+    junit: JunitOption = None,
+    apply: ApplyOption = False,
+    commit: CommitOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    log: LogOption = None,
+    provider: ProviderOption = None,
+    budget_usd: BudgetOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run the project's pytest as it is, outside of the jail, and heal what fails."""
+
+    def work(face: Display) -> int:
+        from agent.doors import commands
+        from agent.doors.project import after_pytest, choice
+        from agent.doors.project.heal import ProjectWriting
+
+        here = Path.cwd()
+        return after_pytest.heal_pytest(
+            _opener(context),
+            choice.ProjectInputs(
+                choice.project_around(here) or here, python=python, only=only or (),
+                exclude=exclude or (), grant=grant,
+            ),
+            args or (), commands.WriteOptions(out, log, apply, force), face,
+            commands.RunOptions(provider, budget_usd=budget_usd),
+            ProjectWriting(report, junit, commit),
         )
 
     conclude(work, as_json=as_json, verbose=verbose)

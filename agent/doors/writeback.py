@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +63,17 @@ class Change:
 
 
 def write_all_back(changes: Sequence[Change]) -> dict[Path, Path]:
-    """Replaces all of the files or none, and returns the backup made of each."""
+    """Replaces all of the files or none, and returns the backup made of each.
+
+    Where two write into one folder, the second finds what the first has written, and is refused.
+    """
+    with contextlib.ExitStack() as held:
+        for folder in dict.fromkeys(one.within for one in changes):
+            held.enter_context(_held(folder))
+        return _write_all(changes)
+
+
+def _write_all(changes: Sequence[Change]) -> dict[Path, Path]:
     done: dict[Path, Path] = {}
     for one in changes:
         if one.path.resolve() != one.within.resolve() / one.path.relative_to(one.within):
@@ -71,11 +83,36 @@ def write_all_back(changes: Sequence[Change]) -> dict[Path, Path]:
     try:
         for one in changes:
             done[one.path] = write_back(one.path, one.seen, one.healed, one.backups)
-    except Refused:
-        for one in changes[: len(done)]:
-            _replace(one.path.resolve(), one.seen)
+    except Refused as error:
+        _take_back(changes[: len(done)], done, error)
         raise
     return done
+
+
+def _take_back(changes: Sequence[Change], backups: Mapping[Path, Path], why: Refused) -> None:
+    """Gives files their texts back; raises `Refused` with where those are that it cannot."""
+    left = []
+    for one in changes:
+        try:
+            _replace(one.path.resolve(), one.seen)
+        except OSError:
+            left.append(f"{one.path} holds the repair, and what it was is in {backups[one.path]}")
+    if left:
+        raise Refused(f"{why} Only a part of the repair was written: {'; '.join(left)}") from why
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Keeps other writers of ours out of a folder meanwhile; nothing is left in it."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise Refused(f"{folder} cannot be reached: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:
@@ -85,12 +122,22 @@ def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:
             _refuse_read_only(path, path.resolve())
             _replace(path.resolve(), text)
         else:
-            with path.open("xb") as file:
-                file.write(text)
+            _write_whole(path, text)
     except FileExistsError as error:
         raise Refused(f"{path} exists; add --force to overwrite it") from error
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _write_whole(path: Path, text: bytes) -> None:
+    """Writes a file that is not there; a part of it is taken away again."""
+    with path.open("xb") as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            path.unlink()
+            raise
 
 
 def _refuse_read_only(path: Path, target: Path) -> None:
@@ -111,8 +158,7 @@ def _back_up(target: Path, text: bytes, folder: Path) -> Path:
     backup, number = first, 0
     while True:
         try:
-            with backup.open("xb") as file:
-                file.write(text)
+            _write_whole(backup, text)
         except FileExistsError:
             number += 1
             backup = first.with_name(f"{first.name}.{number}")

@@ -18,6 +18,7 @@ from agent.core.events import Searched
 from agent.core.trees import tree_of
 from agent.judge.project_run import laid
 from agent.project.blame import Suspect, names_read, suspects, with_top
+from agent.project.command_suite import MOST_TRIED, CommandSuite
 from agent.project.suite import FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
 from agent.repair.facts import (
     Answer,
@@ -77,6 +78,15 @@ async def search_project(
     `failing` are the node ids to go by. `budget_s` are processor seconds, `wall_s` an outer limit.
     """
     end = time.monotonic() + wall_s
+    if project.command:
+        kept = CommandSuite(laid(task, base), project, task.sites, sandbox, end)
+        row = await kept.collect()
+        if row.passed:
+            return ProjectFound(None, 0, problem="the command ends well when it is run once more")
+        return await _ProjectSearch(
+            kept, project, base, {0: row}, [0], verify, progress, budget_s, end,
+            min(max_candidates, MOST_TRIED),
+        ).run()
     async with open_suite(laid(task, base), project, task.sites, sandbox) as suite:
         wanted = {*failing}
         numbers = [number for number, node in enumerate(suite.nodes) if node in wanted]
@@ -120,7 +130,7 @@ class _FileSearch:
 class _ProjectSearch:
     """All files' searches, what they are driven with, and what came of them."""
 
-    suite: Suite
+    suite: Suite | CommandSuite
     project: Project
     base: Solution
     rows: dict[int, TestRow]
@@ -280,6 +290,8 @@ class _ProjectSearch:
 
     def _code(self, node: str) -> str:
         """The text of a test."""
+        if isinstance(self.suite, CommandSuite):
+            return self.suite.code
         path, _, name = node.partition("::")
         try:
             module = tree_of(self.suite.files[path])

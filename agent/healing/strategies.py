@@ -25,6 +25,7 @@ from agent.healing.context import Context
 from agent.healing.project_search import search_project
 from agent.healing.searching import WALL_TIMES, search_repair
 from agent.project.blame import Suspect
+from agent.project.command_suite import MOST_TRIED
 from agent.repair.syntax import compiles, mended
 from agent.repair.wording import edit_in_words
 
@@ -139,8 +140,12 @@ async def _in_project(
     if found.problem:
         return Proposal(None, f"nothing could be searched: {found.problem}")
     files = ", ".join(one.file for one in found.suspects) or "no file that may be edited"
+    slow = (
+        f"; each was a fresh run of `{project.command_words}`, and at most {MOST_TRIED} are tried"
+        if project.command else ""
+    )
     return Proposal(
-        None, f"the search found no repair among {found.candidates:,} candidates in {files}",
+        None, f"the search found no repair among {found.candidates:,} candidates in {files}{slow}",
         found.candidates,
     )
 

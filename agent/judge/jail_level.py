@@ -19,6 +19,7 @@ async def jail_seen(sandbox: Sandbox, task: Task | None = None) -> Jail:
     coming = Job("", modules=jail_modules.modules(), sites=sites)
     if task is not None and task.project is not None:
         project = task.project
+        sites = (*sites, *project.readable)
         coming = jail_modules.suite_surroundings(sites, project.python, project.loopback)
     return jail_of(await sandbox.isolation(coming), sandbox.name)
 

@@ -43,6 +43,7 @@ _WITH_PYTEST = (
 )
 _OF_PROJECTS = (
     "agent.project.programs.suite_session", "agent.judge.programs.plain.plain_suite",
+    "agent.tools.programs.python_command",
 )
 """What runs on a project's own Python and with its own pytest: in the syntax of Python 3.9, and
 without what the library has had only since."""

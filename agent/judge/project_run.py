@@ -7,6 +7,7 @@ pytest's to say; a test of the task is found by its node id, and any other count
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,9 +25,11 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.judge import jail_modules
+from agent.judge.command_run import MOST_S as COMMAND_S
+from agent.judge.command_run import run_command
 from agent.judge.jail_level import jail_of
 from sandbox.sandbox import Process, Sandbox
-from sandbox.types import Job, Json, Limits, Outcome, SandboxUnavailable
+from sandbox.types import Job, Json, Limits, Outcome, SandboxError, SandboxUnavailable
 
 START_S = 120.0
 TEST_S = 120.0
@@ -35,9 +38,12 @@ LONG_S = 5.0
 """What takes longer is told while it runs."""
 MOST_S = 3_600.0
 MEMORY_MIB = 4_096
+COMMAND = "python_command"
+"""The program that runs a test command."""
 INTERNAL, USAGE = 3, 4
 """Exit codes with which pytest gives up without a test to blame."""
 SHARED = "the project's tests run in one process with it, and nobody watched what it does to them"
+EXIT_CODE = "only the exit code of the test command was seen, in whose process the program is too"
 NOT_ASKED = "it failed before, and was not to be healed"
 
 Watch = Callable[[str, float], object]
@@ -73,7 +79,7 @@ async def project_report(
     """The verdicts of a run on a solution: of the whole suite, or of some tests alone where the
     rest of it is not among these. `seed` is the interpreter's for hashes."""
     nodes = [one.node for one in tests if isinstance(one, Script)]
-    if REST not in nodes:
+    if REST not in nodes and not project.command:
         project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
     run = await run_suite(laid(task, solution), project, task.sites, sandbox, seed)
     return Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
@@ -98,7 +104,7 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
         found.append(Verdict(
             name=node, test=test.name, origin=test.origin, status=status,
             integrity="in-process" if status == "passed" else None,
-            reason=SHARED if status == "passed" else "",
+            reason="" if status != "passed" else EXIT_CODE if project.command else SHARED,
             aside=NOT_ASKED if node in project.aside and _fails(row) else "",
             message=_message(row), wall_s=float(row.get("wall_s", 0.0)),  # type: ignore[arg-type]
         ))
@@ -131,13 +137,15 @@ async def run_suite(
     files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
     seed: int = 0, watch: Watch = lambda what, seconds: None,
 ) -> SuiteRun:
-    """Runs the project's pytest over these files, once. `watch` is told what is running, after so
-    many seconds, and again after twice as many."""
+    """Runs the project's pytest, or its test command, over these files, once. `watch` is told what
+    is running, after so many seconds, and again after twice as many."""
+    if project.command:
+        return await _by_command(files, project, sites, sandbox, seed)
     job = await suite_job("plain_suite", files, project, sites, sandbox)
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
-        await _heard(process, run, _Waiting(watch))
+        await _heard(process, run, _Waiting(watch), project.test_s or TEST_S)
         if run.failing:
             await _say_refusals(process, run)
     return run
@@ -152,6 +160,24 @@ async def _say_refusals(process: Process, run: SuiteRun) -> None:
         for row in run.rows.values():
             if refusals and lacks_permission(row) and not row.get("refused"):
                 row["refused"] = "; ".join(refusals)
+
+
+async def _by_command(
+    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox, seed: int,
+) -> SuiteRun:
+    """A suite of one test: the command."""
+    job = await suite_job(COMMAND, files, project, sites, sandbox)
+    jail = jail_of(await sandbox.isolation(job), sandbox.name)
+    if jail.level == "L2":
+        raise SandboxError("a test command needs files, which this jail opens none of (L2)")
+    ran = await run_command(
+        job, project.command, sandbox, seed=seed, wall_s=project.test_s or COMMAND_S,
+    )
+    place = ran.places[-1] if ran.places else None
+    return SuiteRun({project.command_words: {
+        "status": ran.status, "message": ran.message, "wall_s": ran.outcome.wall_s,
+        "file": place.file if place else "", "line": place.line if place else 0,
+    }}, [project.command_words], jail=jail)
 
 
 class _Waiting:
@@ -179,14 +205,14 @@ class _Waiting:
         self._wait(what, after_s, 2 * after_s)
 
 
-async def _heard(process: Process, run: SuiteRun, waiting: _Waiting) -> None:
+async def _heard(process: Process, run: SuiteRun, waiting: _Waiting, test_s: float) -> None:
     try:
-        await _hear(process, run, waiting)
+        await _hear(process, run, waiting, test_s)
     finally:
         waiting.end()
 
 
-async def _hear(process: Process, run: SuiteRun, waiting: _Waiting) -> None:
+async def _hear(process: Process, run: SuiteRun, waiting: _Waiting, test_s: float) -> None:
     begun, collects, patience_s = "", "", START_S
     while True:
         match await process.receive(patience_s):
@@ -205,7 +231,7 @@ async def _hear(process: Process, run: SuiteRun, waiting: _Waiting) -> None:
                 run.left_out = [*map(str, options)]
                 collects = "" if nodes else collects
             case {"begin": str(node)}:
-                begun, patience_s = node, TEST_S
+                begun, patience_s = node, test_s
                 waiting.begin(node)
             case {"ended": str(node), "status": str(status), "message": str(said),
                   "file": str(file), "line": int(line), "wall_s": float(wall_s),
@@ -254,9 +280,16 @@ async def suite_job(
 ) -> Job:
     """A jail's job that runs one of our programs over a project's files, with its pytest."""
     job = replace(
-        jail_modules.suite_surroundings(sites, project.python, project.loopback),
+        jail_modules.suite_surroundings(
+            (*sites, *project.readable), project.python, project.loopback
+        ),
         program=jail_modules.program(program),
-        payload={"roots": [*project.import_roots], "args": [*project.arguments]},
+        payload={
+            "roots": [*project.import_roots], "args": [*project.arguments],
+            "environment": {
+                name: os.environ[name] for name in project.environment if name in os.environ
+            },
+        },
         files=files,
         limits=Limits(
             wall_s=START_S, cpu_s=MOST_S, output_bytes=64_000_000, memory_mib=MEMORY_MIB,
@@ -270,5 +303,5 @@ async def suite_job(
                 f"where no file can be opened, {project.python} cannot run; start this with it"
             )
         texts = await asyncio.to_thread(jail_modules.pytest_in_memory)
-        job = replace(job, modules={**texts, **job.modules}, sites=sites)
+        job = replace(job, modules={**texts, **job.modules}, sites=(*sites, *project.readable))
     return job

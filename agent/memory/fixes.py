@@ -25,6 +25,8 @@ from agent.memory.lessons import MOST_LESSONS, FailureDescription, query_of, wor
 
 OWN = "own"
 """The origin of what was learned here."""
+OF_PROJECT = "the project at "
+"""How the origin of what a project taught begins."""
 LONGEST_PROGRAM = 200_000
 """Characters of a program that is remembered."""
 MOST_LOOKED_AT = 40
@@ -248,8 +250,11 @@ class Memory:
                  time.time(), origin),
             ).rowcount > 0
 
-    def lessons_for(self, symptom: FailureDescription) -> tuple[Lesson, ...]:
-        """At most five lessons that failures of that kind have taught, the closest first."""
+    def lessons_for(
+        self, symptom: FailureDescription, project: str = ""
+    ) -> tuple[Lesson, ...]:
+        """At most five lessons that failures of that kind have taught, the closest first. What a
+        project taught is told in that project alone."""
         query = query_of(symptom)
         if not query:
             return ()
@@ -257,8 +262,9 @@ class Memory:
             rows = self._db.execute(
                 "select lessons.* from lesson_index "
                 "join lessons on lessons.id = lesson_index.rowid where lesson_index match ? "
+                "and (substr(origin, 1, ?) <> ? or origin = ?) "
                 "order by bm25(lesson_index, 3.0, 1.0), created desc limit ?",
-                (query, MOST_LESSONS),
+                (query, len(OF_PROJECT), OF_PROJECT, of_project(project), MOST_LESSONS),
             ).fetchall()
         return tuple(row.lesson for row in self._lessons(rows))
 
@@ -295,6 +301,11 @@ class Memory:
         with working(self._name), changing(self._db):
             self._db.execute("delete from fixes")
             self._db.execute("delete from lessons")
+
+
+def of_project(root: str) -> str:
+    """The origin of what the project at this place taught."""
+    return f"{OF_PROJECT}{root}"
 
 
 def _remembered(row: sqlite3.Row) -> StoredFix | None:

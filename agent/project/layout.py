@@ -22,6 +22,8 @@ NO_SOURCES = frozenset({
     "examples", "benchmarks", "scripts", "tools",
 })
 """Folders in which nothing lies that a project ships."""
+TEST_FILES = ("test_*.py", "*_test.py")
+"""Names of files that pytest collects where nothing says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,20 @@ class ProjectLayout:
         """What the project is called: by its own word, or its folder's name."""
         project = _toml(self.root / "pyproject.toml").get("project", {})
         return str(project.get("name") or self.root.name)
+
+    @cached_property
+    def test_files(self) -> tuple[str, ...]:
+        """Patterns of the files that its pytest collects."""
+        if self.configuration.endswith(".toml"):
+            table = _toml(self.root / self.configuration)
+            if self.configuration == "pyproject.toml":
+                table = table.get("tool", {}).get("pytest", {})
+                table = table.get("ini_options", table)
+            told = _words(table.get("pytest", table).get("python_files", ()))
+        else:
+            section = "tool:pytest" if self.configuration == "setup.cfg" else "pytest"
+            told = _words(_ini(self.root / self.configuration, section, "python_files"))
+        return tuple(told) or TEST_FILES
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from pathlib import Path, PurePosixPath
 
 from agent.core.domain import address
 from agent.core.pytest_settings import CONFIGURATIONS
-from agent.project.layout import ENVIRONMENTS, NO_SOURCES, ProjectLayout
+from agent.project.helpers import helpers_of_tests
+from agent.project.layout import ENVIRONMENTS, NO_SOURCES, TEST_FILES, ProjectLayout
 
 MOST_FILES = 2_000
 MOST_BYTES = 24_000_000
@@ -36,6 +37,8 @@ _SECRET_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".docker", ".gnupg"})
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing"})
 _FOR_TESTS = re.compile(r"^\s*(?:import|from) +_?pytest\b", re.MULTILINE)
+_CASES = re.compile(r"^class \w+\(.*\bTestCase\b", re.MULTILINE)
+_UNITTEST = re.compile(r"^\s*(?:import|from) +unittest\b", re.MULTILINE)
 _SETTINGS = frozenset({*CONFIGURATIONS, "setup.py", "conftest.py", "noxfile.py"})
 
 
@@ -50,16 +53,20 @@ class ProjectTree:
     """What was left out, in words."""
     only: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    links: frozenset[str] = frozenset()
+    """Paths that are links to a file of the tree, which stands under its own path too."""
 
     @cached_property
     def editable(self) -> frozenset[str]:
         """What a repair may change: the modules that the project ships, but not its tests, nor
         what configures them."""
-        return frozenset(
+        shipped = {
             path for path in self.files
-            if path.endswith(".py") and not is_test_code(path, self.files[path])
-            and self._may_edit(path)
-        )
+            if path.endswith(".py") and path not in self.links
+            and not is_test_code(path, self.files[path], self.layout.test_files)
+        }
+        helpers = helpers_of_tests(self.files, shipped, self.layout) - {*self.only}
+        return frozenset(path for path in shipped - helpers if self._may_edit(path))
 
     def _may_edit(self, path: str) -> bool:
         if self.only:
@@ -82,15 +89,38 @@ class ProjectTree:
         }
 
 
-def is_test_code(path: str, text: str = "") -> bool:
-    """Whether a file is tests', or configures them; a module that imports pytest is."""
+def is_test_code(path: str, text: str = "", test_files: Iterable[str] = TEST_FILES) -> bool:
+    """Whether a file is tests', or configures them; a module that imports pytest is, and one with
+    a test case. `test_files` are the patterns of names that pytest collects."""
     parts = PurePosixPath(path)
     name = parts.name
     return (
-        name in _SETTINGS or name.startswith("test_") or name.endswith("_test.py")
+        name in _SETTINGS or is_collected(path, (*TEST_FILES, *telling_patterns(test_files)))
         or name in ("test.py", "tests.py")
+        or is_unittest(path, text)
         or any(part in _TEST_FOLDERS for part in parts.parts[:-1])
-        or _FOR_TESTS.search(text) is not None
+        or _FOR_TESTS.search(text) is not None or _CASES.search(text) is not None
+    )
+
+
+def telling_patterns(patterns: Iterable[str]) -> list[str]:
+    """Those that tell a test from a module: one that takes in every file, as doctests want it,
+    does not."""
+    return [one for one in patterns if not is_collected("__init__.py", (one,))]
+
+
+def is_unittest(path: str, text: str) -> bool:
+    """Whether `python -m unittest` finds a file's tests."""
+    name = path.rpartition("/")[2]
+    return name.startswith("test") and name.endswith(".py") and bool(_UNITTEST.search(text))
+
+
+def is_collected(path: str, patterns: Iterable[str]) -> bool:
+    """Whether pytest takes a file for tests by these patterns, as it matches them."""
+    name = path.rpartition("/")[2]
+    return any(
+        fnmatch.fnmatch(f"/{path}" if "/" in one else name, f"*/{one}" if "/" in one else one)
+        for one in patterns
     )
 
 
@@ -101,6 +131,7 @@ def read_tree(
     are often written by a build; of all files where there is no git."""
     files: dict[str, str] = {}
     notices: list[str] = []
+    links: set[str] = set()
     total = 0
     top = Path(os.path.realpath(layout.root))
     paths, unlisted = _paths(layout.root)
@@ -119,6 +150,8 @@ def read_tree(
             with os.fdopen(_opened(top, target.relative_to(top)), "rb") as file:
                 found = os.fstat(file.fileno())
                 if not stat.S_ISREG(found.st_mode):
+                    if target.is_dir() and target != top / path:
+                        notices.append(f"{path} is left out: it links to a folder")
                     continue
                 if found.st_size > MOST_FILE_BYTES:
                     notices.append(f"{path} is left out: {found.st_size / 1e6:.0f} MB are too many")
@@ -131,9 +164,13 @@ def read_tree(
                     break
                 files[path] = file.read(MOST_FILE_BYTES).decode("utf-8", "surrogateescape")
                 total += found.st_size
+                if target != top / path:
+                    links.add(path)
         except OSError as error:
             notices.append(f"{path} is left out: {error.strerror}")
-    return ProjectTree(layout, files, tuple(notices), tuple(only), tuple(exclude))
+    return ProjectTree(
+        layout, files, tuple(notices), tuple(only), tuple(exclude), frozenset(links & {*files})
+    )
 
 
 def _opened(top: Path, path: Path) -> int:

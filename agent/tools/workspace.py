@@ -13,11 +13,14 @@ from pathlib import Path, PurePosixPath
 
 from agent.core.domain import unified
 from agent.intake.errors import BadInput
+from agent.project.grants import grants_of
 from agent.project.interpreter import find_interpreter
 from agent.project.layout import layout_at
 from agent.project.tree import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES, read_tree
 from agent.tools.errors import BadPath, ToolError
 
+VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr", ".jj"})
+"""Folders whose files name programs that a version control starts."""
 MOST_PATH = 1_000
 MOST_NAME = 255
 
@@ -72,7 +75,7 @@ class Workspace:
         return cls(
             files, name=layout.name, import_roots=layout.import_roots,
             sites=interpreter.sites,
-            loopback=bool(layout.settings.get("loopback", False)), notices=tuple(notices),
+            loopback=grants_of(layout.settings, layout.root).loopback, notices=tuple(notices),
         )
 
     @property
@@ -149,6 +152,8 @@ def inside(path: str) -> str:
     parts = [one for one in path.split("/") if one not in ("", ".")]
     if ".." in parts:
         raise BadPath(f"{path!r} leads out; name a place from the top, without `..`")
+    if VERSION_CONTROL & {one.lower() for one in parts}:
+        raise BadPath(f"{path!r} is version control's own; name a file of the program")
     try:
         longest = max((len(os.fsencode(one)) for one in parts), default=0)
     except UnicodeEncodeError:

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.intake.errors import BadInput
-from agent.project.layout import ROOT_MARKS, ProjectLayout, find_layout
+from agent.project.layout import ROOT_MARKS, TEST_FILES, ProjectLayout, find_layout
+from agent.project.tree import ProjectTree, is_collected, is_unittest, telling_patterns
 
+UNITTEST = ("-o", "python_files=test*.py")
+"""What pytest is told of tests that are named as unittest has them."""
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 
 
@@ -30,12 +33,18 @@ class ProjectInputs:
     """Node ids that are left out, as pytest's own option has them."""
     arguments: Sequence[str] = ()
     """Further ones of pytest's."""
+    test_command: str = ""
+    """What runs the tests, where that is not pytest."""
+    grant: bool = False
+    """What [tool.heal] asks for of this machine is given."""
+    failed_outside: bool = False
+    """These tests failed just now, outside of the jail."""
 
     @classmethod
     def of(
         cls, path: str, further: Sequence[str] = (), keyword: str = "", last_failed: bool = False,
         python: str | None = None, only: Sequence[str] = (), exclude: Sequence[str] = (),
-        deselect: Sequence[str] = (),
+        deselect: Sequence[str] = (), grant: bool = False, test_command: str = "",
     ) -> ProjectInputs:
         """As typed. What stands after the first PATH is tests until the first that begins with a
         dash; from there on all is pytest's."""
@@ -44,7 +53,8 @@ class ProjectInputs:
         dash = next((at for at, one in enumerate(further) if one.startswith("-")), len(further))
         tests = [*(() if whole else (path,)), *further[:dash]]
         return cls(
-            folder, tests, keyword, last_failed, python, only, exclude, deselect, further[dash:]
+            folder, tests, keyword, last_failed, python, only, exclude, deselect, further[dash:],
+            test_command, grant,
         )
 
     def pytest_arguments(self, layout: ProjectLayout) -> tuple[str, ...]:
@@ -56,11 +66,18 @@ class ProjectInputs:
 def is_of_project(path: str) -> bool:
     """Whether a PATH names a project or tests in one, and no program."""
     place = Path(path)
-    return "::" in path or place.is_dir() or (place.is_file() and _is_test_file(place.name))
+    return "::" in path or place.is_dir() or (place.is_file() and _is_test_file(place))
 
 
-def _is_test_file(name: str) -> bool:
-    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+def _is_test_file(place: Path) -> bool:
+    if place.suffix != ".py" or is_collected(place.name, TEST_FILES):
+        return place.suffix == ".py"
+    try:
+        layout = find_layout(place)
+        telling = telling_patterns(layout.test_files)
+    except BadInput:
+        return False  # settings that cannot be read say nothing of a file
+    return is_collected(node_at(str(place), layout), telling)
 
 
 def project_around(folder: Path) -> Path | None:
@@ -94,6 +111,14 @@ def chosen(
         failed = last_failed(layout)
         found = [one for one in found if any(is_below(one, name) for name in failed)]
     return found
+
+
+def named_for_unittest(tree: ProjectTree) -> bool:
+    """Whether unittest finds tests in a project in which pytest by itself finds none."""
+    layout = tree.layout
+    return layout.test_files == TEST_FILES and not any(
+        is_collected(path, TEST_FILES) for path in tree.files
+    ) and any(is_unittest(path, text) for path, text in tree.files.items())
 
 
 def is_below(node: str, name: str) -> bool:

@@ -24,6 +24,7 @@ def head_start(arguments: Sequence[str]) -> None:
         return
     from agent.intake.errors import BadInput
     from agent.judge.jail_modules import suite_surroundings
+    from agent.project.grants import grants_of
     from agent.project.interpreter import find_interpreter, with_pytest
     from agent.project.layout import find_layout
     from sandbox.jail.servers import SERVERS
@@ -32,8 +33,10 @@ def head_start(arguments: Sequence[str]) -> None:
     try:
         layout = find_layout(start)
         found = with_pytest(find_interpreter(layout.root, _python(arguments)))
-        loopback = bool(layout.settings.get("loopback", False))
-        SERVERS.begin(suite_surroundings(found.sites, found.python, loopback))
+        asked = grants_of(layout.settings, layout.root)
+        given = asked if "--grant" in arguments else asked.harmless
+        sites = (*found.sites, *given.read)
+        SERVERS.begin(suite_surroundings(sites, found.python, given.loopback))
     except (BadInput, SandboxError, OSError):
         return  # said by the command itself, which meets it again
 

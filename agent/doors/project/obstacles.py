@@ -17,6 +17,8 @@ _MISSING = re.compile(
 )
 _ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end within .*)$", re.DOTALL)
 
+LONGER = ", or give it longer: `timeout = SECONDS` in [tool.heal] of pyproject.toml"
+
 
 def refuse_what_does_not_run(run: SuiteRun, tree: ProjectTree, python: str) -> None:
     """Raises `NotFixable` where no test is collected, or not all of the suite runs."""
@@ -122,7 +124,7 @@ def _unending(test: str, how: str) -> str:
     if "::" in test:
         return (
             f"{test} {how}, and no test after it is seen. Mend it, or leave it out with "
-            f"--deselect {test!r}"
+            f"--deselect {test!r}{LONGER if 'within' in how else ''}"
         )
     return (
         f"{test} {how} while it is imported, and no test is seen. Mend it, or leave it out with "

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
 from agent.core.domain import Report, Verdict
-from agent.doors.project.shown import JUDGED, edits, evidence_words, suspect_words
+from agent.doors.project.shown import edits, evidence_words, judged_words, suspect_words
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
 from agent.log.words import (
@@ -27,7 +27,8 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def markdown(
-    result: Result, run: SuiteRun, wanted: Sequence[str], before: Mapping[str, str], name: str
+    result: Result, run: SuiteRun, wanted: Sequence[str], before: Mapping[str, str], name: str,
+    command: str = "",
 ) -> str:
     """A heal for the readers of a pull request; `run` is the suite before any edit."""
     word = OUTCOME_WORDS[result.outcome] if result.outcome else "NOT FINISHED"
@@ -37,8 +38,8 @@ def markdown(
         parts += ["## The edit", _code(places), _fenced(result.diff, "diff")]
     parts += ["## What was tried", *_tried(result)]
     if result.proof is not None:
-        parts += ["## How far it is shown", *_shown(result, run)]
-    parts += ["## How to reproduce", *_again(result, wanted)]
+        parts += ["## How far it is shown", *_shown(result, command)]
+    parts += ["## How to reproduce", *_again(result, wanted, command)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -85,23 +86,24 @@ def _tried(result: Result) -> Iterator[str]:
         yield _fenced(result.partial.diff, "diff")
 
 
-def _shown(result: Result, run: SuiteRun) -> Iterator[str]:
+def _shown(result: Result, command: str) -> Iterator[str]:
     assert result.proof is not None
     lines = [f"- proof {result.proof}: {PROOF_MEANING[result.proof]}"]
     if result.integrity is not None:
         lines.append(f"- integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}")
     if result.report is not None:
-        lines.append(f"- {JUDGED}: {report_words(result.report)}")
+        lines.append(f"- {judged_words(command)}: {report_words(result.report)}")
         aside = [one.name for one in result.report.verdicts if one.aside]
         lines += [f"- failed before and is left as it is: {_code(one)}" for one in aside]
     yield "\n".join(lines)
 
 
-def _again(result: Result, wanted: Sequence[str]) -> Iterator[str]:
+def _again(result: Result, wanted: Sequence[str], command: str) -> Iterator[str]:
     named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
-    lines = [f"python -m pytest {named}".rstrip()]
+    lines = [command or f"python -m pytest {named}".rstrip()]
     if result.outcome == "healed":
-        lines += ["git apply heal.patch    # the edit above, as a file", "python -m pytest"]
+        lines += ["git apply heal.patch    # the edit above, as a file",
+                  command or "python -m pytest"]
     yield _fenced("\n".join(lines) + "\n", "bash")
 
 

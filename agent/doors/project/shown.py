@@ -12,30 +12,52 @@ from agent.doors.terminal import (
     coloured,
     cut,
     next_step,
+    printable,
     sentence,
     status_line,
 )
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
-from agent.log.words import STANDING_SIGNS, counted, partial_words
+from agent.log.words import (
+    INTEGRITY_MEANING,
+    PROOF_MEANING,
+    STANDING_SIGNS,
+    counted,
+    partial_words,
+    report_words,
+)
 from agent.project.layout import ProjectLayout
-from agent.project.tree import ProjectTree
+from agent.project.tree import ProjectTree, is_collected, is_unittest
 
-JUDGED = "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
 MOST_SHOWN = 20
-NEW_LINE = "\n    "
+SUBJECT = 72
+"""Characters of a commit's first line."""
+MOST_LINES = 4
+"""Lines of what a test says."""
 MOST_SUSPECTS = 4
 
 
-def found_words(tree: ProjectTree, python: str) -> str:
+def judged_words(command: str = "") -> str:
+    """Who judged a project, for people."""
+    if command:
+        return f"judged by a fresh run of `{command}` in the jail, of which the exit code is seen"
+    return "judged by the project's own pytest in a fresh run of its whole suite, in the jail"
+
+
+def found_words(tree: ProjectTree, python: str, command: str = "") -> str:
     """What a project is made of, in one line."""
     layout = tree.layout
-    tests = sum(_is_test_file(path) for path in tree.files)
+    tests = sum(
+        (is_collected(path, layout.test_files) and path not in tree.editable)
+        or is_unittest(path, tree.files[path])
+        for path in tree.files if path.endswith(".py")
+    )
     folder = next((root for root in layout.import_roots if root), "")
+    suite = counted(tests, "test file") if not command else f"tests by `{command}`"
     return (
         f"{layout.name}: {counted(len(tree.editable), 'module')} "
-        f"{f'below {folder}/' if folder else 'to edit'}, {counted(tests, 'test file')}; {python}, "
-        f"{settings_words(layout)}"
+        f"{f'below {folder}/' if folder else 'to edit'}, {suite}; {python}"
+        f"{'' if command else f', {settings_words(layout)}'}"
     )
 
 
@@ -44,14 +66,12 @@ def settings_words(layout: ProjectLayout) -> str:
     return f"pytest as {layout.configuration} says" if layout.configuration else "plain pytest"
 
 
-def _is_test_file(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
-
-
-def suite_words(run: SuiteRun, wanted: Sequence[str]) -> str:
+def suite_words(run: SuiteRun, wanted: Sequence[str], command: str = "") -> str:
     """How the suite does, in one line."""
     failing = len(run.failing)
+    if command:
+        how = "fails: one test; each candidate is a fresh run of it" if failing else "ends well"
+        return f"its test command {how}"
     said = f"its suite: {counted(len(run.rows), 'test')}, "
     if not failing:
         return f"{said}none fails"
@@ -111,7 +131,35 @@ def verdict_line(one: Verdict, terminal: Terminal) -> str:
     glyph, plain, _ = STANDING_SIGNS[one.standing]
     sign = glyph if terminal.talk.encoding.lower().startswith("utf") else plain
     why = one.aside or (one.message if one.fails else "")
-    return f"  {sign} {one.standing} {one.name}{f'{NEW_LINE}{cut(why)}' if why else ''}"
+    return "\n".join([f"  {sign} {one.standing} {one.name}", *message_lines(why)])
+
+
+def commit_message(
+    result: Result, failed: Mapping[str, Mapping[str, object]], command: str = ""
+) -> str:
+    """What failed, the edit and the proof, as the message of a commit."""
+    first = next(iter(failed), "what does not compile")
+    more = f" and {counted(len(failed) - 1, 'other test')}" if len(failed) > 1 else ""
+    subject = f"Heal {first}{more}"
+    if len(subject) > SUBJECT:
+        subject = f"{subject[: SUBJECT - 1]}…"
+    lines = [subject, ""]
+    for node, row in [*failed.items()][:MOST_SHOWN]:
+        lines += [f"failed: {node}", *message_lines(str(row.get("message", "")))]
+    edit, *_ = result.reason.split("; ")
+    lines += ["", f"edit: {edit}", f"proof {result.proof}: {PROOF_MEANING[result.proof or 'E0']}"]
+    if result.integrity is not None:
+        lines.append(f"integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}")
+    if result.report is not None:
+        lines.append(f"{judged_words(command)}: {report_words(result.report)}")
+    return printable("\n".join(lines)) + "\n"
+
+
+def message_lines(message: str, most: int = MOST_LINES) -> list[str]:
+    """The first lines of what a test says, each indented and none too long."""
+    lines = [line.rstrip() for line in message.strip().split("\n") if line.strip()]
+    more = [f"    … {counted(len(lines) - most, 'more line')}"] if len(lines) > most else []
+    return [f"    {cut(line)}" for line in lines[:most]] + more
 
 
 def evidence_words(result: Result) -> Iterator[str]:
@@ -119,7 +167,7 @@ def evidence_words(result: Result) -> Iterator[str]:
     failure = smallest(result)
     if failure is not None:
         yield f"Smallest failing test: {failure.name}"
-        yield f"  {cut(failure.message or failure.got) or failure.status}"
+        yield from message_lines(failure.message or failure.got or failure.status)
     if result.suspects:
         yield "Where the fault may lie"
         yield from (f"  {suspect_words(one)}" for one in result.suspects[:MOST_SUSPECTS])

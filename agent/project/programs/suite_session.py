@@ -34,6 +34,7 @@ from typing import Any
 import pytest
 from _pytest.assertion import util as assertion_util
 
+from agent.judge.programs.plain.plain_suite import WITHOUT, HealOption
 from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import text_of
 from agent.project.programs.item_runs import ItemRun, run_item
@@ -58,12 +59,13 @@ def main(jail: Any) -> None:
     payload = jail.payload
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
     sys.argv[:] = ["pytest", *payload["args"]]
+    os.environ.update(payload["environment"])
     suite = _Suite(jail)
     pytest.main(
         [
-            *payload["args"], "--tb=short", "-q", f"--rootdir={jail.folder}",
+            *payload["args"], *WITHOUT, "--tb=short", "-q", f"--rootdir={jail.folder}",
         ],
-        plugins=[suite],
+        plugins=[suite, HealOption()],
     )
     if not suite.served:
         jail.receive()

@@ -90,7 +90,7 @@ def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution
     failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
     symptom = failure_description(diagnosis, failure, solution.text)
     try:
-        lessons = ctx.memory.lessons_for(symptom)
+        lessons = ctx.memory.lessons_for(symptom, ctx.task.project.root if ctx.task.project else "")
     except MemoryFault as error:
         ctx.emit(Notice(level="warning", text=f"{error} The run goes on without it."))
         return

@@ -7,7 +7,7 @@ from agent.core.events import LessonLearned, Notice
 from agent.core.state import State
 from agent.healing.context import Context
 from agent.memory import Failure, Fix, MemoryFault, failure_description, is_local
-from agent.memory.fixes import Standing
+from agent.memory.fixes import OWN, Standing, of_project
 from agent.repair.ranking.question import question
 from agent.thinking.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
 from llm.errors import NeedsKey, OverBudget
@@ -40,7 +40,11 @@ async def _write_lesson(state: State, ctx: Context) -> None:
     if summary is None:
         return
     lesson = Lesson(text=summary.text, category=summary.category)
-    ctx.memory.learn(lesson, failure_description(diagnosis, failure, base.text))
+    project = ctx.task.project
+    ctx.memory.learn(
+        lesson, failure_description(diagnosis, failure, base.text),
+        origin=of_project(project.root) if project is not None else OWN,
+    )
     ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=stored))
 
 

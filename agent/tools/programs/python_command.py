@@ -12,6 +12,7 @@ import os
 import runpy
 import stat
 import sys
+import threading
 import traceback
 import types
 from typing import Any
@@ -27,14 +28,18 @@ def main(jail: Any) -> None:
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"] if one]
     if payload["blocked"]:
         _block(payload["blocked"], jail)
+    os.environ.update(payload.get("environment", {}))
+    lines = _Lines(jail.folder, payload.get("watched", []))
     code = 0
     try:
-        _run(payload["arguments"], jail)
+        lines.watch(_run, payload["arguments"], jail)
     except SystemExit as error:
         code = _exit_code(error.code)
     except BaseException as error:  # noqa: BLE001 - the program may raise anything
         code = 1
         _tell(error, jail)
+    if lines:
+        jail.send({"ran": lines.rows()})
     if payload["keep"]:
         try:
             jail.send(_changes(jail, *payload["most_bytes"]))
@@ -73,6 +78,53 @@ def _run_as_main(text: str | bytes, path: str) -> None:
         module.__file__ = path
     sys.modules["__main__"] = module
     exec(code, module.__dict__)
+
+
+class _Lines:
+    """Functions and lines of some files that this process and its threads run."""
+
+    def __init__(self, folder: str, files: list[str]) -> None:
+        self._names = {os.path.join(folder, one): one for one in files}
+        self._calls: dict[str, dict[int, int]] = {}
+        self._ran: dict[str, set[int]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def watch(self, action: Any, *arguments: Any) -> None:
+        """Does something, and follows it where there are files to watch."""
+        if not self:
+            action(*arguments)
+            return
+        threading.settrace(self._called)
+        sys.settrace(self._called)
+        try:
+            action(*arguments)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)
+
+    def rows(self) -> list[Any]:
+        return [
+            [file, [[*one] for one in self._calls[file].items()], sorted(self._ran.get(file, ()))]
+            for file in self._calls
+        ]
+
+    def _called(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        code = frame.f_code
+        file = self._names.get(code.co_filename)
+        if file is None:
+            return None
+        calls = self._calls.setdefault(file, {})
+        if code.co_name != "<module>":
+            calls[code.co_firstlineno] = calls.get(code.co_firstlineno, 0) + 1
+        ran = self._ran.setdefault(file, set())
+
+        def line(frame: types.FrameType, event: str, arg: Any) -> Any:
+            ran.add(frame.f_lineno)
+            return line
+
+        return line
 
 
 def _exit_code(code: object) -> int:

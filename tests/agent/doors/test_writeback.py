@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agent.doors.writeback import Refused, write_back, write_new
+from agent.doors.writeback import Change, Refused, write_all_back, write_back, write_new
 
 BEFORE = b"x = 1\r\n"
 AFTER = b"x = 2\r\n"
@@ -107,6 +110,79 @@ def test_a_failing_swap_leaves_the_file_and_no_litter(
 
     assert program.read_bytes() == BEFORE
     assert names(program.parent) <= {"program.py", "program.py.heal-backup"}
+
+
+class Full:
+    """A disk on which nothing more has a place, from the given write on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+        self.left = after
+        self.sync = os.fsync
+        monkeypatch.setattr(os, "fsync", self.fsync)
+
+    def fsync(self, handle: int) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(28, "No space left on device")
+        self.sync(handle)
+
+
+@pytest.mark.parametrize(("writes", "texts", "words"), [
+    (0, [BEFORE, BEFORE, BEFORE], "a.py was not changed: No space left"),
+    # The third file has no place, and the two before it are given back what they held.
+    (2, [BEFORE, BEFORE, AFTER], "c.py changed on disk"),
+    # Nor has what would be given back: it is told where it is.
+    (1, [AFTER, BEFORE, BEFORE], r"b.py was not changed.*a.py holds the repair.*a.py.heal-backup"),
+])
+def test_on_a_full_disk_all_is_as_it_was_or_told(
+    writes: int, texts: list[bytes], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / name for name in ("a.py", "b.py", "c.py")]
+    for path in paths:
+        path.write_bytes(BEFORE)
+    if writes == 2:
+        paths[2].write_bytes(AFTER)
+    else:
+        Full(monkeypatch, writes)
+    changes = [Change(path, BEFORE, AFTER, tmp_path / "kept", tmp_path) for path in paths]
+    with pytest.raises(Refused, match=words):
+        write_all_back(changes)
+    assert [path.read_bytes() for path in paths] == texts
+
+
+def test_of_two_heals_at_once_the_second_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(BEFORE)
+    change = Change(path, BEFORE, AFTER, tmp_path / "kept", tmp_path)
+    holding = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(holding, fcntl.LOCK_EX)
+    with ThreadPoolExecutor() as threads:
+        second = threads.submit(write_all_back, [change])
+        # The first one writes while it holds the folder, and the second has to wait for it.
+        write_back(path, BEFORE, b"x = 3\n", tmp_path / "kept")
+        os.close(holding)
+        with pytest.raises(Refused, match="changed on disk"):
+            second.result()
+    assert path.read_bytes() == b"x = 3\n"
+
+
+def test_a_new_file_for_which_there_is_no_place_is_not_left_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    out = tmp_path / "out.py"
+    opened = Path.open
+
+    def on_a_full_disk(path: Path, mode: str = "r", *more: Any, **named: Any) -> Any:
+        opened(path, mode).close()
+        return opened(full, "wb")
+
+    monkeypatch.setattr(Path, "open", on_a_full_disk)
+    with pytest.raises(Refused, match="No space left"):
+        write_new(out, BEFORE)
+    assert not out.exists()
 
 
 def test_a_new_file_is_not_written_over_another(tmp_path: Path) -> None:

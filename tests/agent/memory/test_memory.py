@@ -7,6 +7,7 @@ import pytest
 
 from agent.core.domain import Lesson, Rivals
 from agent.memory import Failure, FailureDescription, Fix, Memory, offers
+from agent.memory.fixes import of_project
 from agent.memory.offers import MOST_OFFERS
 from agent.memory.placing import contexts
 
@@ -292,6 +293,19 @@ def test_at_most_five_lessons_come_back_and_none_that_shares_no_word(memory: Mem
     other = FailureDescription(exception="UnicodeDecodeError", names=("guard",))
     assert memory.lessons_for(other) == ()
     assert memory.lessons_for(FailureDescription()) == ()
+
+
+def test_what_one_project_taught_is_told_in_no_other(memory: Memory) -> None:
+    shown = FailureDescription(exception="IndexError")
+    memory.learn(Lesson(text="of till"), shown, origin=of_project("/till"))
+    memory.learn(Lesson(text="of a file"), shown)
+
+    def told(project: str = "") -> set[str]:
+        return {one.text for one in memory.lessons_for(shown, project)}
+
+    assert (told(), told("/other"), told("/till")) == (
+        {"of a file"}, {"of a file"}, {"of a file", "of till"}
+    )
 
 
 def test_a_question_full_of_query_language_is_only_words(memory: Memory) -> None:

@@ -64,6 +64,7 @@ def test_changes_stay_in_the_copy(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [
+    ".git/config", "a/.GIT/hooks/x", ".hg/hgrc",
     "../secret.txt", "a/../../secret.txt", "a/..", "/etc/passwd", "//etc/passwd", "~/.ssh/id",
     "C:/x", "a\\..\\b", "..", ".", "", "/", "a/", "a\0b", "x" * 256, "/".join(["y" * 200] * 6),
     "\ud800",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import sys
@@ -15,6 +16,8 @@ from agent.judge.texts.messages import NO_PROGRAMS
 
 MOST = 2_000
 """Characters of a failure's words."""
+WITHOUT = ("-p", "no:selfheal")
+"""Our own plugin does nothing in a jail: nothing is healed there."""
 _PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
 
 
@@ -23,11 +26,12 @@ def main(jail: Any) -> None:
     payload = jail.payload
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
     sys.argv[:] = ["pytest", *payload["args"]]
+    os.environ.update(payload["environment"])
     plugin = _Reporter(jail)
     sys.addaudithook(plugin.heard)
     code = pytest.main(
-        [*payload["args"], "-q", f"--rootdir={jail.folder}"],
-        plugins=[plugin],
+        [*payload["args"], *WITHOUT, "-q", f"--rootdir={jail.folder}"],
+        plugins=[plugin, HealOption()],
     )
     elsewhere = other_copies(jail.folder, payload["roots"])
     jail.send({"done": int(code), "problems": [*plugin.problems, *elsewhere]})
@@ -48,6 +52,14 @@ def other_copies(folder: str, roots: list[str]) -> list[str]:
                     "first, which pytest itself may need"
                 )
     return found
+
+
+class HealOption:
+    """Stands in for our plugin, whose option a project may have among its `addopts`."""
+
+    def pytest_addoption(self, parser: pytest.Parser) -> None:
+        """Takes the option, and does nothing for it."""
+        parser.addoption("--heal", action="store_true", help=argparse.SUPPRESS)
 
 
 class _Reporter(WholeSuite):

@@ -1,0 +1,164 @@
+"""`heal pytest -- ARGS` and the end of `pytest --heal`: a run as it is, and then its heal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.doors.exits import HEALED
+from agent.doors.project.choice import ProjectInputs, node_at
+from agent.intake.errors import BadInput, NotFixable
+from agent.project.interpreter import find_interpreter
+from agent.project.layout import ProjectLayout, find_layout
+
+if TYPE_CHECKING:
+    from agent.doors.commands import Display, OpenSession, RunOptions, WriteOptions
+    from agent.doors.project.heal import ProjectWriting
+
+GREEN, RED, STOPPED, NO_TESTS = 0, 1, 2, 5
+"""Exit codes of pytest."""
+NO_PYTEST = 96
+STDERR = 2
+MOST_NAMED = 500
+"""Failing tests that are named one by one; of more, all that fail are healed."""
+_PATHS = ("--deselect", "--ignore", "--ignore-glob")
+_KEPT = (*_PATHS, "-p", "-o", "--override-ini", "-W", "--import-mode", "--doctest-modules")
+"""Options that say how every test runs, or which are no part of the suite; others choose."""
+
+_RUN = f"""
+import json, os, sys
+told = sys.argv.pop(1)
+sys.path[0] = os.getcwd()
+try:
+    import pytest
+except ModuleNotFoundError:
+    sys.exit({NO_PYTEST})
+sys.argv[0] = os.path.join(os.path.dirname(pytest.__file__), "__main__.py")
+class Failures:
+    def __init__(self):
+        self.nodes, self.root = {{}}, ""
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.nodes[report.nodeid] = None
+    def pytest_sessionfinish(self, session):
+        self.root = str(session.config.rootpath)
+        with open(told, "w", encoding="utf-8") as file:
+            json.dump([self.root, list(self.nodes)], file)
+sys.exit(pytest.main(sys.argv[1:], plugins=[Failures()]))
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How pytest ended, and the tests that failed, by their paths on this machine."""
+
+    code: int
+    failed: tuple[str, ...]
+
+
+def heal_pytest(
+    opener: OpenSession, inputs: ProjectInputs, arguments: Sequence[str], writing: WriteOptions,
+    face: Display, options: RunOptions, papers: ProjectWriting,
+) -> int:
+    """Runs the project's pytest as its developer does, outside of any jail, and heals what fails;
+    the exit code is that of the heal."""
+    from agent.doors.project.heal import heal_project
+
+    layout = find_layout(inputs.start)
+    interpreter = find_interpreter(layout.root, inputs.python or "")
+    ran = run_pytest(interpreter.executable, arguments, quiet=face.json)
+    if ran.code == NO_PYTEST:
+        raise NotFixable(
+            "missing_package", f"{interpreter.words} has no pytest: install it there, or "
+            "name another with --python PATH",
+        )
+    if ran.code == NO_TESTS:
+        raise NotFixable("invalid_tests", "pytest found no test to run")
+    if ran.code not in (GREEN, RED, STOPPED):
+        raise BadInput(f"pytest did not run: it ended with exit code {ran.code}")
+    if ran.code == GREEN:
+        return _green(face)
+    named = ran.failed if len(ran.failed) <= MOST_NAMED else ()
+    face.terminal.say(f"pytest ended with exit code {ran.code}; now what failed is healed", "bold")
+    return heal_project(
+        opener, replace(
+            inputs, nodes=named, arguments=carried(arguments, layout, Path.cwd()),
+            failed_outside=True,
+        ),
+        writing, face, options, papers,
+    )
+
+
+def _green(face: Display) -> int:
+    from agent.log.result import Result, document
+
+    if face.json:
+        face.data(document(Result(outcome="healthy", reason="pytest passes")))
+    face.terminal.say("pytest ended with exit code 0: nothing to heal", "bold green")
+    return HEALED
+
+
+def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> Ran:
+    """Runs a Python's pytest here; where that is to be quiet, nothing goes to standard output."""
+    with tempfile.TemporaryDirectory(prefix="heal-pytest-") as folder:
+        told = Path(folder, "failed.json")
+        done = subprocess.run(
+            [str(executable), "-c", _RUN, str(told), *arguments], check=False,
+            stdout=STDERR if quiet else None,
+        )
+        try:
+            root, nodes = json.loads(told.read_text("utf-8"))
+        except FileNotFoundError:  # it ended before its session did
+            root, nodes = "", []
+    return Ran(done.returncode, tuple(os.path.join(root, node) for node in nodes))
+
+
+def carried(arguments: Sequence[str], layout: ProjectLayout, folder: Path) -> tuple[str, ...]:
+    """Of what pytest was given in this folder, that which holds for the whole suite as well; its
+    paths from the project's root."""
+    return tuple(_carried([*arguments], layout, folder))
+
+
+def _carried(waiting: list[str], layout: ProjectLayout, folder: Path) -> Iterator[str]:
+    while waiting:
+        word = waiting.pop(0)
+        name, equals, value = word.partition("=")
+        if not word.startswith("--") and word[:2] in _KEPT:
+            name, equals, value = word[:2], "", word[2:]
+        if name not in _KEPT:
+            continue
+        if name == "--doctest-modules":
+            yield name
+            continue
+        if not value and not equals and waiting:
+            value = waiting.pop(0)
+        if value.startswith("selfheal"):
+            continue  # this very plugin, named by hand
+        if name in _PATHS:
+            value = node_at(str(folder / value), layout)
+        yield f"{name}={value}" if name.startswith("--") else f"{name}{value}"
+
+
+def heal_in_a_process(
+    root: Path, failed: Sequence[str], arguments: Sequence[str], folder: Path, patch: Path
+) -> int:
+    """Heals what failed in a run of pytest that is over, in a process of its own, and returns its
+    exit code; the patch is written beside pytest's cache."""
+    layout = find_layout(root)
+    tests = [str(root / node) for node in failed if "::" in node]
+    named = tests if len(tests) <= MOST_NAMED else []
+    return subprocess.run(
+        [
+            sys.executable, "-P", "-m", "selfheal", "run",
+            *(named or [str(layout.root)]),
+            "--out", str(patch), "--force", "--", *carried(arguments, layout, folder),
+        ],
+        cwd=layout.root, check=False,
+    ).returncode

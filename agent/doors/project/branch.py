@@ -1,0 +1,147 @@
+"""A repair as a commit on a branch of its own, made beside the user's index and working tree.
+
+Only git's plumbing is called, over an index of our own. Nothing that a repository names is started:
+no hook, no filter, no monitor, no signing program; nothing is fetched and nothing is pushed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.doors.writeback import Refused
+
+GIT_S = 60.0
+PREFIX = "heal/"
+_SAFE = (
+    "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "safe.bareRepository=explicit",
+    "commit.gpgSign=false",
+)
+_UNDERWAY = {
+    "MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisection",
+}
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A file of the project, what it held when it was read, and what it is to hold."""
+
+    path: str
+    """From the project's root."""
+    seen: bytes
+    healed: bytes
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Where a repair lies in a repository."""
+
+    branch: str
+    commit: str
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return (
+            f"Committed as {self.commit[:10]} on the branch {self.branch}: your branch, index and "
+            "files are as they were, no hook was run, and nothing is pushed."
+        )
+
+
+def refuse_what_cannot_be_committed(root: Path) -> None:
+    """Raises `Refused` where no commit could be made, whatever is healed: before anything runs."""
+    _Repository(root).base()
+
+
+def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed:
+    """Commits these files, and nothing else, on a new branch from HEAD.
+
+    Raises `Refused` where a file is not as HEAD has it, in the tree or in the index.
+    """
+    repository = _Repository(root)
+    base = repository.base()
+    entries = [repository.entry(base, one) for one in edits]
+    with tempfile.TemporaryDirectory(prefix="heal-index-") as folder:
+        own = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
+        repository.git("read-tree", base, environment=own)
+        for (mode, path), one in zip(entries, edits, strict=True):
+            blob = repository.git("hash-object", "-w", "--stdin", stdin=one.healed)
+            repository.git(
+                "update-index", "--cacheinfo", f"{mode},{blob},{path}", environment=own,
+            )
+        tree = repository.git("write-tree", environment=own)
+    commit = repository.git("commit-tree", tree, "-p", base, "-F", "-", stdin=message.encode())
+    branch = f"{PREFIX}{commit[:8]}"
+    # The zeros say that there must be no such branch yet.
+    repository.git("update-ref", "-m", "heal", f"refs/heads/{branch}", commit, "0" * len(commit))
+    return Committed(branch, commit)
+
+
+class _Repository:
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def git(
+        self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = {},
+    ) -> str:
+        """What git says; raises `Refused` with its words where it fails."""
+        kept = {
+            name: value for name, value in os.environ.items()
+            if not name.startswith("GIT_") or name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_"))
+        }
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(self._root), *(part for one in _SAFE for part in ("-c", one)),
+                 *arguments],
+                input=stdin, capture_output=True, timeout=GIT_S, check=False,
+                env=kept | {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"} | {**environment},
+            )
+        except FileNotFoundError as error:
+            raise Refused("--commit needs git, which is not there.") from error
+        except (OSError, subprocess.SubprocessError) as error:
+            raise Refused(f"nothing was committed: git does not answer: {error}") from error
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip()
+            raise Refused(f"nothing was committed: git {arguments[0]} says: {said}")
+        return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+    def base(self) -> str:
+        """The commit that HEAD names, once nothing is underway there."""
+        try:
+            base = self.git("rev-parse", "--verify", "HEAD^{commit}")
+        except Refused as error:
+            raise Refused(
+                f"--commit: {self._root} lies in no git repository with a commit ({error})"
+            ) from error
+        folder = Path(self.git("rev-parse", "--absolute-git-dir"))
+        for name, what in _UNDERWAY.items():
+            if (folder / name).exists():
+                raise Refused(f"--commit: {what} is underway in {self._root}; end it first.")
+        return base
+
+    def entry(self, base: str, edit: Edited) -> tuple[str, str]:
+        """A file's mode, and its path from the top, where HEAD, index and tree agree on it."""
+        prefix = self.git("rev-parse", "--show-prefix")
+        path = f"{prefix}{edit.path}"
+        head = self.git("ls-tree", "-z", "--full-tree", base, "--", path).rstrip("\0")
+        staged = self.git("ls-files", "-s", "-z", "--", f":(top,literal){path}").rstrip("\0")
+        mode, _, blob = head.partition("\t")[0].split(" ") if head else ("", "", "")
+        if mode not in ("100644", "100755"):
+            raise Refused(f"nothing was committed: HEAD has no file {edit.path}; add it first.")
+        if staged.partition("\t")[0] != f"{mode} {blob} 0":
+            raise Refused(
+                f"nothing was committed: {edit.path} is staged otherwise than HEAD has it; commit "
+                "or unstage it first."
+            )
+        if self.git("hash-object", "--stdin", stdin=edit.seen) != blob:
+            raise Refused(
+                f"nothing was committed: {edit.path} is not as HEAD has it (changed, or stored "
+                "through a filter or with other line ends); commit it first, or take the patch "
+                "(--out)."
+            )
+        return mode, path

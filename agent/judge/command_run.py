@@ -1,0 +1,116 @@
+"""How a project's test command ends: one fresh jail, and its exit code is the verdict.
+
+What the command prints is its own word and says only where to look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.core.domain import Status
+from sandbox.sandbox import Sandbox
+from sandbox.types import Job, Json, Outcome
+
+MOST_S = 600.0
+"""The longest that a command may take."""
+MOST_SAID = 2_000
+_FRAME = re.compile(r'^\s*File "(.+?)", line (\d+)', re.MULTILINE)
+_RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Warning|Interrupt)\b")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file of the project."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class CommandRun:
+    """How one run of the command ended."""
+
+    outcome: Outcome
+    places: tuple[Place, ...] = ()
+    """The project's lines on the tracebacks that it printed, in the order it printed them."""
+    functions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """File to first lines of functions and how often each was entered, of those watched."""
+    lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Lines that ran, of the files that were watched."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it came to its end, with exit code 0."""
+        ended = self.outcome
+        return ended.ended == "completed" or (ended.ended == "exited" and ended.exit_code == 0)
+
+    @property
+    def status(self) -> Status:
+        """The outcome in pytest's classes."""
+        late = self.outcome.ended == "timeout"
+        return "passed" if self.passed else "timeout" if late else "failed"
+
+    @property
+    def message(self) -> str:
+        """Why it failed, as far as can be seen."""
+        if self.passed:
+            return ""
+        ended = self.outcome
+        said = [line.strip() for line in ended.stderr.split("\n") if line.strip()]
+        raised = next((line for line in reversed(said) if _RAISED.match(line)), "")
+        how = ended.limit or ended.signal or f"exit code {ended.exit_code}"
+        why = "; ".join(filter(None, (raised or (said[-1] if said else ""), how, *ended.refusals)))
+        return why[:MOST_SAID]
+
+
+async def run_command(
+    job: Job, command: Sequence[str], sandbox: Sandbox, *, seed: int = 0,
+    watched: Collection[str] = (), wall_s: float = MOST_S,
+) -> CommandRun:
+    """Runs Python with these arguments over the files of a project's job, once; `watched` are
+    files whose lines that run are told, which takes several times as long."""
+    outcome = await sandbox.run(replace(
+        job, payload=_payload(job.payload, command, watched), seed=seed,
+        limits=replace(job.limits, wall_s=wall_s, cpu_s=wall_s),
+    ))
+    ran = next((one["ran"] for one in outcome.messages if isinstance(one, dict) and "ran" in one),
+               None)
+    functions, lines = _watched(ran)
+    places = _places(outcome.stderr + outcome.stdout, job.files)
+    return CommandRun(outcome, places, functions, lines)
+
+
+def _payload(suites: Json, command: Sequence[str], watched: Collection[str]) -> Json:
+    assert isinstance(suites, dict)
+    return {
+        **suites, "arguments": [*command], "blocked": [], "keep": False, "opens": True,
+        "most_bytes": [0, 0], "watched": [*watched],
+    }
+
+
+def _places(said: str, files: Collection[str]) -> tuple[Place, ...]:
+    found = []
+    for path, line in _FRAME.findall(said):
+        ours = [one for one in files if path == one or path.endswith(f"/{one}")]
+        if ours:
+            found.append(Place(max(ours, key=len), int(line)))
+    return tuple(found)
+
+
+def _watched(
+    ran: Json,
+) -> tuple[dict[str, dict[int, int]], dict[str, frozenset[int]]]:
+    functions: dict[str, dict[int, int]] = {}
+    lines: dict[str, frozenset[int]] = {}
+    for row in ran if isinstance(ran, list) else []:
+        match row:
+            case [str(file), list(calls), list(some)]:
+                functions[file] = {
+                    one[0]: one[1] for one in calls
+                    if isinstance(one, list) and len(one) == 2
+                    and isinstance(one[0], int) and isinstance(one[1], int)
+                }
+                lines[file] = frozenset(one for one in some if isinstance(one, int))
+    return functions, lines

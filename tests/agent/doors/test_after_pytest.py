@@ -1,0 +1,168 @@
+"""A run of pytest as it is, and the heal after it: `heal pytest` and `pytest --heal`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from agent.doors.cli import app
+from agent.doors.project import after_pytest
+from agent.doors.project.after_pytest import Ran, carried
+from agent.project.layout import find_layout
+from tests.agent.project.small_project import FILES
+
+TOP = Path(__file__).parents[3]
+MONEY = "src/till/money.py"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "till"
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    settings = '[tool.pytest.ini_options]\naddopts = "-ra --heal"\npythonpath = ["src"]\n'
+    (root / "pyproject.toml").write_text(f'[project]\nname = "till"\n{settings}')
+    for name in ("VIRTUAL_ENV", "PYTEST_ADDOPTS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LLM_PROVIDER", "mock")
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.chdir(root)
+    return root
+
+
+def own_pytest(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A developer's pytest, in whose environment our package is."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:asyncio", "-p", "selfheal.pytest_plugin",
+         *arguments], cwd=root,
+        env={**os.environ, "PYTHONPATH": str(TOP), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True, text=True, check=False,
+    )
+
+
+def test_pytest_heals_what_failed_at_its_end_and_keeps_the_patch_in_its_cache(root: Path) -> None:
+    # The option stands in `addopts` too, and the jail's own pytest does nothing for it.
+    done = own_pytest(root, "--deselect", "tests/test_money.py::Cases::test_shares")
+    patch = root / ".pytest_cache/d/heal/heal.patch"
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.index("2 failed") < done.stdout.index("--- a/src/till/money.py")
+    assert "its suite: 8 tests, 2 fail" in done.stderr and f"Wrote {patch}" in done.stderr
+    subprocess.run(["git", "apply", str(patch)], cwd=root, check=True)
+    again = own_pytest(root)
+    healed = again.returncode, again.stderr, "--- a/" in again.stdout
+    assert healed == (0, "", False), again.stdout
+
+
+def test_without_the_option_the_plugin_does_nothing_and_loads_nothing(root: Path) -> None:
+    (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["src"]\n')
+    (root / "tests/test_loaded.py").write_text(
+        "import sys\n\n\ndef test_loaded():\n"
+        "    ours = [one for one in sys.modules if one.split('.')[0] in ('selfheal', 'agent')]\n"
+        "    assert ours == ['selfheal', 'selfheal.pytest_plugin']\n"
+    )
+    done = own_pytest(root, "tests/test_loaded.py")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    off = own_pytest(root, "--heal", "-p", "no:cacheprovider", "tests/test_money.py")
+    assert (off.returncode, off.stderr) == (1, ""), off.stdout
+    assert off.stdout.endswith(
+        "heal: nothing is healed: the patch is kept in pytest's cache, which is off\n"
+    )
+
+
+def test_the_package_names_its_plugin_to_pytest() -> None:
+    settings = tomllib.loads((TOP / "pyproject.toml").read_text())
+    (module,) = settings["project"]["entry-points"]["pytest11"].values()
+    assert callable(importlib.import_module(module).pytest_addoption)
+
+
+@pytest.fixture
+def heal(root: Path) -> Callable[..., Result]:
+    (root / "pyproject.toml").write_text(FILES["pyproject.toml"])
+    (root / "tests/conftest.py").write_text(
+        f"import sys\nsys.path.insert(0, 'src')\n{FILES['tests/conftest.py']}"
+    )
+    return lambda *arguments: CliRunner().invoke(app, ["pytest", *arguments])
+
+
+def test_heal_pytest_runs_it_as_it_is_and_heals_what_failed_there(
+    root: Path, heal: Callable[..., Result], capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in (("NAME", "A"), ("EMAIL", "a@b.c")):
+        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
+        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
+    for words in ("init -q", "add .", "commit -q -m begun"):
+        subprocess.run(["git", *words.split()], cwd=root, check=True)
+    done = heal(
+        "--json", "--commit", "--", "-q", "-k", "split", "--deselect=tests/test_money.py::Cases"
+    )
+    own = capfd.readouterr()
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["outcome"]) == (0, "healed"), done.stderr
+    assert "2 failed" in own.err and own.out == ""
+    assert "pytest ended with exit code 1" in done.stderr
+    # What pytest chose by -k is healed, and the whole suite judged but for what was left out.
+    assert "its suite: 6 tests, 2 fail\n" in done.stderr
+    # The repair is a commit beside what is checked out.
+    commit = found["project"]["commit"]
+    said = subprocess.run(
+        ["git", "show", "--format=%B", commit["branch"]], cwd=root, check=True,
+        capture_output=True, text=True,
+    ).stdout
+    assert said.startswith("Heal tests/test_money.py::test_split[2] and 1 other test\n\nfailed: ")
+    assert said.endswith(found["diff"].partition("@@\n")[2])
+    assert (root / MONEY).read_text() == FILES[MONEY] and commit["commit"][:10] in done.stderr
+
+
+@pytest.mark.parametrize(("ended", "code", "words"), [
+    (0, 0, "pytest ended with exit code 0: nothing to heal"),
+    (4, 2, "pytest did not run: it ended with exit code 4"),
+    (5, 4, "pytest found no test to run"),
+    (96, 4, "has no pytest: install it there"),
+])
+def test_how_pytest_ended_is_told_in_a_sentence(
+    ended: int, code: int, words: str, heal: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(after_pytest, "run_pytest", lambda *_, **__: Ran(ended, ()))
+    done = heal("--json")
+    assert (done.exit_code, words in done.stderr + done.stdout) == (code, True), done.stderr
+    assert json.loads(done.stdout)["outcome"] == ("healthy" if ended == 0 else {
+        2: None, 4: "not_fixable"}[code])
+
+
+def test_what_fails_here_and_passes_in_the_jail_is_told_to_have_another_cause(
+    root: Path, heal: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = "tests/test_money.py::test_total"
+    monkeypatch.setattr(after_pytest, "run_pytest", lambda *_, **__: Ran(1, (str(root / node),)))
+    done = heal()
+    assert (done.exit_code, "what failed just now passes in the jail" in done.stderr) == (4, True)
+
+
+def test_a_python_without_pytest_says_so_by_its_exit_code(
+    root: Path, heal: Callable[..., Result], tmp_path: Path
+) -> None:
+    empty = tmp_path / "python"
+    empty.write_text(f"#!/bin/sh\nexec {sys.executable} -I -S \"$@\"\n")
+    empty.chmod(0o755)
+    assert after_pytest.run_pytest(empty, [], quiet=True) == Ran(after_pytest.NO_PYTEST, ())
+
+
+def test_what_holds_for_the_whole_suite_is_carried_over(root: Path) -> None:
+    given = ["-x", "tests/test_a.py", "-p", "selfheal.pytest_plugin", "-p", "no:randomly",
+             "-Werror", "--deselect", "test_a.py::b", "-k", "split", "--ignore=slow", "-n", "4",
+             "--doctest-modules", "-oaddopts="]
+    assert carried(given, find_layout(root), root / "tests") == (
+        "-pno:randomly", "-Werror", "--deselect=tests/test_a.py::b", "--ignore=tests/slow",
+        "--doctest-modules", "-oaddopts=",
+    )

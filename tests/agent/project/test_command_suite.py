@@ -1,0 +1,174 @@
+"""A test command in the place of a suite: its exit code decides, and few candidates are tried."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.core.domain import Project, Task
+from agent.doors.cli import app
+from agent.doors.project.heal import named_in
+from agent.judge.command_run import CommandRun, Place, run_command
+from agent.judge.project_run import COMMAND, run_suite, suite_job
+from agent.project.command_suite import BEYOND, MOST_TRIED, CommandSuite
+from agent.project.tree import is_test_code
+from sandbox.sandbox import open_sandbox
+from sandbox.types import Outcome
+
+TILL = """def total(prices):
+    return sum(prices)
+
+
+def split(amount, people):
+    share = amount // people
+    return [share] * (people - 1)
+"""
+TESTS = """import unittest
+
+from till import split, total
+
+
+class Till(unittest.TestCase):
+    def test_total(self):
+        self.assertEqual(total([1, 2]), 3)
+
+    def test_split(self):
+        self.assertEqual(split(8, 4), [2, 2, 2, 2])
+"""
+FILES = {"till.py": TILL, "checks.py": TESTS}
+COMMAND_LINE = "python -m unittest checks"
+PROJECT = Project(
+    root="/none", name="till", editable=("till.py",), command=("-m", "unittest", "checks"),
+    command_words=COMMAND_LINE,
+)
+
+
+async def ran(
+    files: Mapping[str, str] = FILES, command: Sequence[str] = PROJECT.command,
+    watched: Sequence[str] = (), wall_s: float = 60.0,
+) -> CommandRun:
+    jailed = open_sandbox()
+    job = await suite_job(COMMAND, {**files}, PROJECT, (), jailed)
+    return await run_command(job, command, jailed, watched=watched, wall_s=wall_s)
+
+
+async def test_the_exit_code_decides_and_what_is_printed_says_where_to_look() -> None:
+    red, green, claims, late = await asyncio.gather(
+        ran(watched=["till.py"]),
+        ran({**FILES, "till.py": TILL.replace("(people - 1)", "people")}),
+        ran(command=["-c", "print('OK'); raise SystemExit(3)"]),
+        ran(command=["-c", "while True: pass"], wall_s=1.0),
+    )
+    assert (red.status, red.places[-1]) == ("failed", Place("checks.py", 11))
+    assert red.message.startswith("AssertionError: Lists differ: [2, 2, 2] != [2, 2, 2, 2]; exit")
+    assert red.functions == {"till.py": {1: 1, 5: 1}} and {2, 6, 7} <= red.lines["till.py"]
+    assert (green.status, green.message, green.lines) == ("passed", "", {})
+    assert (claims.status, claims.message) == ("failed", "exit code 3")
+    assert late.status == "timeout"
+
+
+async def test_a_command_is_a_suite_of_one_test() -> None:
+    run = await run_suite(FILES, PROJECT, (), open_sandbox())
+    assert (run.failing, run.collected, run.problems) == ([COMMAND_LINE], [COMMAND_LINE], [])
+    assert run.jail is not None and (run.rows[COMMAND_LINE]["file"], run.exit_code) == (
+        "checks.py", None
+    )
+
+
+@dataclass
+class Counted(CommandSuite):
+    """A suite whose command passes for some texts, without a jail."""
+
+    passing: set[str] = field(default_factory=set)
+    runs: int = 0
+
+    def __init__(self, passing: set[str], until: float = float("inf")) -> None:
+        super().__init__(FILES, PROJECT, (), open_sandbox(), until)
+        self.passing, self.runs = passing, 0
+
+    async def _run(self, changed: Mapping[str, str], watched: Sequence[str]) -> CommandRun:
+        self.runs += 1
+        passes = changed.get("till.py") in self.passing
+        return CommandRun(Outcome("completed" if passes else "exited", exit_code=int(not passes)))
+
+
+async def screened(suite: Counted, texts: Sequence[str]) -> list[bool | None]:
+    found = await suite.screen("till.py", texts, [0], 1, "full", 1.0)
+    return [one.ended == "ok" if one else None for one in found]
+
+
+async def test_the_number_of_candidates_is_bounded() -> None:
+    texts = [str(number) for number in range(2 * MOST_TRIED)]
+    suite = Counted(set())
+    first = await screened(suite, texts[:60])
+    rest = await screened(suite, texts[60:])
+    assert first == [False] * 60
+    assert rest == [False] * (MOST_TRIED - 60) + [None] * MOST_TRIED
+    assert suite.runs == MOST_TRIED
+    # Once one passes, others that may be better are still tried, but not all.
+    suite = Counted({"3"})
+    found = await screened(suite, texts)
+    assert found[3] and suite.runs <= 4 + BEYOND < MOST_TRIED
+    assert await screened(Counted(set(), until=0.0), texts) == [None] * len(texts)
+
+
+async def test_the_texts_of_tests_come_from_its_tracebacks() -> None:
+    suite = CommandSuite(FILES, PROJECT, (), open_sandbox(), float("inf"))
+    row = await suite.collect()
+    assert not row.passed and suite.loaded == {"till.py"}
+    assert suite.code == "def test_split(self):\n    self.assertEqual(split(8, 4), [2, 2, 2, 2])"
+    (seen,) = (await suite.trace("till.py", [0])).tests
+    assert not seen.passed and {6, 7} <= seen.covered and seen.exception == "AssertionError"
+
+
+def test_a_project_is_healed_by_its_test_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLM_PROVIDER", "mock")
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
+    root = tmp_path / "till"
+    root.mkdir()
+    for path, text in FILES.items():
+        (root / path).write_text(text)
+    report = tmp_path / "heal.md"
+    done = CliRunner().invoke(app, [
+        "run", str(root), "--test-cmd", COMMAND_LINE, "--json",
+        "--report", str(report),
+    ])
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["outcome"], found["integrity"]) == (0, "healed", "in-process")
+    assert found["project"]["test_command"] == COMMAND_LINE
+    assert found["integrity_reason"].startswith("only the exit code of the test command was seen")
+    assert f"tests by `{COMMAND_LINE}`" in done.stderr
+    assert found["candidates"] <= MOST_TRIED
+    told = report.read_text()
+    assert told.count(COMMAND_LINE) >= 4 and "pytest" not in told
+
+
+def test_what_a_command_starts_is_no_program_to_edit() -> None:
+    files = ["till.py", "tools/check.py", "checks.py"]
+    assert named_in(["tools/check.py", "--all"], files) == ["tools/check.py"]
+    assert named_in(["-m", "tools.check"], files) == ["tools/check.py"]
+    assert is_test_code("checks.py", TESTS) and not is_test_code("till.py", TILL)
+
+
+@pytest.mark.parametrize(("more", "words"), [
+    (["--test-cmd", "make test"], "takes `python …` or `pytest …`: there is no shell and no"),
+    (["--test-cmd", "python -m unittest", "-k", "a"], "no tests are chosen from it"),
+])
+def test_what_is_no_command_for_a_jail_is_refused(
+    more: list[str], words: str, tmp_path: Path
+) -> None:
+    done = CliRunner().invoke(app, ["run", str(tmp_path), *more])
+    assert (done.exit_code, words in done.stderr) == (2, True), done.stderr
+
+
+def test_a_task_keeps_its_command() -> None:
+    task = Task(project=PROJECT)
+    assert Task.model_validate_json(task.model_dump_json()) == task
