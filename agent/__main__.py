@@ -1,5 +1,5 @@
 """`python -m agent`."""
 
-from agent.doors.cli import main
+from agent.doors import main
 
 main()

@@ -16,7 +16,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent.core.domain import File, Project, Solution, Task
-from agent.project.layout import find_interpreter, find_layout
+from agent.project.interpreter import find_interpreter
+from agent.project.layout import find_layout
 from agent.project.tree import read_tree
 
 PROJECTS = Path(__file__).parent / "bench" / "projects"

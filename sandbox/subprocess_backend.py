@@ -134,7 +134,7 @@ class SubprocessSandbox(Sandbox):
         endless: bool = False,
     ) -> _Running:
         told = orders(job, endless)
-        told["modules"] = loaded(dict(job.modules))
+        told["modules"] = loaded(job.modules, job.python)
         told["sites"] = self._workspaces.sites(job.sites)
         workspace = self._workspaces.make()
         try:
@@ -145,21 +145,24 @@ class SubprocessSandbox(Sandbox):
                 "user": workspace.user,
                 "groups": [] if folder is None or folder.user is None else [folder.user],
                 "peer": peer is not None,
-                "seatbelt": self._seatbelt(workspace, told["sites"], folder),
+                "seatbelt": self._seatbelt(job, workspace, told["sites"], folder),
             }
             return _Running(self._workspaces, workspace, job, frame(told), peer, output, endless)
         except BaseException:
             self._workspaces.remove(workspace)
             raise
 
-    def _seatbelt(self, workspace: Workspace, sites: list[str], folder: Workspace | None) -> str:
+    def _seatbelt(
+        self, job: Job, workspace: Workspace, sites: list[str], folder: Workspace | None
+    ) -> str:
         """The profile that macOS holds the job to; empty on other systems."""
         if sys.platform != "darwin":
             return ""
         writable = [f"{workspace.folder}/work", f"{workspace.folder}/tmp"]
         if folder is not None:
             writable.append(folder.folder)
-        places = [sys.base_prefix, self._workspaces.library, self._workspaces.guest, "/usr/lib"]
+        library = self._workspaces.interpreter(job.python).library
+        places = [sys.base_prefix, library, self._workspaces.guest(job.python), "/usr/lib"]
         return profile([*map(os.path.realpath, [*places, *sites])], map(os.path.realpath, writable))
 
 
@@ -344,8 +347,9 @@ def _spawn(
         theirs.append(guest_end.detach())
         if peer is not None:
             theirs.append(os.dup(peer.fileno()))
-        pid = workspaces.interpreter.start(
-            [workspaces.guest, f"CODE_JAIL={workspace.mark}"], environment(job.seed) | own, theirs
+        pid = workspaces.interpreter(job.python).start(
+            [workspaces.guest(job.python), f"CODE_JAIL={workspace.mark}"],
+            environment(job.seed) | own, theirs,
         )
     except OSError as error:
         for descriptor in ours:

@@ -3,9 +3,9 @@
     <temp>/code-jails-<uid>/        ours alone to write; made once and kept
         users-<first>               locked while a host uses that block of spare users
         host-<random>/              one for each host process, locked while it lives
-            guest.pyc               what a plain job runs, one file
-            code/                   what a fork server runs
-            python/                 readable links to the interpreter, where it is hidden
+            guest.pyc               what a plain job runs, one file; guest.py for another Python
+            code/                   what a fork server runs; code-text/ for another Python
+            python-<n>/             readable links to an interpreter, where it is hidden
             site-<n>/               the same for folders of packages
             <n>/work, <n>/tmp       one plain job
             shared-<n>              what two of them share
@@ -44,6 +44,7 @@ from pathlib import Path
 
 from sandbox import __name__ as OURS
 from sandbox.inside.removal import remove
+from sandbox.pythons import Python, python_at
 from sandbox.types import SandboxError, SandboxUnavailable
 
 _SPARE_USERS = range(60_706, 61_184)
@@ -52,10 +53,14 @@ _BLOCK = 16
 _CAPABILITIES = {"CHOWN": 0, "KILL": 5, "SETGID": 6, "SETUID": 7}
 _INSIDE = Path(__file__).with_name("inside")
 _A_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-_FLAGS = ("-S", "-s", "-B", "-P")
-"""Of every interpreter that runs jobs. Not -I or -E: both would have it ignore the hash seed."""
+_FLAGS = ("-S", "-s", "-B")
+"""Of every interpreter that runs jobs. Not -I or -E: both would have it ignore the hash seed. What
+-P would leave out of `sys.path` is taken from it by what runs there: 3.11 was first to know it."""
 _LOWEST_SOURCE = 16
-_LEFT_OUT = ("test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*")
+_LEFT_OUT = (
+    "test", "tests", "site-packages", "dist-packages", "idlelib", "ensurepip", "config-*",
+    "*.opt-[12].pyc",
+)
 
 
 @dataclass(frozen=True)
@@ -78,11 +83,11 @@ class Interpreter:
     """A Python that a job's user may run and read."""
 
     executable: str
+    library: str
+    """Its standard library as a job sees it."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    library: str = ""
-    """Its standard library, where that is a copy of the host's."""
     shared: str = ""
-    """The folder of its own shared libraries, likewise."""
+    """The folder of its own shared libraries, where that is a copy."""
 
     def start(
         self, arguments: list[str], environment: Mapping[str, str], descriptors: list[int]
@@ -124,9 +129,10 @@ class Workspaces:
         self._sites: dict[str, str] = {}
         self._count = 0
         self._pid = os.getpid()
-        self.guest = str(Path(self._folder, "guest.pyc"))
-        _compile(_INSIDE / "guest.py", Path(self.guest))
-        self.interpreter = self._find_interpreter()
+        self._guest = Path(self._folder, "guest.pyc")
+        _compile(_INSIDE / "guest.py", self._guest)
+        self._interpreters: dict[str, Interpreter] = {}
+        self.interpreter()
         if not self.has_spare_users:
             _refuse_readers()
         atexit.register(self.close)
@@ -225,8 +231,7 @@ class Workspaces:
                 continue
             self._lock_fds.append(descriptor)
             block = range(first, first + _BLOCK)
-            for user in block:  # a daemon may have outlived a host that was killed
-                kill_all(_of_user(user))
+            kill_all(_of_user(*block))  # a daemon may have outlived a host that was killed
             return block
         raise SandboxError(
             "all spare users for jobs are taken; end other programs that run jobs, or run fewer"
@@ -249,52 +254,70 @@ class Workspaces:
             os.close(home)
         return folder
 
-    @property
-    def code(self) -> str:
-        """A folder from which a fork server imports what runs inside, as code alone: a jail never
-        sees this package's folder."""
-        folder = Path(self._folder, "code")
+    def guest(self, python: str = "") -> str:
+        """The file that a plain job runs: code, or text for another Python than ours."""
+        if not python:
+            return str(self._guest)
+        text = self._guest.with_suffix(".py")
+        if not text.exists():
+            shutil.copyfile(_INSIDE / "guest.py", text)
+            text.chmod(0o644)
+        return str(text)
+
+    def code(self, python: str = "") -> str:
+        """A folder from which a fork server imports what runs inside, as code alone, or text for
+        another Python than ours: a jail never sees this package's folder."""
+        folder = Path(self._folder, "code-text" if python else "code")
         package = folder.joinpath(*OURS.split("."), "inside")
         with self._lock:
             if not folder.exists():
                 package.mkdir(parents=True)
                 for place in (package, *package.parents[: OURS.count(".") + 2]):
                     place.chmod(0o755)
-                for source in _INSIDE.glob("[a-z]*.py"):
+                texts = [] if python else [*_INSIDE.glob("[a-z]*.py")]
+                for source in texts:
                     _compile(source, package / f"{source.stem}.pyc")
-                table = package / "syscalls.txt"
-                shutil.copyfile(_INSIDE / table.name, table)
-                table.chmod(0o644)
+                for source in _INSIDE.glob("[a-z]*.*"):
+                    if source not in texts and source.is_file():
+                        shutil.copyfile(source, package / source.name)
+                        (package / source.name).chmod(0o644)
         return str(folder)
 
-    @property
-    def library(self) -> str:
-        """The standard library's folder as a job sees it."""
-        if self.interpreter.library:
-            return self.interpreter.library
-        return os.path.dirname(os.path.realpath(os.__file__))
+    def interpreter(self, python: str = "") -> Interpreter:
+        """Ours, or the Python at that path, where a job's user may run and read it."""
+        with self._lock:
+            if python not in self._interpreters:
+                self._interpreters[python] = self._readable(python_at(python) if python else _own())
+            return self._interpreters[python]
 
-    def _find_interpreter(self) -> Interpreter:
-        # The base interpreter: a virtual environment's own would look for its pyvenv.cfg.
-        executable = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
-        if not os.path.isfile(executable):
-            raise SandboxUnavailable("there is no Python interpreter file to run jobs with")
-        library = os.path.dirname(os.path.realpath(os.__file__))
-        if not self.has_spare_users or (_open_to_all(executable) and _open_to_all(library)):
-            return Interpreter(executable)
-        prefix = Path(self._folder, "python")
-        libraries = prefix / sys.platlibdir
+    def _readable(self, found: Python) -> Interpreter:
+        library = found.library
+        if not self.has_spare_users or (_open_to_all(found.executable) and _open_to_all(library)):
+            return Interpreter(found.executable, library)
+        prefix = Path(self._folder, f"python-{len(self._interpreters)}")
+        libraries = prefix / os.path.basename(found.shared)
         for place in (prefix, prefix / "bin", libraries):
             place.mkdir(mode=0o755)
             place.chmod(0o755)
-        linked = prefix / "bin" / os.path.basename(executable)
+        linked = prefix / "bin" / os.path.basename(found.executable)
         image = libraries / os.path.basename(library)
-        _link(os.path.realpath(executable), str(linked))
+        _link(found.executable, str(linked))
         _link_tree(library, str(image), left_out=_LEFT_OUT)
-        for shared_object in Path(sys.base_prefix, sys.platlibdir).glob("libpython*.so*"):
+        for shared_object in Path(found.shared).glob("libpython*.so*"):
             _link(os.path.realpath(shared_object), str(libraries / shared_object.name))
         environment = {"LD_LIBRARY_PATH": str(libraries)}
-        return Interpreter(str(linked), environment, library=str(image), shared=str(libraries))
+        return Interpreter(str(linked), str(image), environment, shared=str(libraries))
+
+
+def _own() -> Python:
+    # The base interpreter: a virtual environment's own would look for its pyvenv.cfg.
+    executable = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+    if not os.path.isfile(executable):
+        raise SandboxUnavailable("there is no Python interpreter file to run jobs with")
+    return Python(
+        executable, sys.version_info[:2], os.path.dirname(os.path.realpath(os.__file__)),
+        os.path.join(sys.base_prefix, sys.platlibdir),
+    )
 
 
 def workspaces() -> Workspaces:
@@ -326,14 +349,14 @@ def kill_all(pids: Iterator[int] | list[int]) -> None:
                 os.waitpid(pid, os.WNOHANG)
 
 
-def _of_user(user: int, dead: bool = False) -> Iterator[int]:
-    wanted = str(user).encode()
+def _of_user(*users: int, dead: bool = False) -> Iterator[int]:
+    wanted = {str(user).encode() for user in users}
     for pid in _pids():
         status = _read(pid, "status")
         start = status.find(b"\nUid:")
         if start < 0 or (not dead and b"\nState:\tZ" in status):
             continue
-        if wanted in status[start + 5 : status.index(b"\n", start + 1)].split():
+        if wanted & {*status[start + 5 : status.index(b"\n", start + 1)].split()}:
             yield pid
 
 
@@ -464,12 +487,11 @@ def _link_tree(
     with os.scandir(source) as entries:
         for entry in entries:
             place = f"{target}/{entry.name}"
+            if any(fnmatch(entry.name, pattern) for pattern in left_out):
+                continue
             if entry.is_file():
                 _link(os.path.realpath(entry.path) if entry.is_symlink() else entry.path, place)
-            elif entry.is_dir() and not (
-                any(fnmatch(entry.name, pattern) for pattern in left_out)
-                or os.path.realpath(entry.path) in seen
-            ):
+            elif entry.is_dir() and os.path.realpath(entry.path) not in seen:
                 _link_tree(entry.path, place, left_out, seen)
 
 

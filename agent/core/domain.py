@@ -235,6 +235,8 @@ class Project(Value):
     """Node ids that its suite had before: a repair in which one is missing is none."""
     loopback: bool = False
     """Its tests use the network of this machine."""
+    python: str = ""
+    """The interpreter that its suite runs on, by its path; empty is the one that runs this."""
     environment: tuple[str, ...] = ()
     """Names of variables of this machine that its tests may read."""
     readable: tuple[str, ...] = ()

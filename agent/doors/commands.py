@@ -11,7 +11,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,22 +33,13 @@ from agent.doors.exits import (
 )
 from agent.doors.terminal import Terminal
 from agent.doors.writeback import Refused, write_back, write_new
-from agent.intake import (
-    BadInput,
-    NotFixable,
-    PreparedTask,
-    SourceFile,
-    from_command_line,
-    outside_failure_words,
-    with_outside_failures,
-)
+from agent.intake.errors import BadInput, NotFixable
 from agent.log.result import Result, document, fold
 from agent.log.words import OUTCOME_WORDS
-from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
-from agent.thinking.drafts import by_words, read_drafts
 from llm.plan import parse_roles
 
 if TYPE_CHECKING:
+    from agent.intake import PreparedTask, SourceFile
     from agent.run.session import Session
 
 REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled"}
@@ -140,7 +131,7 @@ def run(
     person at the terminal nobody is asked."""
     _refuse_contradictions(inputs, writing)
     brought = _brought(inputs, face)
-    settings = options.settings(drafts=by_words(read_drafts()) if inputs.words else None)
+    settings = options.settings(drafts=_drafts() if inputs.words else None)
     if settings.ask and not _attended(face):
         settings = settings.model_copy(update={"ask": False})
         face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
@@ -166,6 +157,7 @@ def run(
 
 def check(opener: OpenSession, inputs: Inputs, least: Requirements, face: Display) -> int:
     """Judges what was brought by its tests, and repairs nothing."""
+
     _refuse_contradictions(inputs, WriteOptions())
     task = _brought(inputs, face).task
     result = asyncio.run(checked(opener, task, inputs.title, face.terminal.say))
@@ -236,7 +228,7 @@ def replay(source: str, face: Display) -> int:
 
 def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: Display) -> int:
     """Takes up the runs whose process was ended, or the one that is named."""
-    settings = Settings.from_env(drafts=by_words(read_drafts()))
+    settings = Settings.from_env(drafts=_drafts())
 
     async def drive() -> tuple[Result, ...]:
         async with opener(settings) as session:
@@ -270,6 +262,8 @@ def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: D
 
 def list_examples(face: Display) -> int:
     """The worked tasks, one a line."""
+    from agent.thinking.drafts import read_drafts
+
     drafts = read_drafts()
     if face.json:
         face.data([{"id": draft.id, "title": draft.title, "task": draft.task} for draft in drafts])
@@ -282,6 +276,8 @@ def list_examples(face: Display) -> int:
 
 def example_words(name: str | None) -> str:
     """The words of a worked task; the first when no name is given."""
+    from agent.thinking.drafts import read_drafts
+
     drafts = read_drafts()
     if name is None:
         return drafts[0].task
@@ -326,8 +322,17 @@ def refuse_overwriting(writing: WriteOptions, *more: tuple[str, Path | None]) ->
             raise Usage(f"{option}: there is no folder {path.parent}.")
 
 
+def _drafts() -> Mapping[str, str]:
+    """The programs of the worked tasks, by their words."""
+    from agent.thinking.drafts import by_words, read_drafts
+
+    return by_words(read_drafts())
+
+
 def _brought(inputs: Inputs, face: Display) -> PreparedTask:
     """Reads what was named and says what its reader must know about it."""
+    from agent.intake import from_command_line
+
     path: Path | Literal["-"] | None = None
     if inputs.path is not None:
         path = "-" if inputs.path == "-" else Path(inputs.path)
@@ -397,6 +402,8 @@ def _attended(face: Display) -> bool:
 
 def _chosen(asked: str, rivals: Rivals, face: Display) -> str:
     """A person's choice among behaviours, asked for until it is one."""
+    from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
+
     face.terminal.question(rivals)
     labels = ", ".join(one.label for one in rivals.behaviours)
     while True:

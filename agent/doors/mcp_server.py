@@ -21,8 +21,9 @@ from agent.doors.commands import OpenSession, Usage, checked
 from agent.doors.exits import INTERRUPTED
 from agent.doors.library import RunFault, SelfHealingAgent
 from agent.doors.project.choice import ProjectInputs, is_of_project
-from agent.doors.project.heal import as_it_stands, look, project_document
+from agent.doors.project.heal import project_document
 from agent.doors.project.library import aheal_project
+from agent.doors.project.look import as_it_stands, look
 from agent.intake import BadInput, NotFixable, TestText, make_task, site_folders
 from agent.intake.source import read_source
 from agent.log.result import Result, document, fold

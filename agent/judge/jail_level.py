@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import get_args
 
-from agent.core.domain import Jail, JailLayer
+from agent.core.domain import Jail, JailLayer, Task
 from agent.judge import jail_modules
 from sandbox import Job, Sandbox
 from sandbox.levels import LEVEL_MEANINGS, Isolation, JailLevel
 
 
-async def jail_seen(sandbox: Sandbox, sites: tuple[str, ...] = ()) -> Jail:
-    """The level seen to hold, on the interpreter that the judge will use for these `sites`.
+async def jail_seen(sandbox: Sandbox, task: Task | None = None) -> Jail:
+    """The level seen to hold, on the interpreter that the judge will use for a task.
 
     Raises `SandboxError`.
     """
+    sites = task.sites if task is not None else ()
     coming = Job("", modules=jail_modules.modules(), sites=sites)
+    if task is not None and task.project is not None:
+        project = task.project
+        sites = (*sites, *project.readable)
+        coming = jail_modules.suite_surroundings(sites, project.python, project.loopback)
     return jail_of(await sandbox.isolation(coming), sandbox.name)
 
 

@@ -18,12 +18,15 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.core import __name__ as _CORE
-from agent.core.domain import Script, TestCase
 from agent.core.trees import nodes_of
 from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
+
+if TYPE_CHECKING:
+    from agent.core.domain import TestCase
 
 _PROGRAMS = (
     "agent.judge.programs.observed.observe_examples",
@@ -36,9 +39,14 @@ _PROGRAMS = (
 """What runs in a jail. All that these import at their top goes there with them."""
 _WITH_PYTEST = (
     "agent.judge.programs.observed.observe_pytest", "agent.judge.programs.plain.plain_pytest",
-    "agent.repair.screening.programs.pytest_items", "agent.project.programs.suite_session",
-    "agent.judge.programs.plain.plain_suite",
+    "agent.repair.screening.programs.pytest_items",
 )
+_OF_PROJECTS = (
+    "agent.project.programs.suite_session", "agent.judge.programs.plain.plain_suite",
+    "agent.tools.programs.python_command",
+)
+"""What runs on a project's own Python and with its own pytest: in the syntax of Python 3.9, and
+without what the library has had only since."""
 _AGENT = _CORE.removesuffix(".core")
 _IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)
 _OURS = re.compile(rf"\bfrom {re.escape(_AGENT)}\.([\w.]+) import")
@@ -51,12 +59,22 @@ def program(name: str) -> str:
 
 @cache
 def modules(with_pytest: bool = False) -> Mapping[str, str]:
-    """The modules that go into every jail, in a package whose name no program has.
+    """The modules that go into every jail but a project's."""
+    return _shipped((*_PROGRAMS, *(_WITH_PYTEST if with_pytest else ())))
+
+
+@cache
+def project_modules() -> Mapping[str, str]:
+    """The modules that go into the jails of a project's suite."""
+    return _shipped(_OF_PROJECTS)
+
+
+def _shipped(programs: Iterable[str]) -> Mapping[str, str]:
+    """Programs and what they import, in a package whose name no program has.
 
     Under their own name they would hide a user's module called `agent`.
     """
     sources = {"_judge": "", "_judge.programs": ""}
-    programs = (*_PROGRAMS, *(_WITH_PYTEST if with_pytest else ()))
     waiting = [name.removeprefix("agent.") for name in programs]
     while waiting:
         name = waiting.pop()
@@ -85,7 +103,7 @@ def pytest_site() -> str:
 
 def needs_packages(test: TestCase, own: Collection[str] = ()) -> bool:
     """Whether a test is pytest's, or imports what is neither Python's nor the program's own."""
-    return (isinstance(test, Script) and bool(test.node)) or imports_packages(test.code, own)
+    return bool(getattr(test, "node", "")) or imports_packages(test.code, own)
 
 
 def imports_packages(code: str, own: Collection[str] = ()) -> bool:
@@ -148,19 +166,24 @@ async def bundle(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> B
         return Bundle(modules(), own)
     coming = Job("", modules=modules(), sites=own)
     if (await sandbox.isolation(coming)).level == "L2":
-        texts = await asyncio.to_thread(_pytest_in_memory)
+        texts = await asyncio.to_thread(pytest_in_memory)
         return Bundle({**texts, **modules(with_pytest=True)}, own, opens_files=False)
-    return beside_pytest(own)
-
-
-def beside_pytest(own: tuple[str, ...]) -> Bundle:
-    """What to ship with pytest where files can be opened."""
     ours = pytest_site()
     return Bundle(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
 
 
+def suite_surroundings(sites: tuple[str, ...], python: str, loopback: bool) -> Job:
+    """What all jobs over a project's suite have in common before its files: a fork server that is
+    begun for this one serves them. Our own pytest is at hand where there is no other."""
+    has_it = python or any(Path(one, "pytest").is_dir() for one in sites)
+    return Job(
+        "", modules=project_modules(), python=python, processes=True, loopback=loopback,
+        sites=sites if has_it else tuple(dict.fromkeys((*sites, pytest_site()))),
+    )
+
+
 @cache
-def _pytest_in_memory() -> Mapping[str, str]:
+def pytest_in_memory() -> Mapping[str, str]:
     """The texts of all modules that `import pytest` loads from its folder of packages."""
     importlib.import_module("pytest")
     folder = Path(pytest_site())

@@ -6,8 +6,9 @@ pytest's to say; a test of the task is found by its node id, and any other count
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
@@ -26,14 +27,15 @@ from agent.core.domain import (
 from agent.judge import jail_modules
 from agent.judge.command_run import MOST_S as COMMAND_S
 from agent.judge.command_run import run_command
-from agent.judge.compared.examples import lacks_permission
 from agent.judge.jail_level import jail_of
 from sandbox.sandbox import Process, Sandbox
-from sandbox.types import Job, Json, Limits, Outcome, SandboxError
+from sandbox.types import Job, Json, Limits, Outcome, SandboxError, SandboxUnavailable
 
 START_S = 120.0
 TEST_S = 120.0
 """The longest that one test may take by the wall clock."""
+LONG_S = 5.0
+"""What takes longer is told while it runs."""
 MOST_S = 3_600.0
 MEMORY_MIB = 4_096
 COMMAND = "python_command"
@@ -43,6 +45,9 @@ INTERNAL, USAGE = 3, 4
 SHARED = "the project's tests run in one process with it, and nobody watched what it does to them"
 EXIT_CODE = "only the exit code of the test command was seen, in whose process the program is too"
 NOT_ASKED = "it failed before, and was not to be healed"
+
+Watch = Callable[[str, float], object]
+"""Told of a test, or a file that is collected, and for how many seconds it has been running."""
 
 
 @dataclass
@@ -55,6 +60,8 @@ class SuiteRun:
     """The node ids that were chosen to run."""
     problems: list[str] = field(default_factory=list)
     """Why files could not be collected, or why the run ended early."""
+    left_out: list[str] = field(default_factory=list)
+    """Options of the project's pytest that do not count here."""
     exit_code: int | None = None
     jail: Jail | None = None
     """What held the tests back."""
@@ -128,22 +135,31 @@ def _message(row: dict[str, Json]) -> str:
 
 async def run_suite(
     files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
-    seed: int = 0,
+    seed: int = 0, watch: Watch = lambda what, seconds: None,
 ) -> SuiteRun:
-    """Runs the project's pytest, or its test command, over these files, once."""
+    """Runs the project's pytest, or its test command, over these files, once. `watch` is told what
+    is running, after so many seconds, and again after twice as many."""
     if project.command:
         return await _by_command(files, project, sites, sandbox, seed)
     job = await suite_job("plain_suite", files, project, sites, sandbox)
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
-        await _heard(process, run, project.test_s or TEST_S)
-        if any(lacks_permission(row) for row in run.rows.values()):
-            refusals = (await process.kill()).refusals
-            for row in run.rows.values():
-                if refusals and lacks_permission(row) and not row.get("refused"):
-                    row["refused"] = "; ".join(refusals)
+        await _heard(process, run, _Waiting(watch), project.test_s or TEST_S)
+        if run.failing:
+            await _say_refusals(process, run)
     return run
+
+
+async def _say_refusals(process: Process, run: SuiteRun) -> None:
+    """Says of tests that fail for want of a permission what the jail refused."""
+    from agent.judge.compared.examples import lacks_permission
+
+    if any(lacks_permission(row) for row in run.rows.values()):
+        refusals = (await process.kill()).refusals
+        for row in run.rows.values():
+            if refusals and lacks_permission(row) and not row.get("refused"):
+                row["refused"] = "; ".join(refusals)
 
 
 async def _by_command(
@@ -164,7 +180,39 @@ async def _by_command(
     }}, [project.command_words], jail=jail)
 
 
-async def _heard(process: Process, run: SuiteRun, test_s: float) -> None:
+class _Waiting:
+    """Tells of what runs for long, while it runs."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, what: str) -> None:
+        """Something begins, and what ran before has ended."""
+        self.end()
+        self._wait(what, LONG_S, LONG_S)
+
+    def end(self) -> None:
+        """Nothing is waited for."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wait(self, what: str, more_s: float, after_s: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(more_s, self._tell, what, after_s)
+
+    def _tell(self, what: str, after_s: float) -> None:
+        self._watch(what, after_s)
+        self._wait(what, after_s, 2 * after_s)
+
+
+async def _heard(process: Process, run: SuiteRun, waiting: _Waiting, test_s: float) -> None:
+    try:
+        await _hear(process, run, waiting, test_s)
+    finally:
+        waiting.end()
+
+
+async def _hear(process: Process, run: SuiteRun, waiting: _Waiting, test_s: float) -> None:
     begun, collects, patience_s = "", "", START_S
     while True:
         match await process.receive(patience_s):
@@ -177,11 +225,14 @@ async def _heard(process: Process, run: SuiteRun, test_s: float) -> None:
                 return
             case {"collects": str(file)}:
                 collects = file
-            case {"collected": list(nodes)}:
+                waiting.begin(file)
+            case {"collected": list(nodes), "left_out": list(options)}:
                 run.collected = [*map(str, nodes)]
+                run.left_out = [*map(str, options)]
                 collects = "" if nodes else collects
             case {"begin": str(node)}:
                 begun, patience_s = node, test_s
+                waiting.begin(node)
             case {"ended": str(node), "status": str(status), "message": str(said),
                   "file": str(file), "line": int(line), "wall_s": float(wall_s),
                   "refused": str(refused)}:
@@ -190,6 +241,7 @@ async def _heard(process: Process, run: SuiteRun, test_s: float) -> None:
                     "wall_s": wall_s, "refused": refused,
                 }
                 begun, patience_s = "", START_S
+                waiting.end()
             case {"done": int(code), "problems": list(problems)}:
                 run.problems += map(str, problems)
                 run.exit_code = code
@@ -227,8 +279,10 @@ async def suite_job(
     program: str, files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
 ) -> Job:
     """A jail's job that runs one of our programs over a project's files, with its pytest."""
-    ours = jail_modules.beside_pytest(sites)
-    job = Job(
+    job = replace(
+        jail_modules.suite_surroundings(
+            (*sites, *project.readable), project.python, project.loopback
+        ),
         program=jail_modules.program(program),
         payload={
             "roots": [*project.import_roots], "args": [*project.arguments],
@@ -236,8 +290,7 @@ async def suite_job(
                 name: os.environ[name] for name in project.environment if name in os.environ
             },
         },
-        modules=ours.modules, files=files, sites=(*ours.sites, *project.readable), processes=True,
-        loopback=project.loopback,
+        files=files,
         limits=Limits(
             wall_s=START_S, cpu_s=MOST_S, output_bytes=64_000_000, memory_mib=MEMORY_MIB,
             open_files=256,
@@ -245,6 +298,10 @@ async def suite_job(
     )
     # The jail that is looked at is the job's own: a second one takes as long to start.
     if (await sandbox.isolation(job)).level == "L2":
-        ours = await jail_modules.bundle(sandbox, sites, True)
-        job = replace(job, modules=ours.modules, sites=(*ours.sites, *project.readable))
+        if project.python:
+            raise SandboxUnavailable(
+                f"where no file can be opened, {project.python} cannot run; start this with it"
+            )
+        texts = await asyncio.to_thread(jail_modules.pytest_in_memory)
+        job = replace(job, modules={**texts, **job.modules}, sites=(*sites, *project.readable))
     return job

@@ -1,14 +1,9 @@
-"""A project as it lies on disk: its root, what it ships, its tests, and the Python it uses."""
+"""A project as it lies on disk: its root, what it ships, and its tests."""
 
 from __future__ import annotations
 
 import configparser
-import json
 import os
-import site
-import subprocess
-import sys
-import sysconfig
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,31 +24,6 @@ NO_SOURCES = frozenset({
 """Folders in which nothing lies that a project ships."""
 TEST_FILES = ("test_*.py", "*_test.py")
 """Names of files that pytest collects where nothing says otherwise."""
-ASKED_S = 20.0
-
-_ASK = """
-import json, site, sys, sysconfig
-paths = sysconfig.get_paths()
-print(json.dumps([sys.version_info[:2], [paths["purelib"], paths["platlib"], *(
-    [site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]]))
-"""
-
-
-@dataclass(frozen=True)
-class Interpreter:
-    """The Python whose packages a project uses."""
-
-    executable: Path
-    version: tuple[int, int]
-    sites: tuple[str, ...]
-    """Its folders of packages."""
-    how: str
-    """How it was found, in words."""
-
-    @property
-    def words(self) -> str:
-        """For people."""
-        return f"Python {self.version[0]}.{self.version[1]} ({self.how})"
 
 
 @dataclass(frozen=True)
@@ -189,58 +159,3 @@ def _ini(path: Path, section: str, option: str) -> str:
     except (configparser.Error, UnicodeDecodeError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
     return parser.get(section, option, fallback="")
-
-
-# The interpreter.
-
-
-def find_interpreter(root: Path, asked: str = "") -> Interpreter:
-    """The Python of the project: the one that was asked for, that of the active environment, of
-    the project's own, or else the one that runs this.
-
-    Raises `BadInput` for one whose version is another than ours: what runs tests is shared.
-    """
-    executable, how = _executable(root, asked)
-    if executable is None:
-        return Interpreter(Path(sys.executable), sys.version_info[:2], _own_sites(), "this one")
-    try:
-        said = subprocess.run(
-            [executable, "-c", _ASK], capture_output=True, text=True, timeout=ASKED_S, check=True,
-        ).stdout
-        version, sites = json.loads(said)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise BadInput(f"the Python at {executable} ({how}) does not answer: {error}") from error
-    if tuple(version) != sys.version_info[:2]:
-        own = ".".join(map(str, sys.version_info[:2]))
-        raise BadInput(
-            f"the project's Python ({how}) is {version[0]}.{version[1]} and this runs on {own}; "
-            f"install this package in that environment and start it from there"
-        )
-    return Interpreter(executable, (version[0], version[1]), _present(sites), how)
-
-
-def _executable(root: Path, asked: str) -> tuple[Path | None, str]:
-    if asked:
-        return Path(asked), "--python"
-    active = os.environ.get("VIRTUAL_ENV", "")
-    if active and (found := _python_in(Path(active))):
-        return found, f"the active environment {active}"
-    for name in ENVIRONMENTS:
-        if found := _python_in(root / name):
-            return found, name
-    return None, ""
-
-
-def _python_in(folder: Path) -> Path | None:
-    found = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    return found if found.exists() else None
-
-
-def _own_sites() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
-    return _present([paths["purelib"], paths["platlib"], *user])
-
-
-def _present(folders: list[str]) -> tuple[str, ...]:
-    return tuple(one for one in dict.fromkeys(folders) if os.path.isdir(one))

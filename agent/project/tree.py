@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import glob
 import os
 import re
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -75,6 +76,10 @@ class ProjectTree:
         )
         apart = set(PurePosixPath(path).parts[:-1]) & NO_SOURCES
         return (inside or not apart) and not _matches(path, self.exclude)
+
+    def without(self, paths: Iterable[str]) -> ProjectTree:
+        """The same tree, of which these may not be edited."""
+        return replace(self, exclude=(*self.exclude, *map(glob.escape, paths)))
 
     @cached_property
     def protected(self) -> Mapping[str, str]:

@@ -158,7 +158,7 @@ class Run:
             self._first = asyncio.create_task(self._context().judge_brought(program))
         try:
             try:
-                jail = await jail_seen(shared.sandbox, self.task.sites)
+                jail = await jail_seen(shared.sandbox, self.task)
             except SandboxError as error:
                 # Told here and met again by the run's first job, which ends the run with it.
                 jail = Jail(words=f"{shared.sandbox.name}: {error}")

@@ -168,7 +168,7 @@ class Session:
 
         Raises `SandboxError`.
         """
-        return await jail_seen(self.sandbox, task.sites if task is not None else ())
+        return await jail_seen(self.sandbox, task)
 
     def log(self, run: str) -> tuple[Stamped, ...]:
         """All events of a run so far; raises `UnknownRun`."""

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from agent.core.domain import unified
+from agent.intake.errors import BadInput
 from agent.project.grants import grants_of
-from agent.project.layout import find_interpreter, layout_at
+from agent.project.interpreter import find_interpreter
+from agent.project.layout import layout_at
 from agent.project.tree import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES, read_tree
 from agent.tools.errors import BadPath, ToolError
 
@@ -57,6 +59,12 @@ class Workspace:
         folder's own, or this one. Raises `agent.intake.BadInput`.
         """
         layout = layout_at(Path(folder))
+        interpreter = find_interpreter(layout.root, python)
+        if interpreter.python:
+            raise BadInput(
+                f"tools run code on the Python that runs them, and the folder's is "
+                f"{interpreter.words}; install this package there and start it from there"
+            )
         tree = read_tree(layout)
         files, notices = {}, [*tree.notices]
         for path, text in tree.files.items():
@@ -66,7 +74,7 @@ class Workspace:
                 notices.append(f"left out: {error}")
         return cls(
             files, name=layout.name, import_roots=layout.import_roots,
-            sites=find_interpreter(layout.root, python).sites,
+            sites=interpreter.sites,
             loopback=grants_of(layout.settings, layout.root).loopback, notices=tuple(notices),
         )
 

@@ -247,9 +247,10 @@ class HostChannel(_Stream):
 
 
 class Modules:
-    """Imports a job's modules from memory; they were compiled by the host."""
+    """Imports a job's modules from memory; they were compiled by the host, if by the same Python.
+    """
 
-    def __init__(self, sources: dict[str, tuple[str, CodeType]]) -> None:
+    def __init__(self, sources: dict[str, tuple[str, CodeType | None]]) -> None:
         self._sources = sources
 
     def find_spec(
@@ -267,10 +268,17 @@ class Modules:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        exec(self._sources[module.__name__][1], module.__dict__)
+        text, code = self._sources[module.__name__]
+        name = module_name(module.__name__)
+        exec(code or compile(text, name, "exec", dont_inherit=True), module.__dict__)
 
     def get_source(self, name: str) -> str:
         return self._sources[name][0]
+
+
+def module_name(name: str) -> str:
+    """What stands for a file where a module of a job was compiled."""
+    return f"<jail module {name}>"
 
 
 def main() -> None:
@@ -302,13 +310,15 @@ def main() -> None:
     host.end()
 
 
-def run_program(program: CodeType, source: str, jail: Jail) -> None:
-    """Runs a job's program; an uncaught error is told on standard error and becomes an exit."""
+def run_program(program: CodeType | None, source: str, jail: Jail) -> None:
+    """Runs a job's program, which comes compiled where the host has the same Python; an uncaught
+    error is told on standard error and becomes an exit."""
     module = ModuleType("__jail__")
     module.__dict__["jail"] = jail
     sys.modules["__jail__"] = module
     try:
-        exec(program, module.__dict__)
+        code = program or compile(source, PROGRAM_NAME, "exec", dont_inherit=True)
+        exec(code, module.__dict__)
     except SystemExit:
         raise
     except BaseException:  # noqa: BLE001 - whatever it is, it is told on standard error
@@ -459,7 +469,7 @@ def _prepare_interpreter(job: dict[str, Any]) -> None:
             except OSError as error:
                 if error.errno != errno.EBADF:  # the listing's own descriptor is closed by now
                     raise
-    sys.path.insert(0, job["folder"])
+    sys.path[0] = job["folder"]  # in place of the one that this file lies in
     sys.path.extend(job["sites"])
     if job["modules"]:
         sys.meta_path.insert(0, Modules(job["modules"]))

@@ -356,7 +356,7 @@ class Zygote:
     def _perform(
         self, job: dict[str, Any], folders: _JobFolders, paired: bool, begin: Callable[[], None]
     ) -> None:
-        for kind, most in zip(_LIMITED, job["ceilings"], strict=True):
+        for kind, most in zip(_LIMITED, job["ceilings"]):  # noqa: B905 - new in 3.10
             _setrlimit(kind, most)
         _setrlimit(resource.RLIMIT_NPROC, job["processes"] if self._grants else self._threads)
         files = job["files"]

@@ -64,7 +64,7 @@ class JailSandbox(Sandbox):
         profiles = [profile_of(job, self._at_most) for job in jobs[1:]]
         if any(one != profile_of(jobs[0], self._at_most) for one in profiles):
             raise SandboxError(
-                "two jobs of a pair need the same seed, sites, modules, preload and grants"
+                "two jobs of a pair need the same seed, Python, sites, modules, preload and grants"
             )
         told = [{**ordered(job, endless=False), "shared": shared} for job in jobs]
 

@@ -43,7 +43,7 @@ from sandbox.jail.fair_queue import FairQueue, Request
 from sandbox.levels import JailLevel
 from sandbox.talk.orders import environment, loaded
 from sandbox.types import SandboxDied, SandboxError
-from sandbox.workspaces import Workspaces
+from sandbox.workspaces import Interpreter, Workspaces
 
 START_S = 30.0
 SLOTS = 24
@@ -72,6 +72,8 @@ class Profile:
     preload: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
     """What its jobs may do beyond one process without a network; at L4 alone."""
+    python: str = ""
+    """The interpreter; empty is ours."""
 
 
 @dataclass(eq=False)
@@ -124,13 +126,14 @@ class ForkServer:
         self._slots = [secrets.token_hex(8) for _ in range(SLOTS)]
         self._queue = FairQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._began = 0.0
         self.used = time.monotonic()
 
     # ---------------------------------------------------------------- life
 
-    async def start(self) -> None:
-        """Starts the process and waits until it is jailed; raises `NotGranted`."""
-        began = time.monotonic()
+    def begin(self) -> None:
+        """Starts the process and does not wait for it."""
+        self._began = time.monotonic()
         inner = ("slots", "root", "control", "control/inner")
         self._place = self._workspaces.make("server-", inner)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -147,6 +150,12 @@ class ForkServer:
         finally:
             theirs.close()
         self._control.setblocking(False)
+
+    async def start(self) -> None:
+        """Starts the process, unless it was begun, and waits until it is jailed; raises
+        `NotGranted`."""
+        if not self._began:
+            self.begin()
         loop = asyncio.get_running_loop()
         try:
             answer = await asyncio.wait_for(loop.sock_recv(self._control, 1 << 16), START_S)
@@ -165,7 +174,7 @@ class ForkServer:
             raise NotGranted(report["refused"])
         self.base = report["base"]
         self.controls = report["controls"]
-        self.started_s = time.monotonic() - began
+        self.started_s = time.monotonic() - self._began
         self.adopt(loop)
 
     def folder(self, worker: Worker) -> str:
@@ -173,24 +182,24 @@ class ForkServer:
         return f"{self.base}/{self._slots[worker.slot]}"
 
     def _spawn(self, theirs: socket.socket) -> int:
-        interpreter = self._workspaces.interpreter
-        code = self._workspaces.code
+        profile = self.profile
+        interpreter = self._workspaces.interpreter(profile.python)
+        code = self._workspaces.code(profile.python)
         start = (
-            f"import sys; sys.path.insert(0, {code!r}); from {OURS}.inside.zygote import main; "
+            f"import sys; sys.path[0] = {code!r}; from {OURS}.inside.zygote import main; "
             f"sys.path.remove({code!r}); main()"
         )
-        profile = self.profile
         sites = self._workspaces.sites(profile.sites)
         own = {"HOME": "/"}
         if "processes" in profile.grants:
             own["PYTHONPATH"] = ":".join(sites)
         with tempfile.TemporaryFile() as orders:
-            marshal.dump(self._orders(sites), orders)
+            marshal.dump(self._orders(sites, interpreter), orders)
             orders.seek(0)
             descriptors = [orders.fileno(), self._log, self._log, theirs.fileno()]
             return interpreter.start(["-c", start], environment(profile.seed) | own, descriptors)
 
-    def _orders(self, sites: list[str]) -> dict[str, Any]:
+    def _orders(self, sites: list[str], interpreter: Interpreter) -> dict[str, Any]:
         # Any: the values are marshalled, code objects among them.
         profile = self.profile
         return {
@@ -204,11 +213,11 @@ class ForkServer:
             "grants": list(profile.grants),
             "scratch_bytes": SCRATCH_MIB << 20,
             "threads": THREADS,
-            "library": self._workspaces.library,
-            "shared": self._workspaces.interpreter.shared,
-            "readable": [one for one in (self._workspaces.interpreter.shared, *sites) if one],
+            "library": interpreter.library,
+            "shared": interpreter.shared,
+            "readable": [one for one in (interpreter.shared, *sites) if one],
             "sites": sites,
-            "modules": loaded(dict(profile.modules)),
+            "modules": loaded(dict(profile.modules), profile.python),
             "preload": list(profile.preload),
         }
 

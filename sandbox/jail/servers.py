@@ -41,13 +41,25 @@ class Servers:
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._ungranted: set[tuple[str, ...]] = set()
         """What was tried to be granted to jobs, and could not be."""
+        self._begun: dict[tuple[Profile, bool], ForkServer] = {}
+        """Servers whose processes start while the host does something else."""
         self._host = os.getpid()
 
     def close(self) -> None:
         """Ends all servers, at the end of this process."""
         if os.getpid() == self._host:
-            for server in [one for some in self._all.values() for one in some]:
+            kept = [one for some in self._all.values() for one in some]
+            for server in (*kept, *self._begun.values()):
                 server.close("the host ended")
+
+    def begin(self, job: Job) -> None:
+        """Starts the process of a server for such jobs, which a later one of them will find."""
+        profile = profile_of(job, "L4")
+        if any(not one.broken for one in self._all.get((profile, True), ())):
+            return
+        server = self._begun[profile, True] = ForkServer(profile, workspaces())
+        self._ends_with_the_host()
+        server.begin()
 
     def level(self, at_most: JailLevel) -> JailLevel | None:
         """The level seen to hold; `None` before the first start."""
@@ -119,10 +131,8 @@ class Servers:
 
     async def _started(self, profile: Profile, ready: bool) -> ForkServer:
         self._retire()
-        server = ForkServer(profile, workspaces(), ready)
-        # What is registered last is done first: before the workspaces remove their folder.
-        atexit.unregister(self.close)
-        atexit.register(self.close)
+        server = self._begun.pop((profile, ready), None) or ForkServer(profile, workspaces(), ready)
+        self._ends_with_the_host()
         await server.start()
         try:
             isolation = await canaries(server)
@@ -137,6 +147,11 @@ class Servers:
             self._witnesses[server] = isolation
             self._all.setdefault((profile, ready), []).append(server)
         return server
+
+    def _ends_with_the_host(self) -> None:
+        # What is registered last is done first: before the workspaces remove their folder.
+        atexit.unregister(self.close)
+        atexit.register(self.close)
 
     def _retire(self) -> None:
         """Ends the servers that were used longest ago, so that few are kept."""
@@ -159,16 +174,19 @@ def profile_of(job: Job, level: JailLevel) -> Profile:
         if name in job.preload and any(os.path.isdir(f"{site}/{name}") for site in job.sites)
     )
     return Profile(
-        level, job.seed, job.sites, tuple(job.modules.items()), preload, job.grants
+        level, job.seed, job.sites, tuple(job.modules.items()), preload, job.grants, job.python
     )
 
 
 async def canaries(server: ForkServer) -> Isolation:
     """Tries the canaries in one child of the server."""
-    job = Job("from jail_canaries import tried\njail.send(tried())")
+    python = server.profile.python
+    job = Job("from jail_canaries import tried\njail.send(tried())", python=python)
     source = files(f"{OURS}.inside").joinpath("canaries.py").read_text("utf-8")
     # Not as modules of the job, which would ask for a fork server with them.
-    told = ordered(job, endless=False) | {"modules": loaded({"jail_canaries": source})}
+    told = ordered(job, endless=False) | {
+        "modules": loaded({"jail_canaries": source}, python)
+    }
     (worker,) = await server.workers(1)
     process = Running(server, worker, job, told, endless=False)
     try:

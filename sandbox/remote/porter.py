@@ -151,6 +151,10 @@ async def _batch(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[A
 
 def _job(told: Mapping[str, Any]) -> Job:
     job = Job(**{**told, "limits": Limits(**told["limits"])})
+    if job.python:
+        raise SandboxError(
+            f"{job.python} is a Python of another machine: run this job by the backend `jail`"
+        )
     # The folders of the host do not exist here. What they stand for, installed packages, does.
     return dataclasses.replace(job, sites=tuple(_packages()) if job.sites else ())
 

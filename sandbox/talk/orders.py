@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from types import CodeType
 from typing import Any
 
-from sandbox.inside.guest import PROGRAM_NAME
+from sandbox.inside.guest import PROGRAM_NAME, module_name
 from sandbox.types import Ended, Job, Limits, SandboxError
 
 _NAME_BYTES = 255
@@ -29,7 +29,7 @@ def orders(job: Job, endless: bool) -> dict[str, Any]:
         raise SandboxError(f"a job's seed must be 0 to 4294967295, not {job.seed}")
     limits = job.limits
     return {
-        "program": compiled(job.program, PROGRAM_NAME),
+        "program": None if job.python else compiled(job.program, PROGRAM_NAME),
         "source": job.program,
         "payload": job.payload,
         "files": _layable(job.files),
@@ -97,10 +97,13 @@ def _obstacle(path: PurePosixPath, files: Mapping[str, str]) -> str:
     return "" if folder is None else f"{folder!r} is a file"
 
 
-def loaded(modules: dict[str, str]) -> dict[str, tuple[str, CodeType]]:
-    """Modules as the guest takes them: name to text and code."""
+def loaded(
+    modules: Mapping[str, str], python: str = ""
+) -> dict[str, tuple[str, CodeType | None]]:
+    """Modules as the guest takes them: name to text and code, where that is for our own Python."""
     return {
-        name: (text, compiled(text, f"<jail module {name}>")) for name, text in modules.items()
+        name: (text, None if python else compiled(text, module_name(name)))
+        for name, text in modules.items()
     }
 
 

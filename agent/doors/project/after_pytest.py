@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from agent.doors.exits import HEALED
 from agent.doors.project.choice import ProjectInputs, node_at
 from agent.intake.errors import BadInput, NotFixable
-from agent.project.layout import ProjectLayout, find_interpreter, find_layout
+from agent.project.interpreter import find_interpreter
+from agent.project.layout import ProjectLayout, find_layout
 
 if TYPE_CHECKING:
     from agent.doors.commands import Display, OpenSession, RunOptions, WriteOptions
@@ -75,8 +76,8 @@ def heal_pytest(
     ran = run_pytest(interpreter.executable, arguments, quiet=face.json)
     if ran.code == NO_PYTEST:
         raise NotFixable(
-            "missing_package", f"{interpreter.words} has no pytest: install it there, or leave "
-            "`pytest` out, and ours is used",
+            "missing_package", f"{interpreter.words} has no pytest: install it there, or "
+            "name another with --python PATH",
         )
     if ran.code == NO_TESTS:
         raise NotFixable("invalid_tests", "pytest found no test to run")

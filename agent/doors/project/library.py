@@ -17,7 +17,8 @@ from pathlib import Path
 from agent.core.loops import outside_any_loop
 from agent.doors.library import HealResult, RunFault, SelfHealingAgent
 from agent.doors.project.choice import ProjectInputs
-from agent.doors.project.heal import Seen, concluded, look, project_document, task_to_heal
+from agent.doors.project.heal import project_document
+from agent.doors.project.look import Seen, concluded, look, task_to_heal
 from agent.doors.project.reports import markdown
 from agent.intake.errors import NotFixable
 from agent.log.result import document

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.intake.errors import NotFixable
-from agent.judge.project_run import SuiteRun
+from agent.judge.project_run import TEST_S, SuiteRun
+from agent.project.interpreter import Interpreter
 from agent.project.tree import ProjectTree
 
 _MISSING = re.compile(
@@ -40,6 +42,50 @@ def refuse_what_does_not_run(run: SuiteRun, tree: ProjectTree, python: str) -> N
             "invalid_tests", f"not all of the suite runs: {told(run.problems)}. Mend that first, "
             "or leave the file out (-- --ignore=FILE): a repair is judged by the whole suite",
         )
+
+
+def unreadable(tree: ProjectTree) -> list[str]:
+    """Files that may be edited and do not compile on the Python that runs this."""
+    # Not where nothing fails: what mends texts takes a while to import.
+    from agent.repair.syntax import compiles
+
+    return [path for path in sorted(tree.editable) if not compiles(tree.files[path])]
+
+
+def broken_by(
+    unread: Sequence[str], problems: Sequence[str], interpreter: Interpreter
+) -> list[str]:
+    """Which of these keep the suite from running. One that only a newer Python reads does not, and
+    nor does one that no test imports."""
+    named = [path for path in unread if any(f" at {path}:" in one for one in problems)]
+    return named or ([*unread] if problems and not interpreter.python else [])
+
+
+def unread_words(path: str, interpreter: Interpreter) -> str:
+    """Why a file is left as it is."""
+    ours = ".".join(map(str, sys.version_info[:2]))
+    if interpreter.version > sys.version_info[:2]:
+        return (
+            f"{path} is no Python {ours}, on which this runs, and is left as it is: install this "
+            f"package under {'.'.join(map(str, interpreter.version))} to have it searched"
+        )
+    return f"{path} does not compile, no test needs it, and it is left as it is"
+
+
+def waiting_words(what: str, seconds: float) -> str:
+    """What is said of a test, or a file, that does not end."""
+    return (
+        f"{what} has been running for {seconds:g} s; a test that does not end within {TEST_S:g} s "
+        "ends the suite"
+    )
+
+
+def left_out_words(options: Sequence[str]) -> str:
+    """Which of the project's options for pytest do not count, and why."""
+    return (
+        f"without {', '.join(options)} of pytest's options: a repair is judged by the whole suite, "
+        "in one process"
+    )
 
 
 def told(problems: Sequence[str]) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 
+NO_PROGRAMS = "the jail has no program but Python"
+"""Said of a test that fails after another was to be started."""
+
 
 def first_line(text: str) -> str:
     """The first line of a text, capped."""

@@ -72,7 +72,7 @@ def run_item(
     item.funcargs = None
     if names:
         item.dtest.globs.update(names)
-    outcome.passed = outcome.error is None or isinstance(outcome.error, Skipped | XFailed)
+    outcome.passed = outcome.error is None or isinstance(outcome.error, (Skipped, XFailed))
     _expected_failure(item, outcome)
     return outcome
 

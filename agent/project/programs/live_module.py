@@ -53,13 +53,13 @@ class LiveModule:
         }
         """Functions and classes at the top, with all names that stand in them."""
         self._functions: dict[tuple[str, int], list[types.FunctionType]] = {}
-        """Function objects by qualified name and first line of their code."""
+        """Function objects by name and first line of their code."""
         self._caches: list[Any] = []
         gc.unfreeze()  # what is frozen is not listed
         for one in gc.get_objects():
             if type(one) is types.FunctionType and one.__code__.co_filename == path:
                 code = one.__code__
-                self._functions.setdefault((code.co_qualname, code.co_firstlineno), []).append(one)
+                self._functions.setdefault((code.co_name, code.co_firstlineno), []).append(one)
             elif isinstance(one, functools._lru_cache_wrapper) and self._is_own(one):
                 self._caches.append(one)
         gc.freeze()
@@ -127,14 +127,14 @@ class LiveModule:
         flags = self._flags
         new = compile(text, self.path, "exec", flags=flags, dont_inherit=True)
         code = _code_of(new, [*names, node.name])
-        old = self._functions.get((".".join([*names, node.name]), _first_line(node)))
+        old = self._functions.get((node.name, _first_line(node)))
         if code is None or not old:
             return False
         pairs = [*_paired(old[0].__code__, code)]
         if any(len(a.co_freevars) != len(b.co_freevars) for a, b in pairs):
             return False
         for before, after in pairs:
-            for function in self._functions.get((before.co_qualname, before.co_firstlineno), ()):
+            for function in self._functions.get((before.co_name, before.co_firstlineno), ()):
                 own = function.__code__
                 self._undoing.append(functools.partial(_put, function, "__code__", own))
                 function.__code__ = after
@@ -251,7 +251,7 @@ class LiveModule:
             there = vars(old).get(name)
             if there is value:
                 continue
-            if isinstance(value, classmethod | staticmethod) and type(there) is type(value):
+            if isinstance(value, (classmethod, staticmethod)) and type(there) is type(value):
                 if self._moved(there.__func__, value.__func__) is there.__func__:
                     continue
                 _adopt(value.__func__, old)
@@ -262,7 +262,7 @@ class LiveModule:
                 if isinstance(there, types.FunctionType) and self._take_code(there, value):
                     continue
                 _adopt(value, old)
-            elif isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType):
+            elif isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType)):
                 continue
             elif type(there) is type(value) and type(value) in _TABLES:
                 self._moved(there, value)
@@ -288,7 +288,7 @@ class LiveModule:
 
     def _rebind(self, name: str, old: Any, new: Any) -> None:
         """Other modules that took the old object by this name get the new one."""
-        simple = old is None or isinstance(old, bool | int | str | float)
+        simple = old is None or isinstance(old, (bool, int, str, float))
         for module in [*sys.modules.values()]:
             names = getattr(module, "__dict__", None)
             if names is None or module is self._module:
@@ -319,7 +319,7 @@ def _adopt(function: Any, owner: type) -> None:
     """Has `super()` in a function of a new class mean the old one."""
     closure = getattr(function, "__closure__", None) or ()
     code = getattr(function, "__code__", None)
-    for name, cell in zip(code.co_freevars if code else (), closure, strict=False):
+    for name, cell in zip(code.co_freevars if code else (), closure):  # noqa: B905 - new in 3.10
         if name == "__class__":
             cell.cell_contents = owner
 
@@ -348,7 +348,7 @@ def _first_line(node: ast.stmt) -> int:
 def _names_in(node: ast.AST) -> set[str]:
     return {
         one.id if isinstance(one, ast.Name) else one.attr
-        for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)
+        for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute))
     }
 
 
@@ -358,9 +358,9 @@ def _bound_by(node: ast.stmt) -> Iterator[str]:
         yield node.name
         return
     for one in ast.walk(node):
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store | ast.Del):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, (ast.Store, ast.Del)):
             yield one.id
-        elif isinstance(one, ast.Subscript | ast.Attribute) and isinstance(one.ctx, ast.Store):
+        elif isinstance(one, (ast.Subscript, ast.Attribute)) and isinstance(one.ctx, ast.Store):
             yield from _names_in(one.value)
         elif isinstance(one, (*_Function, ast.ClassDef)):
             yield one.name

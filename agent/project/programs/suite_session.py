@@ -19,6 +19,7 @@ import functools
 import gc
 import hashlib
 import json
+import mmap
 import os
 import re
 import select
@@ -34,19 +35,21 @@ import pytest
 from _pytest.assertion import util as assertion_util
 
 from agent.judge.programs.plain.plain_suite import WITHOUT, HealOption
+from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import text_of
 from agent.project.programs.item_runs import ItemRun, run_item
 from agent.project.programs.live_module import CannotTakeOn, LiveModule
 from agent.repair.screening.changes import changed
+from agent.repair.screening.programs.clock import Clock, Limits, OutOfTime
 from agent.repair.screening.programs.nearness import described, nearness
-from agent.repair.screening.programs.running import Clock, Limits, OutOfTime
-from agent.repair.screening.programs.trace import Watcher, shown
+from agent.repair.screening.programs.watcher import Watcher, shown
 
 LEAVE_S = 2.0
 """A copy that does not end by itself is ended after so long."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 _MOST_LINES = 200_000
 """Lines of one test that coverage follows; what runs longer repeats itself."""
+_SHARED_BYTES, _COUNTED = 1 << 20, 8
 _LOOK_S = 0.02
 """Processor seconds for seeing whether the base still does what it did."""
 
@@ -69,10 +72,11 @@ def main(jail: Any) -> None:
         jail.send({"problem": "\n".join(suite.problems) or "pytest collected no test"})
 
 
-class _Suite:
+class _Suite(WholeSuite):
     """A plugin that takes the place of pytest's loop over its tests."""
 
     def __init__(self, jail: Any) -> None:
+        super().__init__()
         self._jail = jail
         self._folder = os.path.join(jail.folder, "")
         self._items: list[Any] = []
@@ -95,6 +99,7 @@ class _Suite:
         """Serves the host in the place of running the tests."""
         self._items = session.items
         self.served = True
+        self._leave_out_logging(session.config)
         for module in [*sys.modules.values()]:
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and file.startswith(self._folder):
@@ -107,24 +112,26 @@ class _Suite:
                 return True
             self._jail.send(self._answer(item))
 
+    def _leave_out_logging(self, config: pytest.Config) -> None:
+        """Keeping each test's log takes a fifth of a short test's time; it is done where somebody
+        could tell."""
+        plugins, texts = config.pluginmanager, self._jail.files.values()
+        logs = any("logging" in text or "caplog" in text for text in texts)
+        if not logs and plugins.has_plugin("logging-plugin") and not config.getini("log_level"):
+            plugins.unregister(name="logging-plugin")
+
     def _answer(self, item: dict[str, Any]) -> Any:
-        match item["ask"]:
-            case "collected":
-                return {
-                    "tests": [one.nodeid for one in self._items], "problems": self.problems,
-                    "loaded": sorted(one.removeprefix(self._folder) for one in self._loaded),
-                }
-            case "baseline":
-                rows, _ = _in_copy(lambda write: self._baseline(item, write), item["wall_s"])
-                return rows
-            case "coverage":
-                rows, _ = _in_copy(lambda write: self._coverage(item, write), item["wall_s"])
-                return rows
-            case "watch":
-                rows, _ = _in_copy(lambda write: self._watch(item, write), item["wall_s"])
-                return rows
-            case _:
-                return self._screen(item)
+        asked = item["ask"]
+        if asked == "collected":
+            return {
+                "tests": [one.nodeid for one in self._items], "problems": self.problems,
+                "loaded": sorted(one.removeprefix(self._folder) for one in self._loaded),
+            }
+        if asked == "screen":
+            return self._screen(item)
+        told = {"baseline": self._baseline, "coverage": self._coverage, "watch": self._watch}
+        rows, _ = _in_copy(functools.partial(told[asked], item), item["wall_s"])
+        return rows
 
     # How the base does.
 
@@ -238,7 +245,7 @@ class _Suite:
                 break
         if len(changes) > 1:
             after = self._did(clock, item, live)
-            if any(one != other for one, other in zip(before, after, strict=False)):
+            if before[: len(after)] != after[: len(before)]:
                 write(False)
 
     def _did(self, clock: Clock, item: dict[str, Any], live: LiveModule) -> list[str]:
@@ -383,35 +390,62 @@ def _short(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
+class _Rows:
+    """What a copy of this process tells: in memory that both have, since each write to a pipe would
+    wake the reader; what does not fit there goes by the pipe."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._memory = mmap.mmap(-1, _SHARED_BYTES)
+        self._end = _COUNTED
+        self._full = False
+
+    def write(self, row: Any) -> None:
+        """Tells a row, which is there whatever becomes of the copy."""
+        line = (json.dumps(row, ensure_ascii=True) + "\n").encode()
+        end = self._end + len(line)
+        self._full |= end > _SHARED_BYTES
+        if self._full:
+            os.write(self._pipe, line)
+            return
+        self._memory[self._end : end] = line
+        self._end = end
+        self._memory[:_COUNTED] = end.to_bytes(_COUNTED, "little")
+
+    def told(self, by_pipe: bytes) -> list[Any]:
+        """All rows; one that was cut short is none."""
+        end = int.from_bytes(self._memory[:_COUNTED], "little") or _COUNTED
+        said = self._memory[_COUNTED:end] + by_pipe
+        self._memory.close()
+        *lines, _ = said.split(b"\n")
+        rows = []
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                rows.append(json.loads(line))
+        return rows
+
+
 def _in_copy(
     action: Callable[[Callable[[Any], None]], None], wall_s: float
 ) -> tuple[list[Any], float]:
     """The rows that a copy of this process wrote until it ended, and its processor seconds."""
     reading, writing = os.pipe()
+    rows = _Rows(writing)
     child = os.fork()
     if child == 0:
         os.close(reading)
         try:
-            action(lambda row: _write(writing, row))
+            action(rows.write)
         except BaseException:  # noqa: BLE001 - nothing may leave the copy by returning
             traceback.print_exc()
         os._exit(0)
     os.close(writing)
-    said = b"".join(_read(reading, time.monotonic() + wall_s))
+    by_pipe = b"".join(_read(reading, time.monotonic() + wall_s))
     os.close(reading)
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     _, _, usage = os.wait4(child, 0)
-    *lines, _ = said.split(b"\n")
-    rows = []
-    for line in lines:
-        with contextlib.suppress(ValueError):
-            rows.append(json.loads(line))
-    return rows, usage.ru_utime + usage.ru_stime
-
-
-def _write(writing: int, row: Any) -> None:
-    os.write(writing, (json.dumps(row, ensure_ascii=True) + "\n").encode())
+    return rows.told(by_pipe), usage.ru_utime + usage.ru_stime
 
 
 def _read(reading: int, end: float) -> Iterator[bytes]:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.repair.facts import Candidate
-from agent.repair.program import readable
 from agent.repair.ranking.rank import weight
 
 MOST = 3
@@ -87,6 +86,9 @@ def differs(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) ->
 
 def raised_exceptions(text: str) -> frozenset[str]:
     """The exceptions that a program raises by itself."""
+    # Shown rivals need it; naming them does not, which every door does.
+    from agent.repair.program import readable
+
     tree = readable(text)
     found = set()
     for node in ast.walk(tree):

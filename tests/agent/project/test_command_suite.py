@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from agent.core.domain import Project, Task
 from agent.doors.cli import app
-from agent.doors.project.heal import named_in
+from agent.doors.project.look import named_in
 from agent.judge.command_run import CommandRun, Place, run_command
 from agent.judge.project_run import COMMAND, run_suite, suite_job
 from agent.project.command_suite import BEYOND, MOST_TRIED, CommandSuite

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from agent.intake.errors import BadInput
-from agent.project.layout import find_interpreter, find_layout
+from agent.project.layout import find_layout
 from agent.project.tree import ProjectTree, is_test_code, read_tree
 
 
@@ -65,27 +64,6 @@ def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path) -> None:
         find_layout(tmp_path)
     with pytest.raises(BadInput, match="does not exist"):
         find_layout(tmp_path / "nowhere")
-
-
-def test_an_interpreter_of_the_project_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    assert find_interpreter(tmp_path).how == "this one"
-    (tmp_path / ".venv/bin").mkdir(parents=True)
-    (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
-    found = find_interpreter(tmp_path)
-    assert (found.how, found.version) == (".venv", sys.version_info[:2])
-
-
-def test_an_interpreter_of_another_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    other = tmp_path / "python"
-    other.write_text("#!/bin/sh\necho '[[3, 8], []]'\n")
-    other.chmod(0o755)
-    with pytest.raises(BadInput, match=r"is 3\.8 and this runs on .*install this package"):
-        find_interpreter(tmp_path, str(other))
-    with pytest.raises(BadInput, match="does not answer"):
-        find_interpreter(tmp_path, str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(("path", "is_test"), [

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 
 import pytest
 
 from agent.core.domain import Project, Report
 from agent.intake import with_outside_failures
+from agent.judge import project_run
 from agent.judge.project_run import project_report, run_suite, verdicts
+from agent.project.programs.suite_session import _SHARED_BYTES, _Rows
 from agent.project.suite import Suite, open_suite
 from sandbox.sandbox import open_sandbox
 from tests.agent.project.small_project import (
@@ -187,3 +190,54 @@ async def test_a_copy_that_is_loaded_in_its_place_is_told() -> None:
     project = PROJECT.model_copy(update={"import_roots": ("src", "")})
     run = await run_suite(files, project, (), open_sandbox())
     assert "src/iniconfig was not run: an installed copy" in " ".join(run.problems)
+
+
+@pytest.mark.parametrize(("options", "left_out"), [
+    ("-x --pdb --junitxml=out/r.xml --strict-markers", ["-x or --maxfail", "--pdb"]),
+    ("-n auto --cov=till --cov-fail-under=100", ["--cov", "-n"]),
+    ("--maxfail=1 -p no:randomly -W error::ResourceWarning -vv --ff --sw", [
+        "-x or --maxfail", "--stepwise", "--ff",
+    ]),
+    ("-p no:cacheprovider -p no:warnings --import-mode=importlib", []),
+])
+async def test_no_option_of_the_projects_changes_a_verdict(
+    options: str, left_out: list[str]
+) -> None:
+    text = FILES["pyproject.toml"].replace("-ra", options)
+    assert options in text
+    files = FILES | {"pyproject.toml": text}
+    run = await run_suite(files, PROJECT, (), open_sandbox())
+    assert ({*run.failing}, run.problems, run.exit_code) == (FAILING, [], 1)
+    assert run.left_out == left_out
+    assert len(run.rows) == len(run.collected) == 9
+    async with open_suite(files, PROJECT, (), open_sandbox()) as kept:
+        rows = await kept.baseline(range(len(kept.nodes)))
+        assert {row.node for row in rows.values() if not row.passed} == FAILING
+
+
+async def test_what_runs_for_long_is_told_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project_run, "LONG_S", 0.2)
+    files = FILES | {"tests/test_slow.py": (
+        "import time\n\n\ndef test_slow():\n    time.sleep(1.5)\n\n\ndef test_quick():\n    pass\n"
+    )}
+    told: list[tuple[str, float]] = []
+    run = await run_suite(
+        files, PROJECT, (), open_sandbox(), watch=lambda *seen: told.append(seen)
+    )
+    slow = [seconds for what, seconds in told if what == "tests/test_slow.py::test_slow"]
+    assert slow[:2] == [0.2, 0.4]
+    assert run.rows["tests/test_slow.py::test_slow"]["status"] == "passed"
+
+
+def test_what_a_copy_tells_comes_in_order_also_where_the_shared_memory_is_full() -> None:
+    reading, writing = os.pipe()
+    rows = _Rows(writing)
+    texts = ["a", "b" * (_SHARED_BYTES - 500), "c" * 600, "d"]
+    for text in texts:
+        rows.write([text])
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        by_pipe = pipe.read()
+    assert by_pipe.count(b"\n") == 2
+    assert rows.told(by_pipe) == [[text] for text in texts]
+    assert _Rows(-1).told(b'["cut sh') == []

@@ -25,12 +25,11 @@ from agent.judge.programs.loading import Program, begin, place
 from agent.judge.programs.plain.guard import Guard, teller
 from agent.judge.programs.plain.recorder import Recorder
 from agent.judge.programs.plain.spoiling import Spoilt, SpoiltError
+from agent.judge.texts.messages import NO_PROGRAMS
 from agent.judge.texts.reading import SNIPPET, Reading, import_loose, read
 from agent.judge.texts.transform import CALLED, COMPARE, HOLDS
 
 LIMIT = 2_000
-NO_PROGRAMS = "the jail has no program but Python"
-"""Said of a test that fails after another was to be started."""
 ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "_judge"})
 """Packages whose functions and classes no program has business with."""
 

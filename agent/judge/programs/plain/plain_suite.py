@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from agent.judge.programs.plain.plain_run import NO_PROGRAMS
+from agent.judge.programs.plain.whole_suite import WholeSuite
+from agent.judge.texts.messages import NO_PROGRAMS
 
 MOST = 2_000
 """Characters of a failure's words."""
-WITHOUT = ("-p", "no:cacheprovider", "-p", "no:selfheal")
-"""Plugins that do nothing in a jail: nothing is kept, and nothing is healed there."""
+WITHOUT = ("-p", "no:selfheal")
+"""Our own plugin does nothing in a jail: nothing is healed there."""
 _PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
 
 
@@ -61,8 +62,9 @@ class HealOption:
         parser.addoption("--heal", action="store_true", help=argparse.SUPPRESS)
 
 
-class _Reporter:
+class _Reporter(WholeSuite):
     def __init__(self, jail: Any) -> None:
+        super().__init__()
         self._send = jail.send
         self._folder = os.path.join(jail.folder, "")
         self._reports: list[Any] = []
@@ -89,7 +91,9 @@ class _Reporter:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Which tests there are."""
-        self._send({"collected": [one.nodeid for one in session.items]})
+        self._send({
+            "collected": [one.nodeid for one in session.items], "left_out": self.left_out,
+        })
 
     def _why(self, text: str) -> str:
         """What keeps a file from being collected, and the innermost place in the project."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from agent.judge.programs.namesakes import give_way
 from agent.repair.screening.changes import changed
+from agent.repair.screening.programs.clock import Limits
 from agent.repair.screening.programs.probing import probed
-from agent.repair.screening.programs.running import Harness, Limits, Run
+from agent.repair.screening.programs.running import Harness, Run
 
 BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """What compiling untrusted text may raise."""

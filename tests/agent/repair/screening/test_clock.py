@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.repair.screening.programs import running as harness
+from agent.repair.screening.programs import clock as harness
 
 SIGNALS = (signal.SIGPROF, signal.SIGALRM, signal.SIGVTALRM)
 

@@ -1,0 +1,61 @@
+"""A head start for the jail: its process begins before most of what a command needs is imported.
+
+What is guessed here decides nothing. A guess that is wrong costs a process that nobody uses; what
+a command does, it finds out by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+COMMAND = "run"
+ANY_JAIL = ("", "auto", "jail")
+
+
+def head_start(arguments: Sequence[str]) -> None:
+    """Begins the jail of a project's suite, where the arguments of the command line mean one."""
+    if sys.platform != "linux" or os.environ.get("HEAL_SANDBOX", "") not in ANY_JAIL:
+        return
+    start = _start(arguments)
+    if start is None:
+        return
+    from agent.intake.errors import BadInput
+    from agent.judge.jail_modules import suite_surroundings
+    from agent.project.grants import grants_of
+    from agent.project.interpreter import find_interpreter, with_pytest
+    from agent.project.layout import find_layout
+    from sandbox.jail.servers import SERVERS
+    from sandbox.types import SandboxError
+
+    try:
+        layout = find_layout(start)
+        found = with_pytest(find_interpreter(layout.root, _python(arguments)))
+        asked = grants_of(layout.settings, layout.root)
+        given = asked if "--grant" in arguments else asked.harmless
+        sites = (*found.sites, *given.read)
+        SERVERS.begin(suite_surroundings(sites, found.python, given.loopback))
+    except (BadInput, SandboxError, OSError):
+        return  # said by the command itself, which meets it again
+
+
+def _start(arguments: Sequence[str]) -> Path | None:
+    """The place in a project that is meant; `None` where it is something else, or not plain."""
+    if not arguments:
+        return Path.cwd()
+    if len(arguments) < 2 or arguments[0] != COMMAND or arguments[1].startswith("-"):
+        return None
+    place = Path(arguments[1].partition("::")[0])
+    return place if place.is_dir() or "::" in arguments[1] else None
+
+
+def _python(arguments: Sequence[str]) -> str:
+    """What `--python` names."""
+    for place, one in enumerate(arguments):
+        if one == "--python":
+            return [*arguments[place + 1 :], ""][0]
+        if one.startswith("--python="):
+            return one.partition("=")[2]
+    return ""

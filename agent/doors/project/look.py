@@ -1,0 +1,266 @@
+"""What a project is found to be, how its suite comes out, and the task to heal what fails of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, tally
+from agent.core.events import Stamped
+from agent.core.settings import Settings
+from agent.doors.commands import Say, unsaid
+from agent.doors.project.choice import UNITTEST, ProjectInputs, chosen, named_for_unittest
+from agent.doors.project.obstacles import (
+    broken_by,
+    left_out_words,
+    refuse_what_does_not_run,
+    unread_words,
+    unreadable,
+    waiting_words,
+)
+from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
+from agent.intake.errors import BadInput, NotFixable
+from agent.judge.project_run import SuiteRun, run_suite, verdicts
+from agent.log.result import Result, fold
+from agent.log.words import counted
+from agent.project.grants import Grants, grants_of, hints
+from agent.project.interpreter import Interpreter, find_interpreter, with_pytest
+from agent.project.layout import find_layout
+from agent.project.recency import changed_lines
+from agent.project.tree import ProjectTree, read_tree
+from agent.tools.errors import ToolError
+from agent.tools.python_run import python_arguments
+from sandbox import Sandbox, open_sandbox
+
+THE_REST = "the rest of the suite"
+MOST_NOTICES = 5
+BY_UNITTEST = "its test files are named as unittest has them (test*.py), and pytest is told so"
+NOTE = "yellow"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A project and how its suite comes out."""
+
+    tree: ProjectTree
+    project: Project
+    interpreter: Interpreter
+    settings: Settings
+    run: SuiteRun
+    wanted: Sequence[str]
+    """The failing tests that are to be healed."""
+    broken: Sequence[str]
+    """Files that may be edited and do not compile."""
+    seconds: float
+
+    @property
+    def is_red(self) -> bool:
+        """Whether there is something to heal."""
+        return bool(self.wanted or self.broken)
+
+
+async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> Seen:
+    """Finds the project, says what was found, and runs its suite once.
+
+    Raises `BadInput` for what is no project, and `NotFixable` for a suite that does not run.
+    """
+    started = time.monotonic()
+    tree, interpreter = await asyncio.to_thread(_found, inputs)
+    layout = tree.layout
+    asked = grants_of(layout.settings, layout.root)
+    given = asked if inputs.grant else asked.harmless
+    command = _command(inputs)
+    # What a test command starts is test code, whatever it is called.
+    tree = replace(tree, exclude=(*tree.exclude, *named_in(command, tree.files)))
+    by_unittest = not command and named_for_unittest(tree)
+    # Tests of unittest ask for no pytest; ours runs them, on our own Python.
+    if not command and not (by_unittest and not interpreter.python):
+        interpreter = with_pytest(interpreter)
+    project = Project(
+        root=str(layout.root), name=layout.name, import_roots=layout.import_roots,
+        arguments=(*(UNITTEST if by_unittest else ()), *inputs.pytest_arguments(layout)),
+        editable=tuple(sorted(tree.editable)), python=interpreter.python,
+        loopback=given.loopback, environment=given.environment, readable=given.read,
+        test_s=given.timeout_s, command=command, command_words=inputs.test_command,
+    )
+    say(found_words(tree, interpreter.words, inputs.test_command), "")
+    if by_unittest:
+        say(f"note: {BY_UNITTEST}", NOTE)
+    for notice in tree.notices[:MOST_NOTICES]:
+        say(f"note: {notice}", NOTE)
+    if asked.opening:
+        words = "its tests are given" if inputs.grant else "with --grant its tests would be given"
+        say(f"note: {words} {asked.opening}", NOTE)
+    jailed = open_sandbox(settings.sandbox, settings.environment or None)
+    run = await run_suite(
+        {**tree.files}, project, interpreter.sites, jailed,
+        watch=lambda what, seconds: say(waiting_words(what, seconds), NOTE),
+    )
+    unread = unreadable(tree) if run.problems or run.failing else []
+    broken = broken_by(unread, run.problems, interpreter)
+    if not broken:
+        refuse_what_does_not_run(run, tree, interpreter.words)
+    wanted = chosen(run.failing, [*run.rows], inputs, layout) if not broken else []
+    if inputs.keyword and wanted:
+        wanted = await _matching(inputs.keyword, wanted, tree, project, interpreter, jailed)
+    left = [path for path in unread if path not in broken]
+    for path in left[:MOST_NOTICES]:
+        say(f"note: {unread_words(path, interpreter)}", NOTE)
+    if run.left_out:
+        say(f"note: {left_out_words(run.left_out)}", NOTE)
+    say(_uncompiled(broken) if broken else suite_words(run, wanted, inputs.test_command), "")
+    tree = tree.without(left)
+    seen = Seen(
+        tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
+        settings, run, wanted, broken, time.monotonic() - started,
+    )
+    return seen if broken else await asyncio.to_thread(_with_recency, seen, inputs, given, say)
+
+
+def _found(inputs: ProjectInputs) -> tuple[ProjectTree, Interpreter]:
+    layout = find_layout(inputs.start)
+    interpreter = find_interpreter(layout.root, inputs.python or "")
+    return read_tree(layout, inputs.only, inputs.exclude), interpreter
+
+
+def _uncompiled(broken: Sequence[str]) -> str:
+    return f"{broken[0]} does not compile: no test that needs it can run"
+
+
+def _with_recency(seen: Seen, inputs: ProjectInputs, given: Grants, say: Say) -> Seen:
+    """The same with what of the project changed lately, where a test is to be healed; says that,
+    and which grants are missed."""
+    failing = [one for one in verdicts(seen.run, [rest_of_suite()], seen.project) if one.fails]
+    for hint in hints([(one.name, one.message) for one in failing], given, os.environ):
+        say(f"note: {hint}", NOTE)
+    if not seen.wanted:
+        return seen
+    changed = changed_lines(
+        seen.tree.layout.root, seen.tree.files, seen.project.editable, inputs.since
+    )
+    if changed:
+        say(changed_words([*changed], inputs.since), "")
+    return replace(seen, project=seen.project.model_copy(
+        update={"changed": tuple(sorted(changed.items()))}
+    ))
+
+
+def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
+    """Files that a command names, as paths or as modules."""
+    return [
+        path for path in files
+        if {path, path.removesuffix(".py").replace("/", ".")} & {*command}
+    ]
+
+
+def _command(inputs: ProjectInputs) -> tuple[str, ...]:
+    """What Python is given for the test command; raises `BadInput` for what the jail cannot run."""
+    if not inputs.test_command:
+        return ()
+    if inputs.nodes or inputs.keyword or inputs.last_failed or inputs.deselect or inputs.arguments:
+        raise BadInput(
+            "--test-cmd is one test, whose verdict is its exit code: no tests are chosen from it, "
+            "and nothing is given to pytest"
+        )
+    try:
+        return tuple(python_arguments(inputs.test_command))
+    except ToolError as error:
+        why, *_ = str(error).partition("; ")
+        raise BadInput(f"--test-cmd takes `python …` or `pytest …`: {why}") from error
+
+
+async def _matching(
+    keyword: str, wanted: Sequence[str], tree: ProjectTree, project: Project,
+    interpreter: Interpreter, jailed: Sandbox,
+) -> list[str]:
+    """Of these tests those that pytest's own `-k` chooses."""
+    picked = project.model_copy(update={
+        "arguments": (*project.arguments, "--collect-only", "-k", keyword)
+    })
+    run = await run_suite({**tree.files}, picked, interpreter.sites, jailed)
+    if not run.collected and run.problems:
+        raise NotFixable("invalid_tests", f"-k {keyword!r}: {run.problems[0]}")
+    return [node for node in wanted if node in {*run.collected}]
+
+
+def task_to_heal(seen: Seen) -> Task:
+    """The task of a run over what is to be healed; raises `NotFixable` where nothing may be."""
+    if not seen.tree.editable:
+        raise NotFixable(
+            "environment", f"there is no module in {seen.project.root} that may be edited: tests "
+            "and settings never are; name modules with --only",
+        )
+    aside = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
+    project = seen.project.model_copy(update={"aside": aside, "tests": tuple(seen.run.rows)})
+    return task_of(
+        seen.tree, project, seen.wanted, seen.run, seen.interpreter.sites, *seen.broken[:1]
+    )
+
+
+def task_of(
+    tree: ProjectTree, project: Project, wanted: Sequence[str], run: SuiteRun,
+    sites: tuple[str, ...], broken: str = "",
+) -> Task:
+    """The task to heal these tests of a project, the rest of its suite staying as it is; or the
+    file that is `broken`, for which none can run."""
+    tests = [
+        Script(
+            name=node, origin="user", code=tree.files.get(node.partition("::")[0], ""), node=node,
+            file=node.partition("::")[0],
+        )
+        for node in wanted
+    ]
+    program = tuple(File(path=path, text=tree.files[path]) for path in sorted(tree.editable))
+    return Task(
+        solution=Solution(files=program, entry=broken or _entry(tree, run, wanted)),
+        tests=(*tests, rest_of_suite(wanted)),
+        support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
+        sites=sites, project=project,
+    )
+
+
+def rest_of_suite(without: Sequence[str] = ()) -> Script:
+    """All tests of the suite but these, as one."""
+    return Script(name=THE_REST, origin="user", code="", node=REST, without=tuple(without))
+
+
+def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
+    """The file that is looked at first: the innermost that may be edited where a test fails."""
+    for node in wanted:
+        file = str(run.rows[node].get("file", ""))
+        if file in tree.editable:
+            return file
+    return min(tree.editable, key=lambda path: (path.endswith("__init__.py"), path))
+
+
+def concluded(seen: Seen, log: Sequence[Stamped]) -> Result:
+    """What a heal came to, by the log of its run; without one there was nothing to heal."""
+    if not log:
+        return as_it_stands(seen)
+    result = fold(log)
+    if result.outcome == "healed":
+        judged = judged_words(seen.project.command_words)
+        return replace(result, reason=f"{result.reason}; {judged}")
+    return result
+
+
+def as_it_stands(seen: Seen) -> Result:
+    """What the suite says of the project before any edit."""
+    others = [node for node in seen.run.failing if node not in {*seen.wanted}]
+    aside = seen.project.model_copy(update={"aside": tuple(others)})
+    report = Report(solution="", verdicts=tuple(verdicts(seen.run, [rest_of_suite()], aside)))
+    fail = "fails" if len(others) == 1 else "fail"
+    left = f"; {counted(len(others), 'other')} {fail}, not asked for" if others else ""
+    said = f"{tally(report.verdicts, 'tests')}{left}"
+    shown = any(one.passed for one in report.verdicts)
+    return Result(
+        title=seen.project.name, outcome="unresolved" if seen.is_red else "healthy",
+        proof=None if seen.is_red else "E1" if shown else "E0",
+        reason=_uncompiled(seen.broken) if seen.broken else said if seen.is_red
+        else f"nothing to heal: {said}",
+        report=report, seconds=seen.seconds, sandbox=seen.run.jail.words if seen.run.jail else "",
+        level=seen.run.jail.level if seen.run.jail else "",
+    )
