@@ -9,7 +9,7 @@ checks, so that the plan without a model walks the same path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Generic, Literal, Self, TypeVar
@@ -21,7 +21,7 @@ from agent.core.events import Notice
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
 from llm import BadReply, LlmError, Message, Provider, Request
-from llm.asking.ask import ask_code, ask_edits, ask_typed
+from llm.asking.ask import ask_code, ask_edits, ask_read, ask_typed
 from llm.asking.prompts import Prompt, load
 from llm.asking.schemas import in_words, inlined
 from llm.asking.trimming import fit
@@ -29,6 +29,7 @@ from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.tokens import REASON, answer_tokens, question_tokens
 
 T = TypeVar("T", bound=Value)
+Read = TypeVar("Read")
 
 ANSWER_SHARE = 2
 """The part of a window that an answer takes is one of so many at most: the rest is the question's,
@@ -225,6 +226,16 @@ async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
     answerer = await ctx.answerer(GENERATOR)
     request = _request(ctx, answerer, GENERATOR, "edit", variables)
     return await ask_edits(answerer, request, variables["code"])
+
+
+async def ask_for_project_edits(
+    ctx: Context, variables: Mapping[str, str], read: Callable[[str], Read]
+) -> Read:
+    """What `read` makes of the generator's edits of a project, which it may refuse by a `BadReply`;
+    raises an `LlmError`."""
+    answerer = await ctx.answerer(GENERATOR)
+    request = _request(ctx, answerer, GENERATOR, "edit_project", variables)
+    return await ask_read(answerer, request, read)
 
 
 async def share_of_an_answer(ctx: Context, program: str) -> float:

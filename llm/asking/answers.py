@@ -9,7 +9,8 @@ string that does not end and is no program. Otherwise the text need not parse: s
 like any other fault. A fence is of backticks and starts its line; tildes underline headings.
 
 **Edits** are blocks of whole lines to find and lines to put there instead. All are found in the
-program as it was, each exactly once, whitespace included, and none touches another's lines.
+program as it was, each exactly once, whitespace included, and none touches another's lines. Where
+there are several files, a line `FILE path` stands before the blocks of each.
 
 **JSON** is what the standard says: no NaN, no key twice, no text that no encoding can carry.
 """
@@ -21,7 +22,8 @@ import difflib
 import json
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -39,6 +41,8 @@ _PYTHON = ("", "python", "python3", "py")
 
 _SEARCH, _MIDDLE, _REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
 _MARKS = (_SEARCH, _MIDDLE, _REPLACE)
+FILE = "FILE "
+"""Begins the line that names a file, before what the answer says of it."""
 
 
 def code_of(text: str) -> str:
@@ -110,6 +114,50 @@ def edits_of(text: str) -> tuple[Edit, ...]:
     if not edits:
         raise BadReply(f"expected blocks that start with a line {_SEARCH!r}, got none")
     return tuple(edits)
+
+
+def edits_by_file(text: str) -> dict[str, tuple[Edit, ...]]:
+    """The search/replace blocks of an answer by the file that a line `FILE path` before them names;
+    raises `BadReply` where one is under no such line, or is wrong."""
+    sections: dict[str, list[str]] = {}
+    path, inside = "", False
+    for line in _plain(text).split("\n"):
+        mark = line.rstrip()
+        if not inside and mark.startswith(FILE):
+            path = mark.removeprefix(FILE).strip()
+            sections.setdefault(path, [])
+            continue
+        inside = (inside or mark == _SEARCH) and mark != _REPLACE
+        if path:
+            sections[path].append(line)
+        elif inside:
+            raise BadReply(f"the first block is under no line {FILE + 'path'!r}: name its file")
+    if not sections:
+        raise BadReply(f"expected a line {FILE + 'path'!r} and blocks after it, got none")
+    found = {}
+    for path, lines in sections.items():
+        with _naming(path):
+            found[path] = edits_of("\n".join(lines))
+    return found
+
+
+def edited_files(files: Mapping[str, str], edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
+    """The files that have edits, with them made; raises `BadReply` as `edited` does. Every edited
+    file must be among `files`."""
+    found = {}
+    for path, some in edits.items():
+        with _naming(path):
+            found[path] = edited(files[path], some)
+    return found
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """A refusal of what is said of a file names the file."""
+    try:
+        yield
+    except BadReply as error:
+        raise BadReply(f"{path}: {error}") from error
 
 
 def _edit(search: Sequence[str], replace: Sequence[str], block: str) -> Edit:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from agent.core.domain import BlamedLine, Diagnosis, Report, Solution
+from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, TestCase
 from agent.core.events import Diagnosed, Notice, Recalled
 from agent.core.state import State, Suite
 from agent.healing.context import Context
@@ -13,6 +14,7 @@ from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
 from agent.repair.screening.tracing import hanging, trace
+from agent.thinking.project_wording import named_suspects, shown_files, suspects_of, test_texts
 from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.thinking.wording import failures, numbered, suspects, tests
 
@@ -43,17 +45,15 @@ async def diagnose(state: State, ctx: Context) -> State:
         answer = await ask_if_it_answers(
             ctx,
             DEBUGGER,
-            {
-                "code": numbered(solution.text), "task": ctx.task.text,
-                "tests": tests(test for test in suite.visible if test.name in failing),
-                "failures": failures(report), "suspects": suspects(found.blamed),
-            },
+            _shown(ctx, solution, report, found, [
+                test for test in suite.visible if test.name in failing
+            ]),
             {"found": found},
             free=not state.get("paid", False),
             without="The run goes on with what was seen by running the program.",
         )
         if answer is not None:
-            found = combined(found, answer, solution.text)
+            found = combined(found, answer, solution.text, one_file=ctx.task.project is None)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
     if state["iteration"] == 0 and not state.get("paid"):
         _remind(ctx, state, found, solution)
@@ -63,14 +63,34 @@ async def diagnose(state: State, ctx: Context) -> State:
     return update
 
 
-def combined(found: Diagnosis, answer: RootCause, text: str) -> Diagnosis:
+def _shown(
+    ctx: Context, solution: Solution, report: Report, found: Diagnosis, cases: Sequence[TestCase]
+) -> dict[str, str]:
+    """What the debugger is told; in a project of all suspect files."""
+    told = {"task": ctx.task.text, "failures": failures(report)}
+    if ctx.task.project is None:
+        return told | {
+            "code": numbered(solution.text), "tests": tests(cases),
+            "suspects": suspects(found.blamed),
+        }
+    suspected = suspects_of(ctx.log(), solution)
+    return told | {
+        "code": shown_files(solution, suspected, numbers=True), "tests": test_texts(cases),
+        "suspects": named_suspects(suspected),
+    }
+
+
+def combined(
+    found: Diagnosis, answer: RootCause, text: str, *, one_file: bool = True
+) -> Diagnosis:
     """What was found by rule, as the debugger sees it; unchanged where the debugger adds nothing.
 
-    Only what was seen ends a run: that no edit could help, said by a model, is evidence.
+    Only what was seen ends a run: that no edit could help, said by a model, is evidence. Of several
+    files it is not known which one a line's number is of.
     """
     if answer == RootCause.of(found):
         return found
-    lines = text.split("\n")
+    lines = text.split("\n") if one_file else []
     sure = answer.confidence / 100
     known = {one.line: one for one in found.blamed}
     named = [

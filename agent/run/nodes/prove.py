@@ -83,7 +83,8 @@ def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
     """The proof of a repair; one whose text shows what no test can has no more than E1, and is
     told as such: a call that is dropped though no answer shows its effect, a guard that is gone,
     an exception that nothing defines, a parameter or variable that nothing reads. Pure."""
-    missing = _missing(base.text, repaired.text)
+    told = (_missing(one.before, one.after) for one in repaired.changed_from(base))
+    missing = next(filter(None, told), "")
     if not missing:
         return proof
     return Proof(level="E1" if proof.level == "E2" else proof.level, why=f"{proof.why}; {missing}")
@@ -172,7 +173,8 @@ async def prove(state: State, ctx: Context) -> State:
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
     base = ctx.store.get(state["base_id"], Solution).seen_at(solution.entry)
-    read = f"{base.text}\n{ctx.task.text}" if state.get("strategy") == "model" else ""
+    texts = [file.text for file in base.files]
+    read = "\n".join([*texts, ctx.task.text]) if state.get("strategy") == "model" else ""
     first = ctx.first_report if state["iteration"] > 0 else None
     failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
