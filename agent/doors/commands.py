@@ -32,7 +32,7 @@ from agent.doors.exits import (
     shortfall,
 )
 from agent.doors.terminal import Terminal
-from agent.doors.writeback import Refused, write_back, write_new
+from agent.doors.writeback import Refused, write_all_new, write_back, write_new
 from agent.intake import (
     BadInput,
     NotFixable,
@@ -440,7 +440,13 @@ def _keep_program(
         return ["Nothing was written."]
     healed = source.encode(result.code) if source is not None else result.code.encode()
     kept = []
-    if writing.out is not None:
+    if writing.out is not None and len(result.files) > 1:
+        write_all_new(
+            writing.out, {path: text.encode() for path, text in result.files},
+            overwrite=writing.force,
+        )
+        kept.append(f"Wrote {', '.join(path for path, _ in result.files)} in {writing.out}.")
+    elif writing.out is not None:
         write_new(writing.out, healed, overwrite=writing.force)
         kept.append(f"Wrote {writing.out}.")
     if writing.apply and source is not None and source.path is not None:
@@ -479,6 +485,6 @@ def show_result(result: Result, face: Display, *, program: bool) -> None:
     face.terminal.result(result)
     if result.outcome in ("healthy", "healed", "crash_stopped"):
         if program:
-            face.terminal.program(result.code)
+            face.terminal.program(result.program)
         else:
             face.terminal.patch(result.diff)

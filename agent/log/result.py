@@ -141,6 +141,13 @@ class Result:
     """What came of asking models, in order."""
 
     @property
+    def program(self) -> str:
+        """What a reader copies: the program; of several files each after a line with its path."""
+        if len(self.files) < 2:
+            return self.code
+        return "\n".join(f"FILE {path}\n{text}" for path, text in self.files)
+
+    @property
     def phase(self) -> Phase:
         if self.outcome is not None:
             return "finished"

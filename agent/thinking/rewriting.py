@@ -11,8 +11,8 @@ from agent.healing.context import Context
 from agent.healing.strategies import Attempt, Proposal
 from agent.intake import untouched
 from agent.repair.ranking.blindness import blindness
-from agent.thinking.in_project import edited_project, project_question, searched_around
 from agent.thinking.roles import ask_for_code, ask_for_edits, share_of_an_answer
+from agent.thinking.several_files import edited_solution, question_of_files, searched_around
 from agent.thinking.wording import repair_question
 from llm import BadReply, LlmError
 from llm.errors import NeedsKey, NotRecorded, OverBudget
@@ -46,15 +46,13 @@ async def by_model(attempt: Attempt, ctx: Context) -> Proposal:
     around = 0
     while len(tried) < MOST_TRIES and ctx.seconds_left > LEAST_S:
         try:
-            if project is None:
+            if len(attempt.solution.files) == 1 and project is None:
                 candidate = attempt.solution.with_text(
                     await _repaired(attempt, ctx, tried), origin="model"
                 )
             else:
-                question = question or await project_question(
-                    attempt, ctx, project, _lessons(ctx)
-                )
-                candidate = await edited_project(attempt, ctx, project, question, tried)
+                question = question or await question_of_files(attempt, ctx, _lessons(ctx))
+                candidate = await edited_solution(attempt, ctx, question, tried)
         except (OverBudget, NeedsKey, NotRecorded):
             raise
         except LlmError as error:

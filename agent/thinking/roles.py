@@ -161,7 +161,7 @@ ROLES: tuple[Role[SpecTests] | Role[AdversarialCalls] | Role[RootCause] | Role[C
     SPEC_TESTER, QA_ADVERSARY, DEBUGGER, CRITIC, MEMORY_SUMMARISER, ARBITER, PLANNER,
 )
 """Those that answer in a form; the generator answers with programs, by its templates `draft`,
-`repair` and `edit`."""
+`repair`, `edit` and `edit_files`."""
 
 
 async def ask(
@@ -215,8 +215,7 @@ async def ask_if_it_answers(
 
 
 async def ask_for_code(ctx: Context, template: str, variables: Mapping[str, str]) -> str:
-    """A whole program from the generator, by its template `draft` or `repair`; raises an
-    `LlmError`."""
+    """A whole program of one file from the generator; raises an `LlmError`."""
     answerer = await ctx.answerer(GENERATOR)
     return await ask_code(answerer, _request(ctx, answerer, GENERATOR, template, variables))
 
@@ -228,13 +227,13 @@ async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
     return await ask_edits(answerer, request, variables["code"])
 
 
-async def ask_for_project_edits(
-    ctx: Context, variables: Mapping[str, str], read: Callable[[str], Read]
+async def ask_for_files(
+    ctx: Context, template: str, variables: Mapping[str, str], read: Callable[[str], Read]
 ) -> Read:
-    """What `read` makes of the generator's edits of a project, which it may refuse by a `BadReply`;
-    raises an `LlmError`."""
+    """What `read` makes of the generator's files or edits, by its template `draft` or `edit_files`;
+    it may refuse them by a `BadReply`. Raises an `LlmError`."""
     answerer = await ctx.answerer(GENERATOR)
-    request = _request(ctx, answerer, GENERATOR, "edit_project", variables)
+    request = _request(ctx, answerer, GENERATOR, template, variables)
     return await ask_read(answerer, request, read)
 
 

@@ -10,7 +10,8 @@ like any other fault. A fence is of backticks and starts its line; tildes underl
 
 **Edits** are blocks of whole lines to find and lines to put there instead. All are found in the
 program as it was, each exactly once, whitespace included, and none touches another's lines. Where
-there are several files, a line `FILE path` stands before the blocks of each.
+there are several files, a line `FILE path` stands before the blocks of each, and before the fenced
+block of each file that is written anew.
 
 **JSON** is what the standard says: no NaN, no key twice, no text that no encoding can carry.
 """
@@ -45,14 +46,15 @@ FILE = "FILE "
 """Begins the line that names a file, before what the answer says of it."""
 
 
-def code_of(text: str) -> str:
-    """The program in an answer's only fenced block; raises `BadReply` where there is not one."""
+def code_of(text: str, *, is_whole: bool = True) -> str:
+    """The program in an answer's only fenced block; raises `BadReply` where there is not one. What
+    is not the `whole` of it, a file among others, may be empty or no Python."""
     lines = _plain(text).split("\n")
     fences = [(place, *_fence(line)) for place, line in enumerate(lines) if _fence(line)[0]]
     if not fences:
         raise BadReply("expected one fenced code block that starts with ```python, got none")
     start, length, language = fences[0]
-    if language not in _PYTHON:
+    if is_whole and language not in _PYTHON:
         raise BadReply(f"expected one fenced code block of Python, got one of {_brief(language)}")
     inside = [one for one in fences[1:] if one[1] >= length]
     if not inside or inside[-1][2]:
@@ -64,9 +66,41 @@ def code_of(text: str) -> str:
             "expected one fenced code block, got several: put the whole program into one, and "
             "fence it with ```` if it has lines of ``` itself"
         )
+    if not is_whole:
+        return code if code.strip() else ""
     if not code.strip():
         raise BadReply("expected one fenced code block with a program, and it is empty")
     return code
+
+
+def files_of(text: str) -> dict[str, str]:
+    """The files of an answer: each a fenced block, with a line `FILE path` before it. One block
+    without such a line is the file of no name. Raises `BadReply`."""
+    sections: dict[str, list[str]] = {}
+    path, fence = "", 0
+    for line in _plain(text).split("\n"):
+        size, language = _fence(line)
+        if not fence and line.startswith(FILE):
+            path = line.removeprefix(FILE).strip()
+            if path in sections:
+                raise BadReply(f"{path} stands there twice; give each file once")
+            sections[path] = []
+            continue
+        if size and not fence:
+            fence = size
+        elif size >= fence and not language:
+            fence = 0
+        if path:
+            sections[path].append(line)
+        elif size:
+            return {"": code_of(text)}
+    if not sections:
+        return {"": code_of(text)}
+    found = {}
+    for path, lines in sections.items():
+        with _naming(path):
+            found[path] = code_of("\n".join(lines), is_whole=False)
+    return found
 
 
 def _fence(line: str) -> tuple[int, str]:

@@ -6,9 +6,9 @@ from agent.core.domain import Report, Solution
 from agent.core.events import Critiqued
 from agent.core.state import State, Suite
 from agent.healing.context import Context
-from agent.thinking.project_wording import test_texts
 from agent.thinking.roles import CRITIC, Critique, ask_if_it_answers
 from agent.thinking.wording import tests
+from agent.thinking.wording_of_files import texts_of_tests
 from llm.asking.answers import FILE
 
 
@@ -25,7 +25,7 @@ async def critique(state: State, ctx: Context) -> State:
         CRITIC,
         {
             "task": ctx.task.text, "code": _text_of(after, before),
-            "tests": (tests if ctx.task.project is None else test_texts)(suite.oracle),
+            "tests": (tests if ctx.task.project is None else texts_of_tests)(suite.oracle),
             "repair": after.diff(before),
         },
         {

@@ -14,9 +14,9 @@ from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
 from agent.repair.screening.tracing import hanging, trace
-from agent.thinking.project_wording import named_suspects, shown_files, suspects_of, test_texts
 from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.thinking.wording import failures, numbered, suspects, tests
+from agent.thinking.wording_of_files import named_suspects, shown_files, suspects_of, texts_of_tests
 
 
 async def diagnose(state: State, ctx: Context) -> State:
@@ -53,7 +53,7 @@ async def diagnose(state: State, ctx: Context) -> State:
             without="The run goes on with what was seen by running the program.",
         )
         if answer is not None:
-            found = combined(found, answer, solution.text, one_file=ctx.task.project is None)
+            found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
     if state["iteration"] == 0 and not state.get("paid"):
         _remind(ctx, state, found, solution)
@@ -66,16 +66,17 @@ async def diagnose(state: State, ctx: Context) -> State:
 def _shown(
     ctx: Context, solution: Solution, report: Report, found: Diagnosis, cases: Sequence[TestCase]
 ) -> dict[str, str]:
-    """What the debugger is told; in a project of all suspect files."""
+    """What the debugger is told; of several files of all suspect ones."""
     told = {"task": ctx.task.text, "failures": failures(report)}
-    if ctx.task.project is None:
+    if len(solution.files) == 1 and ctx.task.project is None:
         return told | {
             "code": numbered(solution.text), "tests": tests(cases),
             "suspects": suspects(found.blamed),
         }
     suspected = suspects_of(ctx.log(), solution)
+    texts = tests if ctx.task.project is None else texts_of_tests
     return told | {
-        "code": shown_files(solution, suspected, numbers=True), "tests": test_texts(cases),
+        "code": shown_files(solution, suspected, numbers=True), "tests": texts(cases),
         "suspects": named_suspects(suspected),
     }
 

@@ -180,8 +180,9 @@ async def prove(state: State, ctx: Context) -> State:
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     rivals: Alternatives | None = None
-    if ctx.task.project is not None:
-        pass  # more than its suite is not asked there
+    elsewhere = any(one.path != solution.entry for one in solution.changed_from(base))
+    if ctx.task.project is not None or elsewhere:
+        pass  # more than its tests is not asked there
     elif proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         found = await _evidence(state, ctx, report, suite, budget_s)
         proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals

@@ -50,6 +50,7 @@ VALUES = {
     "diagnosis": "wrong_result: f(1) gives 1 where 2 is expected",
     "failure": "f(1) gives 1 where 2 is expected",
     "failures": "f(1) == 2: f(1) gives 1 where 2 is expected",
+    "files": "FILE shapes/one.py\ndef f(a):\n    return a\n",
     "lessons": "- Look at the borders.",
     "repair": "@@ -1,2 +1,2 @@\n def f(a):\n-    return a\n+    return a + 1\n",
     "note": "changed `a` to `a + 1` in line 2",
@@ -101,7 +102,9 @@ def test_every_file_of_prompts_is_a_role_and_every_golden_one_a_template() -> No
 
 
 def test_the_generator_writes_repairs_and_edits() -> None:
-    assert {*load(PROMPTS, GENERATOR).templates} == {"draft", "repair", "edit"}
+    assert {*load(PROMPTS, GENERATOR).templates} == {
+        "draft", "repair", "edit", "edit_files"
+    }
 
 
 # The forms of answers

@@ -1,4 +1,4 @@
-"""What a model is told of a project: its suspect files, what was seen there, its failing tests."""
+"""What a model is told of several files: the suspect ones, what was seen there, their tests."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ Numbered = Callable[[int, str], str]
 
 
 def suspects_of(log: Sequence[Stamped], solution: Solution) -> tuple[SuspectFile, ...]:
-    """The files that the newest search suspects; where none was searched, the entry."""
+    """The files that the newest search suspects; where it names none, all, the entry first."""
     told = [
         one.event.suspects for one in log if isinstance(one.event, Searched) and one.event.suspects
     ]
-    return told[-1] if told else (SuspectFile(file=solution.entry, suspicion=1.0),)
+    paths = sorted((file.path for file in solution.files), key=lambda path: path != solution.entry)
+    return told[-1] if told else tuple(SuspectFile(file=path, suspicion=0.0) for path in paths)
 
 
 def shown_files(
@@ -105,7 +106,7 @@ def named_suspects(suspected: Sequence[SuspectFile], values: Sequence[str] = ())
     ])
 
 
-def test_texts(cases: Iterable[TestCase]) -> str:
+def texts_of_tests(cases: Iterable[TestCase]) -> str:
     """The files of these tests, each once after a line with its path; of a long one what the tests
     need."""
     nodes: dict[tuple[str, str], set[str]] = {}
