@@ -9,8 +9,8 @@ checks, so that the plan without a model walks the same path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
@@ -84,6 +84,16 @@ class RootCause(Value):
         )
 
 
+class Investigation(RootCause):
+    """What the debugger makes of a failure so far, and where it wants to look."""
+
+    cause: Annotated[str, Field(max_length=200)]
+    tool: Annotated[str, Field(max_length=30)]
+    """Empty in its answer."""
+    arguments: Annotated[str, Field(max_length=120)]
+    """The text of a JSON object."""
+
+
 class Critique(Value):
     """A review of a passing program; anything but approval sends it back."""
 
@@ -152,6 +162,7 @@ class Role(Generic[T]):
 SPEC_TESTER = Role("spec_tester", "derive", SpecTests)
 QA_ADVERSARY = Role("qa_adversary", "attack", AdversarialCalls)
 DEBUGGER = Role("debugger", "diagnose", RootCause)
+INVESTIGATOR = Role("debugger", "investigate", Investigation)
 CRITIC = Role("critic", "review", Critique)
 MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
 ARBITER = Role("arbiter", "judge", Ruling)
@@ -171,9 +182,11 @@ async def ask(
     known: Mapping[str, object] | None = None,
     *,
     free: bool = False,
+    turns: Sequence[Message] = (),
 ) -> T:
     """The role's typed answer; raises an `LlmError`. `known` is what only a rule reads. A `free`
-    answer is given by the role's rule, whoever the plan names."""
+    answer is given by the role's rule, whoever the plan names. `turns` are what was said after the
+    question: an answer, and the next question, by turns."""
 
     def accept(value: object) -> T:
         try:
@@ -188,6 +201,7 @@ async def ask(
     request = _request(
         ctx, answerer, role.name, role.template, variables, known or {}, in_words(schema)
     )
+    request = replace(request, messages=(*request.messages, *turns))
     return await ask_typed(answerer, request, schema, accept)
 
 
@@ -198,13 +212,14 @@ async def ask_if_it_answers(
     known: Mapping[str, object] | None = None,
     *,
     free: bool = False,
+    turns: Sequence[Message] = (),
     without: str,
 ) -> T | None:
     """The role's typed answer, or `None` and a notice where its model gives none: `without` says
     how the run goes on. A cap that is reached, a key that is gone and a record that does not hold
     the question are raised."""
     try:
-        return await ask(ctx, role, variables, known, free=free)
+        return await ask(ctx, role, variables, known, free=free, turns=turns)
     except (OverBudget, NeedsKey, NotRecorded):
         raise
     except LlmError as error:

@@ -14,6 +14,7 @@ from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
 from agent.repair.screening.tracing import hanging, trace
+from agent.thinking.looking import MOST_CALL_S, looked_around, looking_tools, may_look
 from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.thinking.wording import failures, numbered, suspects, tests
 from agent.thinking.wording_of_files import named_suspects, shown_files, suspects_of, texts_of_tests
@@ -42,16 +43,9 @@ async def diagnose(state: State, ctx: Context) -> State:
         lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)
         found = found.model_copy(update={"blamed": lines})
     if found.fixable:
-        answer = await ask_if_it_answers(
-            ctx,
-            DEBUGGER,
-            _shown(ctx, solution, report, found, [
-                test for test in suite.visible if test.name in failing
-            ]),
-            {"found": found},
-            free=not state.get("paid", False),
-            without="The run goes on with what was seen by running the program.",
-        )
+        answer = await _asked(ctx, state, suite, solution, _shown(ctx, solution, report, found, [
+            test for test in suite.visible if test.name in failing
+        ]), found)
         if answer is not None:
             found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
@@ -61,6 +55,22 @@ async def diagnose(state: State, ctx: Context) -> State:
     if not found.fixable:
         update |= {"outcome": "not_fixable", "reason": found.cause}
     return update
+
+
+async def _asked(
+    ctx: Context, state: State, suite: Suite, solution: Solution, shown: dict[str, str],
+    found: Diagnosis,
+) -> RootCause | None:
+    """What the debugger says; a model that can is given tools to look around in a project."""
+    free = not state.get("paid", False)
+    without = "The run goes on with what was seen by running the program."
+    if not free and ctx.task.project is not None and await may_look(ctx):
+        tools = looking_tools(ctx.task, ctx.task.project, solution, suite, ctx.sandbox,
+                              min(MOST_CALL_S, ctx.seconds_left))
+        return await looked_around(ctx, shown, tools, without=without)
+    return await ask_if_it_answers(
+        ctx, DEBUGGER, shown, {"found": found}, free=free, without=without
+    )
 
 
 def _shown(

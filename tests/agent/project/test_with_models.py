@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -30,7 +31,7 @@ from agent.thinking.wording_of_files import shown_files, texts_of_tests
 from llm import BadReply
 from llm.errors import Truncated
 from llm.types import Finish
-from tests.agent.claude import Claude, claude
+from tests.agent.claude import RIGHT_CALLS, Claude, Said, claude
 from tests.agent.model_runs import events, followed
 from tests.agent.project.small_project import scripts
 from tests.llm.scripted import Answer, Scripted
@@ -126,6 +127,12 @@ async def healed(given: Settings, brought: Task | None = None) -> tuple[Result, 
         return await followed(session, run), events(session.log(run))
 
 
+def found(tool: str = "", arguments: str = "") -> str:
+    """What the debugger says."""
+    known = json.loads(RIGHT_CALLS["debugger"])
+    return json.dumps(known | {"tool": tool, "arguments": arguments})
+
+
 def asked(model: Claude, role: str) -> list[str]:
     """What the role was told, one text a question."""
     return [
@@ -135,7 +142,8 @@ def asked(model: Claude, role: str) -> list[str]:
 
 
 async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -> None:
-    async with claude(generator=[WRONG, BREAKING, RIGHT]) as model:
+    debugger: list[Said] = [found("file_read", json.dumps({"path": TESTS})), found()]
+    async with claude(generator=[WRONG, BREAKING, RIGHT], debugger=debugger) as model:
         result, _ = await healed(model.settings(tmp_path, max_candidates=20))
     assert (result.outcome, result.strategy) == ("healed", "model"), result.reason
     files = dict(result.files)
@@ -152,7 +160,12 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
     assert "passes 2 of 4 tests" in second
     # Nor is one kept that makes another test fail.
     assert "passes 3 of 4 tests (tests/test_post.py::test_plain" in third
-    assert "FILE src/post/tags.py" in asked(model, "debugger")[0]
+    # The debugger has looked around first.
+    question, seen = asked(model, "debugger")
+    assert f"FILE {TAGS}" in question and "file_read: Read a text file." in question
+    assert "What file_read gives:" in seen and "def test_short():" in seen
+    assert "You may look 4 more times." in seen
+    assert any("The debugger looks: file_read" in one.text for one in result.notices)
     assert model.asked[-2:] == ["critic", "memory_summariser"]
     # The same fault again, in files that have changed since: memory heals it, in both.
     again = task()
@@ -170,7 +183,7 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
 
 
 async def test_what_is_nearly_right_is_searched_around(tmp_path: Path) -> None:
-    async with claude(generator=[NEARLY]) as model:
+    async with claude(generator=[NEARLY], debugger=found()) as model:
         result, _ = await healed(model.settings(tmp_path, max_candidates=200))
     assert (result.outcome, result.strategy) == ("healed", "model"), result.reason
     assert "last) +" in dict(result.files)[NAMES]
@@ -181,7 +194,7 @@ async def test_what_is_nearly_right_is_searched_around(tmp_path: Path) -> None:
 async def test_no_model_is_asked_where_search_heals_and_none_beyond_the_budget(
     tmp_path: Path,
 ) -> None:
-    async with claude(generator=[RIGHT]) as model:
+    async with claude(generator=[RIGHT], debugger=found()) as model:
         easy = task()
         assert easy.solution is not None
         wrong = NEW_TAG.replace("first", "last")
