@@ -512,6 +512,7 @@ class Rivals(Value):
     """Repairs that the tests do not tell apart, and the smallest call that does."""
 
     call: str
+    """Empty where none was looked for: then nobody can be asked by it."""
     behaviours: tuple[Behaviour, ...]
 
 

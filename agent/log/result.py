@@ -192,7 +192,8 @@ class Result:
         left it open."""
         if self.waiting is not None:
             return self.waiting.rivals
-        return self.rivals if self.outcome == "healed" else None
+        asks = self.outcome == "healed" and self.rivals is not None and self.rivals.call
+        return self.rivals if asks else None
 
     def proven(self, required: ProofLevel) -> bool:
         """Whether the proof reaches `required`; without a proof only E0 is reached."""

@@ -81,7 +81,7 @@ def _standing(state: State, ctx: Context, base: Solution) -> tuple[Standing, Riv
     if not state.get("rivals_id"):
         return "settled", None
     others = ctx.store.get(state["rivals_id"], Alternatives)
-    return "open", question(others, base)
+    return "open", question(others, base) if others.calls else None
 
 
 def _store_fix(state: State, ctx: Context, note: str) -> bool:
