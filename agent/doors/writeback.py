@@ -148,12 +148,12 @@ def write_all_new(folder: Path, texts: Mapping[str, bytes], *, overwrite: bool =
             raise Refused(f"{folder / there} exists; add --force to overwrite it")
     for path, text in texts.items():
         target = folder / path
+        if target.resolve() != folder.resolve() / path:
+            raise Refused(f"{target} is reached by a link; it was not written")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Refused(f"{target.parent} cannot be made: {error.strerror}") from error
-        if not target.resolve().is_relative_to(folder.resolve()):
-            raise Refused(f"{target} is reached by a link; it was not written")
         write_new(target, text, overwrite=overwrite)
 
 

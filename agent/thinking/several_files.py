@@ -16,6 +16,7 @@ from agent.intake.task import PASTED
 from agent.judge.project_run import laid
 from agent.project.suite import open_suite
 from agent.project.tree import is_test_code
+from agent.repair.syntax import compiles
 from agent.thinking.roles import ask_for_files
 from agent.thinking.wording import diagnosis, failures, lessons, suspects, tests
 from agent.thinking.wording_of_files import named_suspects, shown_files, suspects_of, texts_of_tests
@@ -127,17 +128,18 @@ async def searched_around(
     attempt: Attempt, ctx: Context, project: Project, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
     """A repair near one that fails, which passes the judge, and how many candidates were tried."""
-    changed = tuple(one.path for one in candidate.changed_from(attempt.solution))
+    changed = candidate.changed_from(attempt.solution)
     failing = [verdict.name for verdict in report.failing]
     wall_s = AROUND * (ctx.seconds_left - reserved_s(ctx.seconds_left))
-    if not failing or wall_s <= 0:
+    if not failing or wall_s <= 0 or not all(compiles(one.after) for one in changed):
         return None, 0
+    editable = tuple(one.path for one in changed)
 
     async def verify(solution: Solution) -> Report:
         return await ctx.judge(solution, attempt.tests)
 
     found = await search_project(
-        ctx.task, project.model_copy(update={"editable": changed}), candidate, failing,
+        ctx.task, project.model_copy(update={"editable": editable}), candidate, failing,
         ctx.sandbox, budget_s=AROUND * ctx.settings.search_s, wall_s=wall_s,
         max_candidates=int(AROUND * ctx.settings.max_candidates), progress=ctx.emit, verify=verify,
     )
