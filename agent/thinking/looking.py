@@ -55,8 +55,10 @@ def looking_tools(
     )
     tools = WorkspaceTools(workspace, sandbox)
     registry = ToolRegistry(max_output_bytes=MOST_SEEN, timeout_s=timeout_s)
-    for function in (tools.file_list, tools.file_read, tools.search, tools.run_tests):
+    for function in (tools.file_list, tools.file_read, tools.search):
         registry.register(function)
+    if not project.command:
+        registry.register(tools.run_tests)
     return registry
 
 

@@ -150,6 +150,8 @@ async def values_seen(
     attempt: Attempt, ctx: Context, project: Project, suspect: SuspectFile
 ) -> list[str]:
     """What variables of the likeliest file held where failing tests went wrong."""
+    if project.command:
+        return []
     failing = {verdict.test for verdict in attempt.report.failing}
     nodes = {
         one.node for one in attempt.tests
