@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -83,6 +83,14 @@ class File(Value):
 
     path: str
     text: str
+
+
+class FileChange(Value):
+    """A file of a program before and after a repair; empty where there is none."""
+
+    path: str
+    before: str
+    after: str
 
 
 class Example(Value):
@@ -184,17 +192,35 @@ class Solution(Value):
             **changes,
         })
 
+    def with_texts(self, texts: Mapping[str, str], **changes: object) -> Solution:
+        """The same program with other texts of some of its files, the first of which is the entry
+        from now on; `changes` replace other fields."""
+        files = tuple(
+            File(path=one.path, text=texts.get(one.path, one.text)) for one in self.files
+        )
+        entry = next(iter(texts), self.entry)
+        return self.model_copy(
+            update={"files": files, "entry": entry, "parent": self.id, **changes}
+        )
+
+    def changed_from(self, base: Solution) -> tuple[FileChange, ...]:
+        """The files whose text is another than that of `base`, by their paths."""
+        before = {file.path: file.text for file in base.files}
+        after = {file.path: file.text for file in self.files}
+        return tuple(
+            FileChange(path=path, before=before.get(path, ""), after=after.get(path, ""))
+            for path in sorted(before.keys() | after.keys())
+            if before.get(path) != after.get(path)
+        )
+
     def seen_at(self, entry: str) -> Solution:
         """The same program with another of its files as the entry."""
         return self if entry == self.entry else self.model_copy(update={"entry": entry})
 
     def diff(self, base: Solution) -> str:
         """The unified diff from `base` to this, in the form `git apply` takes."""
-        before = {file.path: file.text for file in base.files}
-        after = {file.path: file.text for file in self.files}
         return "".join(
-            unified(path, before.get(path, ""), after.get(path, ""))
-            for path in sorted(before.keys() | after.keys())
+            unified(one.path, one.before, one.after) for one in self.changed_from(base)
         )
 
 
@@ -494,6 +520,7 @@ class Rivals(Value):
     """Repairs that the tests do not tell apart, and the smallest call that does."""
 
     call: str
+    """Empty where none was looked for: then nobody can be asked by it."""
     behaviours: tuple[Behaviour, ...]
 
 

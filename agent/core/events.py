@@ -316,6 +316,8 @@ class RunFinished(Value):
     reason: str
     diff: str
     code: str = ""
+    solution: str = ""
+    """The address of the program that `code` is the entry of; empty where there is none."""
     stdout: str = ""
     iterations: int
     candidates: int

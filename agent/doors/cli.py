@@ -74,7 +74,10 @@ TestsFileOption = Annotated[
 ]
 WithOption = Annotated[
     list[Path] | None,
-    typer.Option("--with", metavar="FILE", help="A file the program imports. Repeatable."),
+    typer.Option(
+        "--with", metavar="PATH",
+        help="A file that the program imports, or a package's folder. Repeatable.",
+    ),
 ]
 PythonOption = Annotated[
     str | None,

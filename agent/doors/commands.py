@@ -32,7 +32,7 @@ from agent.doors.exits import (
     shortfall,
 )
 from agent.doors.terminal import Terminal
-from agent.doors.writeback import Refused, write_back, write_new
+from agent.doors.writeback import Refused, write_all_new, write_back, write_new
 from agent.intake.errors import BadInput, NotFixable
 from agent.log.result import Result, document, fold
 from agent.log.words import OUTCOME_WORDS
@@ -174,6 +174,8 @@ async def checked(opener: OpenSession, task: Task, title: str, say: Say = unsaid
 
     Raises `NotFixable` for tests that run another program, and `Usage` where there is none.
     """
+    from agent.intake import outside_failure_words, with_outside_failures
+
     solution = task.solution
     if solution is None:
         raise Usage("There is no program to judge; give a PATH.")
@@ -457,7 +459,13 @@ def _keep_program(
         return ["Nothing was written."]
     healed = source.encode(result.code) if source is not None else result.code.encode()
     kept = []
-    if writing.out is not None:
+    if writing.out is not None and len(result.files) > 1:
+        write_all_new(
+            writing.out, {path: text.encode() for path, text in result.files},
+            overwrite=writing.force,
+        )
+        kept.append(f"Wrote {', '.join(path for path, _ in result.files)} in {writing.out}.")
+    elif writing.out is not None:
         write_new(writing.out, healed, overwrite=writing.force)
         kept.append(f"Wrote {writing.out}.")
     if writing.apply and source is not None and source.path is not None:
@@ -496,6 +504,6 @@ def show_result(result: Result, face: Display, *, program: bool) -> None:
     face.terminal.result(result)
     if result.outcome in ("healthy", "healed", "crash_stopped"):
         if program:
-            face.terminal.program(result.code)
+            face.terminal.program(result.program)
         else:
             face.terminal.patch(result.diff)

@@ -181,9 +181,10 @@ class Terminal:
             self.talk.print(coloured(one.diff), end="")
 
     def _rivals(self, rivals: Rivals) -> None:
+        step = "add a test, or run again with --ask" if rivals.call else "add a test"
         self.say(
             f"Which is right? {len(rivals.behaviours)} behaviours fit your tests: "
-            f"{cut(in_words(rivals))}. The patch is A; add a test, or run again with --ask.",
+            f"{cut(in_words(rivals))}. The patch is A; {step}.",
             OPEN_STYLE,
         )
 

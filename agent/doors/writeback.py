@@ -140,6 +140,23 @@ def _write_whole(path: Path, text: bytes) -> None:
             raise
 
 
+def write_all_new(folder: Path, texts: Mapping[str, bytes], *, overwrite: bool = False) -> None:
+    """Writes files below a folder, none of which may be there yet unless `overwrite` allows it."""
+    if not overwrite:
+        there = next((path for path in texts if (folder / path).exists()), "")
+        if there:
+            raise Refused(f"{folder / there} exists; add --force to overwrite it")
+    for path, text in texts.items():
+        target = folder / path
+        if target.resolve() != folder.resolve() / path:
+            raise Refused(f"{target} is reached by a link; it was not written")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Refused(f"{target.parent} cannot be made: {error.strerror}") from error
+        write_new(target, text, overwrite=overwrite)
+
+
 def _refuse_read_only(path: Path, target: Path) -> None:
     # The system lets root write anything, and a rename ask only the folder; a person who took
     # away the write permission meant it.

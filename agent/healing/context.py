@@ -145,8 +145,9 @@ def doubted(
     """The report on a repair of `base`: none is believed that brings what only a forger needs."""
     if base is None or solution.origin == "user":
         return report
-    before = base.seen_at(solution.entry).text
-    sign = introduced(before, solution.text, [test.code for test in tests])
+    codes = [test.code for test in tests]
+    signs = (introduced(one.before, one.after, codes) for one in solution.changed_from(base))
+    sign = next(filter(None, signs), "")
     if not sign:
         return report
     return report.model_copy(update={"verdicts": tuple(

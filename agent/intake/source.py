@@ -11,14 +11,22 @@ import io
 import re
 import sys
 import tokenize
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent.core.domain import File
 from agent.intake.errors import BadInput
 
 LARGEST_BYTES = 1_000_000
 LARGEST = "1 MB"
+MOST_WITH = 200
+"""Files of one folder that are laid beside a program."""
+_BESIDE = frozenset(
+    {".py", ".txt", ".json", ".csv", ".toml", ".yaml", ".yml", ".md", ".cfg", ".ini"}
+)
+"""What is no binary file by its name."""
 
 _BOMS: tuple[tuple[bytes, str], ...] = (
     # UTF-32 first: its little-endian mark begins with the one of UTF-16.
@@ -103,6 +111,30 @@ def text_beside(path: Path) -> str:
     for index, line in enumerate(lines[:2]):
         lines[index] = _COOKIE.sub(r"\1utf-8", line)
     return "\n".join(lines)
+
+
+def files_with(path: Path) -> Iterator[File]:
+    """A file that is laid beside the program under its name, or those of a folder below that
+    folder's name. Raises `BadInput`."""
+    if not path.is_dir():
+        yield File(path=path.name, text=text_beside(path))
+        return
+    found = [
+        one for one in sorted(path.rglob("*"))
+        if one.is_file() and not one.is_symlink() and not _apart(one.relative_to(path))
+    ]
+    if len(found) > MOST_WITH:
+        raise BadInput(f"{path} has {len(found)} files; {MOST_WITH} are laid beside a program. "
+                       "Name the folder of the package alone.")
+    top = path.resolve().parent
+    for one in found:
+        if one.suffix in _BESIDE:
+            place = path.resolve() / one.relative_to(path)
+            yield File(path=place.relative_to(top).as_posix(), text=text_beside(one))
+
+
+def _apart(path: Path) -> bool:
+    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
 def _hint(path: Path) -> str:

@@ -37,9 +37,9 @@ from agent.intake.source import (
     LARGEST,
     LARGEST_BYTES,
     SourceFile,
+    files_with,
     read_source,
     refuse_empty,
-    text_beside,
 )
 
 __all__ = ["PASTED", "PreparedTask", "from_command_line", "make_task", "from_page", "task_of"]
@@ -107,7 +107,7 @@ def from_command_line(
         tests.append(TestText(test_source.text, test_source.name, project.tests))
     entry = project.entry or (source.name if source is not None else PASTED)
     support = {file.path: file for file in project.support} | {
-        file.name: File(path=file.name, text=text_beside(file)) for file in with_files
+        file.path: file for path in with_files for file in files_with(path)
     }
     support.pop(entry, None)
     interpreter = site_folders(python)

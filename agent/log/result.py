@@ -91,6 +91,8 @@ class Result:
     diff: str = ""
     code: str = ""
     """The text of the entry file as the run leaves it."""
+    kept: str = ""
+    """The address of the program as the run leaves it, once it has ended."""
     files: tuple[tuple[str, str], ...] = ()
     """Path and text of every editable file as the run leaves it."""
     stdout: str = ""
@@ -139,6 +141,13 @@ class Result:
     """What came of asking models, in order."""
 
     @property
+    def program(self) -> str:
+        """What a reader copies: the program; of several files each after a line with its path."""
+        if len(self.files) < 2:
+            return self.code
+        return "\n".join(f"FILE {path}\n{text}" for path, text in self.files)
+
+    @property
     def phase(self) -> Phase:
         if self.outcome is not None:
             return "finished"
@@ -183,7 +192,8 @@ class Result:
         left it open."""
         if self.waiting is not None:
             return self.waiting.rivals
-        return self.rivals if self.outcome == "healed" else None
+        asks = self.outcome == "healed" and self.rivals is not None and self.rivals.call
+        return self.rivals if asks else None
 
     def proven(self, required: ProofLevel) -> bool:
         """Whether the proof reaches `required`; without a proof only E0 is reached."""
@@ -374,6 +384,7 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
                 reason=event.reason, diff=event.diff, code=event.code or result.code,
+                kept=event.solution,
                 stdout=event.stdout, iterations=event.iterations,
                 # A step that was cut short told how far it came, and then left no count.
                 candidates=max(result.candidates, event.candidates),
@@ -393,7 +404,10 @@ def _after(result: Result, stamped: Stamped) -> Result:
 def _settled(result: Result, written: dict[str, Solution]) -> Result:
     """The result with the files and the report that belong to its code."""
     start = result.start.code if result.start is not None else ""
-    same = {key: solution for key, solution in written.items() if solution.text == result.code}
+    same = {
+        key: solution for key, solution in written.items()
+        if (key == result.kept if result.kept in written else solution.text == result.code)
+    }
     files = tuple((path, result.code) for path, _ in result.files)
     for solution in same.values():
         files = tuple((file.path, file.text) for file in solution.files)

@@ -21,7 +21,15 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from agent.core.domain import Lesson, ProofLevel, Value
 from agent.memory.failures import LONGEST_MESSAGE, Failure
 from agent.memory.file import FORMAT
-from agent.memory.fixes import LONGEST_PROGRAM, Count, Fix, Memory, Standing, StoredFix
+from agent.memory.fixes import (
+    LONGEST_PROGRAM,
+    OF_PROJECT,
+    Count,
+    Fix,
+    Memory,
+    Standing,
+    StoredFix,
+)
 from agent.memory.locality import is_local
 from llm.redaction import may_hold_a_key
 
@@ -113,9 +121,13 @@ class Imported:
 
 
 def exported(memory: Memory) -> Exported:
-    """Everything remembered, as lines; rows with what looks like a key or a home are left out."""
+    """Everything remembered, as lines; rows of a project, and rows with what looks like a key or a
+    home, are left out."""
     fixes = [fix_line(known) for known in memory.fixes()]
-    lessons = [lesson_line(row.lesson) for row in memory.lessons()]
+    lessons = [
+        None if row.origin.startswith(OF_PROJECT) else lesson_line(row.lesson)
+        for row in memory.lessons()
+    ]
     lines = [line for line in (*fixes, *lessons) if line is not None and is_public(line)]
     return Exported(
         text=as_text(lines),
@@ -131,8 +143,11 @@ def as_text(lines: Iterable[FixLine | LessonLine]) -> str:
 
 
 def fix_line(known: StoredFix) -> FixLine | None:
-    """A fix as a line; `None` where it is over the limits of what others take in."""
+    """A fix as a line; `None` where it is a project's own, or over the limits of what others take
+    in."""
     fix = known.fix
+    if fix.project:
+        return None
     try:
         return FixLine(
             **fix.failure.model_dump(), note=fix.note, proof=fix.proof, before=fix.before,

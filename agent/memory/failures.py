@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from agent.core.domain import Report, Solution, TestCase, Value, address
+from agent.core.domain import Project, Report, Solution, TestCase, Value, address
 from agent.core.trees import nodes_of
 from agent.intake import failures_of
 from agent.intake.task import PASTED
@@ -60,14 +60,17 @@ class Failure(Value):
         return address("\1".join((self.exception, self.message, self.place, self.shape)))
 
 
-def failure_of(solution: Solution, tests: Sequence[TestCase], report: Report) -> Failure:
+def failure_of(
+    solution: Solution, tests: Sequence[TestCase], report: Report, project: Project | None = None
+) -> Failure:
     """The failure that a report shows; of several, the first that raised stands for all."""
     seen = failures_of(report)
     chief = next((one for one in seen if one.exception), seen[0] if seen else None)
     exception = chief.name if chief is not None and chief.exception else WRONG_RESULT
     trusted = report.trusted
     return Failure(
-        signature=signature(solution, tests, report),
+        signature=signature(solution, tests, report) if project is None
+        else project_signature(project, report),
         exception=exception,
         message=normalised(nameless_message(chief.message, solution.entry))
         if chief and exception not in (WRONG_RESULT, TIMEOUT) else "",
@@ -96,6 +99,20 @@ def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> 
         exception = nameless_message(report.ending.exception, entry)
         parts.append(f"{report.ending.kind}\0{exception}")
     return address("\1".join(parts))
+
+
+def project_key(project: Project) -> str:
+    """What a project is known by in the memory: where it lies."""
+    return address(project.root)
+
+
+def project_signature(project: Project, report: Report) -> str:
+    """What identifies a project's failure: which of its tests fail, and how. Its files are no part
+    of it: they change from day to day, and a fix is fitted to them."""
+    failing = sorted(
+        f"{one.name}\0{one.status}\0{normalised(one.message)}" for one in report.failing
+    )
+    return address("\1".join([project_key(project), *failing]))
 
 
 def skeleton(text: str) -> str:

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-FORMAT = 3
+FORMAT = 4
 """The version of the tables."""
 APPLICATION = 0x6865616C
 """Marks our files for SQLite and for `file`."""
@@ -39,6 +39,8 @@ create table fixes(
     successes integer not null default 0, failures integer not null default 0,
     transfers integer not null default 0, misfits integer not null default 0,
     created real not null, used real,
+    project text not null default '', path text not null default '',
+    others text not null default '[]',
     origin text not null default 'own', trusted integer not null default 1,
     version integer not null, unique(signature, after))""",
     "create index fixes_alike on fixes(alike, context)",

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from agent.core.domain import Lesson, ProofLevel, Rivals, Value
+from agent.core.domain import FileChange, Lesson, ProofLevel, Rivals, Value
 from agent.memory.edits import Edit, edit_between
 from agent.memory.failures import Failure, skeleton
 from agent.memory.file import FORMAT, changing, open_file, open_nowhere, working
@@ -32,6 +32,8 @@ LONGEST_PROGRAM = 200_000
 MOST_LOOKED_AT = 40
 """Fixes that are looked at for one failure: its own, and then those of other programs."""
 
+MOST_FILES = 6
+"""Files of a project that one fix changes."""
 LONGEST_RIVALS = 600_000
 """Characters of the other repairs that are kept with a fix, as JSON."""
 
@@ -52,6 +54,12 @@ class Fix(Value):
     standing: Standing = "unknown"
     rivals: Rivals | None = None
     """The open question, where it can be put to a person; the fix is the first behaviour."""
+    project: str = ""
+    """The key of the project that it is of, and that alone is offered it; empty for a program."""
+    path: str = ""
+    """The file of that project whose texts these are."""
+    others: Annotated[tuple[FileChange, ...], Field(max_length=MOST_FILES - 1)] = ()
+    """The project's other files that were changed with it."""
 
     @classmethod
     def made(
@@ -69,6 +77,26 @@ class Fix(Value):
             )
         except ValueError:
             return None
+
+    def of_project(
+        self, key: str, path: str, others: tuple[FileChange, ...] = ()
+    ) -> Fix | None:
+        """The same fix as one of a project, with what was changed in its other files; `None` where
+        that is too much to be kept, or no text for a file."""
+        long = any(max(len(one.before), len(one.after)) > LONGEST_PROGRAM for one in others)
+        try:
+            for one in others:
+                f"{one.before}{one.after}".encode()
+            return None if long else Fix.model_validate(
+                dict(self) | {"project": key, "path": path, "others": others}
+            )
+        except ValueError:
+            return None
+
+    @property
+    def files(self) -> tuple[FileChange, ...]:
+        """What was changed, by file."""
+        return (FileChange(path=self.path, before=self.before, after=self.after), *self.others)
 
     @property
     def edit(self) -> Edit | None:
@@ -145,17 +173,26 @@ class Memory:
         """Whether there is any fix of a failure like that one."""
         with working(self._name):
             return self._db.execute(
-                "select 1 from fixes where alike = ? limit 1", (failure.alike,)
+                "select 1 from fixes where alike = ? and project = '' limit 1", (failure.alike,)
             ).fetchone() is not None
 
     def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[StoredFix, ...]:
         """Fixes of other failures like that one, whose edited statement has one of these forms."""
         return self._fixes(
-            "where alike = ? and signature != ? and misfits <= transfers "
+            "where alike = ? and signature != ? and project = '' and misfits <= transfers "
             "and context in (select value from json_each(?)) "
             "order by trusted desc, transfers - misfits desc, length(context) desc, created desc "
             "limit ?",
             (failure.alike, failure.signature, json.dumps(contexts), MOST_LOOKED_AT),
+        )
+
+    def of_project(self, failure: Failure, project: str) -> tuple[StoredFix, ...]:
+        """Fixes of a project, those of that very failure first; none that failed more often than it
+        helped."""
+        return self._fixes(
+            "where project = ? and failures <= successes "
+            "order by signature = ? desc, successes - failures desc, created desc limit ?",
+            (project, failure.signature, MOST_LOOKED_AT),
         )
 
     def remember(
@@ -173,6 +210,8 @@ class Memory:
             "before": fix.before, "after": fix.after, "note": fix.note,
             "proof_before": failure.passed, "proof_after": fix.proof, "standing": fix.standing,
             "rivals": fix.rivals.to_json() if fix.rivals is not None else "",
+            "project": fix.project, "path": fix.path,
+            "others": json.dumps([one.model_dump() for one in fix.others]),
             "successes": record[0], "failures": record[1],
             "created": time.time(), "origin": origin, "trusted": trusted, "version": FORMAT,
         }
@@ -181,6 +220,7 @@ class Memory:
                 f"insert into fixes({', '.join(values)}) values({', '.join('?' * len(values))}) "
                 "on conflict(signature, after) do update set "
                 "proof_after = excluded.proof_after, note = excluded.note, "
+                "others = excluded.others, "
                 "rivals = iif(excluded.standing = 'settled' or excluded.rivals != '', "
                 "excluded.rivals, rivals), "
                 "standing = iif(excluded.standing = 'unknown', standing, excluded.standing)",
@@ -315,6 +355,7 @@ def _remembered(row: sqlite3.Row) -> StoredFix | None:
     }
     try:
         values["rivals"] = Rivals.from_json(str(row["rivals"])) if row["rivals"] else None
+        values["others"] = json.loads(str(row["others"]))
         failure = Failure.model_validate(_of(Failure, values))
         fix = Fix.model_validate(_of(Fix, values) | {"failure": failure})
         known = StoredFix.model_validate(_of(StoredFix, values) | {"fix": fix})

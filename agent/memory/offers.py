@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.core.domain import FileChange, Project, Solution
 from agent.intake import untouched
-from agent.memory.failures import Failure
+from agent.memory.edits import edit_between
+from agent.memory.failures import Failure, project_key
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Memory, StoredFix
 from agent.memory.locality import brings_no_names, is_local
@@ -16,6 +18,7 @@ from agent.repair.wording import edit_in_words
 
 MOST_OFFERS = 6
 """Texts that are replayed for one failure, so that looking back stays cheap."""
+MOST_PROJECT_OFFERS = 3
 MOST_PLACES_OFFERED = 3
 """Places of one program at which one edit is tried."""
 
@@ -106,6 +109,47 @@ def _replayed(known: StoredFix, text: str) -> tuple[str, ...]:
 def _carried(known: StoredFix, text: str) -> tuple[str, ...]:
     edit = known.fix.edit
     return () if edit is None else applied(edit, text, MOST_PLACES_OFFERED)
+
+
+def project_offers(
+    memory: Memory, failure: Failure, project: Project, base: Solution
+) -> Iterator[tuple[StoredFix, Solution]]:
+    """A project's own fixes, made again in its files as they are now; at most
+    `MOST_PROJECT_OFFERS`. Raises `MemoryFault`.
+
+    One of another failure is offered only where the files are what they were, up to comments and
+    layout: each offer costs a run of the whole suite.
+    """
+    seen = {base.files}
+    texts = {file.path: file.text for file in base.files}
+    for known in memory.of_project(failure, project_key(project)):
+        exact = known.fix.failure.signature == failure.signature
+        made = {
+            one.path: text for one in known.fix.files
+            if (text := _made_again(one, texts.get(one.path), exact)) is not None
+        }
+        solution = base.with_texts(made, origin="memory")
+        if len(made) < len(known.fix.files) or solution.files in seen:
+            continue
+        seen.add(solution.files)
+        done = "; ".join(f"{edit_in_words(texts[path], made[path])} ({path})" for path in made)
+        under = "" if exact else " under other tests"
+        yield known, solution.model_copy(
+            update={"note": f"from memory: {done} (it was healed before{under})"}
+        )
+        if len(seen) > MOST_PROJECT_OFFERS:
+            return
+
+
+def _made_again(change: FileChange, text: str | None, exact: bool) -> str | None:
+    """A file with a remembered change; `None` where it does not fit, or is no small edit of it."""
+    if text is None:
+        return None
+    made = change.after if text == change.before else returned(change.before, change.after, text)
+    if made is None and exact:
+        edit = edit_between(change.before, change.after)
+        made = next(iter(applied(edit, text, 1)), None) if edit is not None else None
+    return made if made is not None and is_local(text, made) and untouched(text, made) else None
 
 
 def open_memory(path: Path) -> Memory:

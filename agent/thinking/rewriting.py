@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agent.core.domain import Report, Solution, TestCase
 from agent.core.events import ModelCalled, Notice, Recalled
 from agent.core.settings import GENERATOR
@@ -10,6 +12,7 @@ from agent.healing.strategies import Attempt, Proposal
 from agent.intake import untouched
 from agent.repair.ranking.blindness import blindness
 from agent.thinking.roles import ask_for_code, ask_for_edits, share_of_an_answer
+from agent.thinking.several_files import edited_solution, question_of_files, searched_around
 from agent.thinking.wording import repair_question
 from llm import BadReply, LlmError
 from llm.errors import NeedsKey, NotRecorded, OverBudget
@@ -36,39 +39,56 @@ async def by_model(attempt: Attempt, ctx: Context) -> Proposal:
     model is this strategy's, and is told.
     """
     tried: list[str] = []
-    seen = {attempt.solution.text}
+    seen = {attempt.solution.files}
     note = "no time was left to ask the generator"
+    project = ctx.task.project
+    question: Mapping[str, str] = {}
+    around = 0
     while len(tried) < MOST_TRIES and ctx.seconds_left > LEAST_S:
         try:
-            text = await _repaired(attempt, ctx, tried)
+            if len(attempt.solution.files) == 1 and project is None:
+                candidate = attempt.solution.with_text(
+                    await _repaired(attempt, ctx, tried), origin="model"
+                )
+            else:
+                question = question or await question_of_files(attempt, ctx, _lessons(ctx))
+                candidate = await edited_solution(attempt, ctx, question, tried)
         except (OverBudget, NeedsKey, NotRecorded):
             raise
         except LlmError as error:
-            return Proposal(None, f"the generator brought no repair: {error}", len(tried))
-        if text in seen:
-            return Proposal(None, "the generator repeats itself", len(tried))
-        seen.add(text)
-        candidate = attempt.solution.with_text(
-            text, origin="model", note=f"a repair by {_model(ctx)}"
-        )
+            return Proposal(
+                None, f"the generator brought no repair: {error}", len(tried) + around
+            )
+        if candidate.files in seen:
+            return Proposal(None, "the generator repeats itself", len(tried) + around)
+        seen.add(candidate.files)
+        candidate = candidate.model_copy(update={"note": f"a repair by {_model(ctx)}"})
         fault, report = await _judged(attempt, ctx, candidate)
         if report is not None and report.passed:
-            return Proposal(candidate, "", len(tried) + 1)
+            return Proposal(candidate, "", len(tried) + 1 + around)
+        if report is not None and project is not None:
+            near, count = await searched_around(attempt, ctx, project, candidate, report)
+            around += count
+            if near is not None:
+                note = f"{candidate.note}, and {near.note}"
+                near = near.model_copy(update={"origin": "model", "note": note})
+                return Proposal(near, "", len(tried) + 1 + around)
         tried.append(f"{candidate.diff(attempt.solution)}\n{fault}")
         note = f"no repair by {_model(ctx)} passes: the last one {fault}"
         ctx.emit(Notice(level="info", text=f"Repair {len(tried)} by {_model(ctx)} {fault}."))
-    return Proposal(None, note, len(tried))
+    return Proposal(None, note, len(tried) + around)
 
 
 async def _judged(
     attempt: Attempt, ctx: Context, candidate: Solution
 ) -> tuple[str, Report | None]:
     """What is wrong with a candidate, and its report where it was worth one."""
-    before, after = attempt.solution.text, candidate.text
-    if not untouched(before, after):
-        return "changes the program's own tests, which is not allowed", None
-    if blindness(before, after, [test.code for test in attempt.tests]) == "refused":
-        return "only gives the value that the tests expect", None
+    codes = [test.code for test in attempt.tests]
+    for one in candidate.changed_from(attempt.solution):
+        if not untouched(one.before, one.after):
+            return "changes the program's own tests, which is not allowed", None
+        if blindness(one.before, one.after, codes) == "refused":
+            return "only gives the value that the tests expect", None
     report = await ctx.judge(candidate, attempt.tests)
     passed = sum(verdict.passed for verdict in report.verdicts)
     failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])

@@ -9,8 +9,8 @@ checks, so that the plan without a model walks the same path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
@@ -21,7 +21,7 @@ from agent.core.events import Notice
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
 from llm import BadReply, LlmError, Message, Provider, Request
-from llm.asking.ask import ask_code, ask_edits, ask_typed
+from llm.asking.ask import ask_code, ask_edits, ask_read, ask_typed
 from llm.asking.prompts import Prompt, load
 from llm.asking.schemas import in_words, inlined
 from llm.asking.trimming import fit
@@ -29,6 +29,7 @@ from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.tokens import REASON, answer_tokens, question_tokens
 
 T = TypeVar("T", bound=Value)
+Read = TypeVar("Read")
 
 ANSWER_SHARE = 2
 """The part of a window that an answer takes is one of so many at most: the rest is the question's,
@@ -81,6 +82,16 @@ class RootCause(Value):
             lines=tuple(one.line for one in found.blamed[:MOST_LINES]),
             fixable=found.fixable, confidence=round(found.confidence * 100),
         )
+
+
+class Investigation(RootCause):
+    """What the debugger makes of a failure so far, and where it wants to look."""
+
+    cause: Annotated[str, Field(max_length=200)]
+    tool: Annotated[str, Field(max_length=30)]
+    """Empty in its answer."""
+    arguments: Annotated[str, Field(max_length=120)]
+    """The text of a JSON object."""
 
 
 class Critique(Value):
@@ -151,6 +162,7 @@ class Role(Generic[T]):
 SPEC_TESTER = Role("spec_tester", "derive", SpecTests)
 QA_ADVERSARY = Role("qa_adversary", "attack", AdversarialCalls)
 DEBUGGER = Role("debugger", "diagnose", RootCause)
+INVESTIGATOR = Role("debugger", "investigate", Investigation)
 CRITIC = Role("critic", "review", Critique)
 MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
 ARBITER = Role("arbiter", "judge", Ruling)
@@ -160,7 +172,7 @@ ROLES: tuple[Role[SpecTests] | Role[AdversarialCalls] | Role[RootCause] | Role[C
     SPEC_TESTER, QA_ADVERSARY, DEBUGGER, CRITIC, MEMORY_SUMMARISER, ARBITER, PLANNER,
 )
 """Those that answer in a form; the generator answers with programs, by its templates `draft`,
-`repair` and `edit`."""
+`repair`, `edit` and `edit_files`."""
 
 
 async def ask(
@@ -170,9 +182,11 @@ async def ask(
     known: Mapping[str, object] | None = None,
     *,
     free: bool = False,
+    turns: Sequence[Message] = (),
 ) -> T:
     """The role's typed answer; raises an `LlmError`. `known` is what only a rule reads. A `free`
-    answer is given by the role's rule, whoever the plan names."""
+    answer is given by the role's rule, whoever the plan names. `turns` are what was said after the
+    question: an answer, and the next question, by turns."""
 
     def accept(value: object) -> T:
         try:
@@ -187,6 +201,7 @@ async def ask(
     request = _request(
         ctx, answerer, role.name, role.template, variables, known or {}, in_words(schema)
     )
+    request = replace(request, messages=(*request.messages, *turns))
     return await ask_typed(answerer, request, schema, accept)
 
 
@@ -197,13 +212,14 @@ async def ask_if_it_answers(
     known: Mapping[str, object] | None = None,
     *,
     free: bool = False,
+    turns: Sequence[Message] = (),
     without: str,
 ) -> T | None:
     """The role's typed answer, or `None` and a notice where its model gives none: `without` says
     how the run goes on. A cap that is reached, a key that is gone and a record that does not hold
     the question are raised."""
     try:
-        return await ask(ctx, role, variables, known, free=free)
+        return await ask(ctx, role, variables, known, free=free, turns=turns)
     except (OverBudget, NeedsKey, NotRecorded):
         raise
     except LlmError as error:
@@ -214,8 +230,7 @@ async def ask_if_it_answers(
 
 
 async def ask_for_code(ctx: Context, template: str, variables: Mapping[str, str]) -> str:
-    """A whole program from the generator, by its template `draft` or `repair`; raises an
-    `LlmError`."""
+    """A whole program of one file from the generator; raises an `LlmError`."""
     answerer = await ctx.answerer(GENERATOR)
     return await ask_code(answerer, _request(ctx, answerer, GENERATOR, template, variables))
 
@@ -225,6 +240,16 @@ async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
     answerer = await ctx.answerer(GENERATOR)
     request = _request(ctx, answerer, GENERATOR, "edit", variables)
     return await ask_edits(answerer, request, variables["code"])
+
+
+async def ask_for_files(
+    ctx: Context, template: str, variables: Mapping[str, str], read: Callable[[str], Read]
+) -> Read:
+    """What `read` makes of the generator's files or edits, by its template `draft` or `edit_files`;
+    it may refuse them by a `BadReply`. Raises an `LlmError`."""
+    answerer = await ctx.answerer(GENERATOR)
+    request = _request(ctx, answerer, GENERATOR, template, variables)
+    return await ask_read(answerer, request, read)
 
 
 async def share_of_an_answer(ctx: Context, program: str) -> float:

@@ -94,9 +94,12 @@ def critique(variables: Mapping[str, object]) -> str:
     """Approves a repair unless it touches a test or silences a deliberate end."""
     before, after = variables["before_solution"], variables["after_solution"]
     assert isinstance(before, Solution) and isinstance(after, Solution)
-    if _tests_in(before.text) != _tests_in(after.text):
+    changed = after.changed_from(before)
+    if any(_tests_in(one.before) != _tests_in(one.after) for one in changed):
         return Critique(approve=False, note="the repair changes a test").model_dump_json()
-    if variables["crash_only"] and _ends_in(after.text) < _ends_in(before.text):
+    if variables["crash_only"] and any(
+        _ends_in(one.after) < _ends_in(one.before) for one in changed
+    ):
         note = "the repair removes a deliberate raise or exit"
         return Critique(approve=False, note=note).model_dump_json()
     note = "reviewed by rule: no test is touched and no deliberate exit is removed"

@@ -164,6 +164,14 @@ def inside(path: str) -> str:
     return "/".join(parts)
 
 
+def is_inside(path: str) -> bool:
+    """Whether a path is one of a workspace, in its plain form."""
+    try:
+        return inside(path) == path
+    except BadPath:
+        return False
+
+
 def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 

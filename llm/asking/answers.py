@@ -9,7 +9,9 @@ string that does not end and is no program. Otherwise the text need not parse: s
 like any other fault. A fence is of backticks and starts its line; tildes underline headings.
 
 **Edits** are blocks of whole lines to find and lines to put there instead. All are found in the
-program as it was, each exactly once, whitespace included, and none touches another's lines.
+program as it was, each exactly once, whitespace included, and none touches another's lines. Where
+there are several files, a line `FILE path` stands before the blocks of each, and before the fenced
+block of each file that is written anew.
 
 **JSON** is what the standard says: no NaN, no key twice, no text that no encoding can carry.
 """
@@ -21,7 +23,8 @@ import difflib
 import json
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -39,16 +42,19 @@ _PYTHON = ("", "python", "python3", "py")
 
 _SEARCH, _MIDDLE, _REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
 _MARKS = (_SEARCH, _MIDDLE, _REPLACE)
+FILE = "FILE "
+"""Begins the line that names a file, before what the answer says of it."""
 
 
-def code_of(text: str) -> str:
-    """The program in an answer's only fenced block; raises `BadReply` where there is not one."""
+def code_of(text: str, *, is_whole: bool = True) -> str:
+    """The program in an answer's only fenced block; raises `BadReply` where there is not one. What
+    is not the `whole` of it, a file among others, may be empty or no Python."""
     lines = _plain(text).split("\n")
     fences = [(place, *_fence(line)) for place, line in enumerate(lines) if _fence(line)[0]]
     if not fences:
         raise BadReply("expected one fenced code block that starts with ```python, got none")
     start, length, language = fences[0]
-    if language not in _PYTHON:
+    if is_whole and language not in _PYTHON:
         raise BadReply(f"expected one fenced code block of Python, got one of {_brief(language)}")
     inside = [one for one in fences[1:] if one[1] >= length]
     if not inside or inside[-1][2]:
@@ -60,9 +66,41 @@ def code_of(text: str) -> str:
             "expected one fenced code block, got several: put the whole program into one, and "
             "fence it with ```` if it has lines of ``` itself"
         )
+    if not is_whole:
+        return code if code.strip() else ""
     if not code.strip():
         raise BadReply("expected one fenced code block with a program, and it is empty")
     return code
+
+
+def files_of(text: str) -> dict[str, str]:
+    """The files of an answer: each a fenced block, with a line `FILE path` before it. One block
+    without such a line is the file of no name. Raises `BadReply`."""
+    sections: dict[str, list[str]] = {}
+    path, fence = "", 0
+    for line in _plain(text).split("\n"):
+        size, language = _fence(line)
+        if not fence and line.startswith(FILE):
+            path = line.removeprefix(FILE).strip()
+            if path in sections:
+                raise BadReply(f"{path} stands there twice; give each file once")
+            sections[path] = []
+            continue
+        if size and not fence:
+            fence = size
+        elif size >= fence and not language:
+            fence = 0
+        if path:
+            sections[path].append(line)
+        elif size:
+            return {"": code_of(text)}
+    if not sections:
+        return {"": code_of(text)}
+    found = {}
+    for path, lines in sections.items():
+        with _naming(path):
+            found[path] = code_of("\n".join(lines), is_whole=False)
+    return found
 
 
 def _fence(line: str) -> tuple[int, str]:
@@ -110,6 +148,50 @@ def edits_of(text: str) -> tuple[Edit, ...]:
     if not edits:
         raise BadReply(f"expected blocks that start with a line {_SEARCH!r}, got none")
     return tuple(edits)
+
+
+def edits_by_file(text: str) -> dict[str, tuple[Edit, ...]]:
+    """The search/replace blocks of an answer by the file that a line `FILE path` before them names;
+    raises `BadReply` where one is under no such line, or is wrong."""
+    sections: dict[str, list[str]] = {}
+    path, inside = "", False
+    for line in _plain(text).split("\n"):
+        mark = line.rstrip()
+        if not inside and mark.startswith(FILE):
+            path = mark.removeprefix(FILE).strip()
+            sections.setdefault(path, [])
+            continue
+        inside = (inside or mark == _SEARCH) and mark != _REPLACE
+        if path:
+            sections[path].append(line)
+        elif inside:
+            raise BadReply(f"the first block is under no line {FILE + 'path'!r}: name its file")
+    if not sections:
+        raise BadReply(f"expected a line {FILE + 'path'!r} and blocks after it, got none")
+    found = {}
+    for path, lines in sections.items():
+        with _naming(path):
+            found[path] = edits_of("\n".join(lines))
+    return found
+
+
+def edited_files(files: Mapping[str, str], edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
+    """The files that have edits, with them made; raises `BadReply` as `edited` does. Every edited
+    file must be among `files`."""
+    found = {}
+    for path, some in edits.items():
+        with _naming(path):
+            found[path] = edited(files[path], some)
+    return found
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """A refusal of what is said of a file names the file."""
+    try:
+        yield
+    except BadReply as error:
+        raise BadReply(f"{path}: {error}") from error
 
 
 def _edit(search: Sequence[str], replace: Sequence[str], block: str) -> Edit:

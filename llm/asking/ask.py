@@ -49,6 +49,11 @@ async def ask_edits(provider: Provider, request: Request, original: str) -> str:
     return await _ask(provider, question, lambda text: edited(original, edits_of(text)))
 
 
+async def ask_read(provider: Provider, request: Request, read: Callable[[str], T]) -> T:
+    """What `read` makes of an answer in code or edits; it may refuse the answer by a `BadReply`."""
+    return await _ask(provider, replace(request, output=Code()), read)
+
+
 async def _ask(
     provider: Provider, request: Request, read: Callable[[str], T]
 ) -> T:

@@ -179,7 +179,8 @@ def _export(target: str, face: Display, *, force: bool) -> int:
     )
     if found.held_back:
         left = counted(found.held_back, "row")
-        words += f" Left out {left}: too long, or with what looks like a key or a home folder."
+        words += f" Left out {left}: of a project, too long, or with what looks like a key or a "
+        words += "home folder."
     document = {"fixes": found.fixes, "lessons": found.lessons, "held_back": found.held_back}
     return _told(face, document, words)
 

@@ -120,7 +120,9 @@ def import_words(found: Imported) -> str:
 
 def patch_of(known: StoredFix) -> str:
     """The patch of a fix."""
-    return unified("program.py", known.fix.before, known.fix.after)
+    return "".join(
+        unified(one.path or "program.py", one.before, one.after) for one in known.fix.files
+    )
 
 
 def _seen(failure: Failure) -> str:

@@ -19,7 +19,8 @@ def astray(subject: Subject, run: PlainRun, code: str, *, own: bool = False) -> 
     """What a file of tests ran in place of the program, in words; empty where it ran the program,
     or may have tried to. The program's `own` tests may also use nothing of it."""
     entry = subject.solution.entry
-    if run.problem or not run.rows or entry in run.loaded.values():
+    own_files = {file.path for file in subject.solution.files}
+    if run.problem or not run.rows or not own_files.isdisjoint(run.loaded.values()):
         return ""
     stem = subject.name.rpartition(".")[2]
     other = _namesake(stem, run.loaded)

@@ -30,8 +30,14 @@ class BadAnswer(ValueError):
 
 def question(alternatives: Alternatives, base: Solution) -> Rivals | None:
     """At most three confirmed behaviours and the smallest call that tells them apart; `None`
-    where no person could tell them apart by reading."""
+    where no person could tell them apart by reading. Where no call was put to them, as in a
+    project, they are told by what was done: nobody can be asked by it."""
     calls = alternatives.calls
+    if not calls:
+        return Rivals(call="", behaviours=tuple(
+            _behaviour(label, one, "", base)
+            for label, one in zip("ABC", alternatives.behaviours, strict=False)
+        )) if len(alternatives.behaviours) > 1 else None
     known = [one for one in alternatives.behaviours if one.confirmed]
     if not known:
         return None
@@ -70,7 +76,10 @@ def choices(rivals: Rivals) -> tuple[tuple[str, str], ...]:
 
 
 def in_words(rivals: Rivals) -> str:
-    """What the behaviours do: ``for `f(3, [])` A gives 0, B gives None``."""
+    """What the behaviours do: ``for `f(3, [])` A gives 0, B gives None``; without a call how they
+    came about."""
+    if not rivals.call:
+        return "; ".join(f"{one.label}: {one.note}" for one in rivals.behaviours)
     return f"for `{rivals.call}` {', '.join(choice_in_words(*one) for one in choices(rivals))}"
 
 

@@ -8,6 +8,8 @@ from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.thinking.roles import CRITIC, Critique, ask_if_it_answers
 from agent.thinking.wording import tests
+from agent.thinking.wording_of_files import texts_of_tests
+from llm.asking.answers import FILE
 
 
 async def critique(state: State, ctx: Context) -> State:
@@ -22,7 +24,8 @@ async def critique(state: State, ctx: Context) -> State:
         ctx,
         CRITIC,
         {
-            "task": ctx.task.text, "tests": tests(suite.oracle), "code": after.text,
+            "task": ctx.task.text, "code": _text_of(after, before),
+            "tests": (tests if ctx.task.project is None else texts_of_tests)(suite.oracle),
             "repair": after.diff(before),
         },
         {
@@ -37,3 +40,10 @@ async def critique(state: State, ctx: Context) -> State:
         return {}
     reason = f"the critic rejected the repair: {answer.note}"
     return {"outcome": "unresolved", "reason": reason}
+
+
+def _text_of(after: Solution, before: Solution) -> str:
+    """The program; of several files those that were changed, each after a line with its path."""
+    if len(after.files) == 1:
+        return after.text
+    return "\n".join(f"{FILE}{one.path}\n{one.after}" for one in after.changed_from(before))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from agent.core.domain import BlamedLine, Diagnosis, Report, Solution
+from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, TestCase
 from agent.core.events import Diagnosed, Notice, Recalled
 from agent.core.state import State, Suite
 from agent.healing.context import Context
@@ -13,8 +14,10 @@ from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
 from agent.repair.screening.tracing import hanging, trace
+from agent.thinking.looking import MOST_CALL_S, looked_around, looking_tools, may_look
 from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.thinking.wording import failures, numbered, suspects, tests
+from agent.thinking.wording_of_files import named_suspects, shown_files, suspects_of, texts_of_tests
 
 
 async def diagnose(state: State, ctx: Context) -> State:
@@ -40,20 +43,11 @@ async def diagnose(state: State, ctx: Context) -> State:
         lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)
         found = found.model_copy(update={"blamed": lines})
     if found.fixable:
-        answer = await ask_if_it_answers(
-            ctx,
-            DEBUGGER,
-            {
-                "code": numbered(solution.text), "task": ctx.task.text,
-                "tests": tests(test for test in suite.visible if test.name in failing),
-                "failures": failures(report), "suspects": suspects(found.blamed),
-            },
-            {"found": found},
-            free=not state.get("paid", False),
-            without="The run goes on with what was seen by running the program.",
-        )
+        answer = await _asked(ctx, state, suite, solution, _shown(ctx, solution, report, found, [
+            test for test in suite.visible if test.name in failing
+        ]), found)
         if answer is not None:
-            found = combined(found, answer, solution.text)
+            found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
     if state["iteration"] == 0 and not state.get("paid"):
         _remind(ctx, state, found, solution)
@@ -63,14 +57,51 @@ async def diagnose(state: State, ctx: Context) -> State:
     return update
 
 
-def combined(found: Diagnosis, answer: RootCause, text: str) -> Diagnosis:
+async def _asked(
+    ctx: Context, state: State, suite: Suite, solution: Solution, shown: dict[str, str],
+    found: Diagnosis,
+) -> RootCause | None:
+    """What the debugger says; a model that can is given tools to look around in a project."""
+    free = not state.get("paid", False)
+    without = "The run goes on with what was seen by running the program."
+    if not free and ctx.task.project is not None and await may_look(ctx):
+        tools = looking_tools(ctx.task, ctx.task.project, solution, suite, ctx.sandbox,
+                              min(MOST_CALL_S, ctx.seconds_left))
+        return await looked_around(ctx, shown, tools, without=without)
+    return await ask_if_it_answers(
+        ctx, DEBUGGER, shown, {"found": found}, free=free, without=without
+    )
+
+
+def _shown(
+    ctx: Context, solution: Solution, report: Report, found: Diagnosis, cases: Sequence[TestCase]
+) -> dict[str, str]:
+    """What the debugger is told; of several files of all suspect ones."""
+    told = {"task": ctx.task.text, "failures": failures(report)}
+    if len(solution.files) == 1 and ctx.task.project is None:
+        return told | {
+            "code": numbered(solution.text), "tests": tests(cases),
+            "suspects": suspects(found.blamed),
+        }
+    suspected = suspects_of(ctx.log(), solution)
+    texts = tests if ctx.task.project is None else texts_of_tests
+    return told | {
+        "code": shown_files(solution, suspected, numbers=True), "tests": texts(cases),
+        "suspects": named_suspects(suspected),
+    }
+
+
+def combined(
+    found: Diagnosis, answer: RootCause, text: str, *, one_file: bool = True
+) -> Diagnosis:
     """What was found by rule, as the debugger sees it; unchanged where the debugger adds nothing.
 
-    Only what was seen ends a run: that no edit could help, said by a model, is evidence.
+    Only what was seen ends a run: that no edit could help, said by a model, is evidence. Of several
+    files it is not known which one a line's number is of.
     """
     if answer == RootCause.of(found):
         return found
-    lines = text.split("\n")
+    lines = text.split("\n") if one_file else []
     sure = answer.confidence / 100
     known = {one.line: one for one in found.blamed}
     named = [

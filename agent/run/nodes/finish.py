@@ -52,6 +52,7 @@ def conclude(
             reason=reason or f"still failing after {iterations} iterations",
             diff=kept.diff(base) if kept is not None and base is not None else "",
             code=kept.text if kept is not None else "",
+            solution=kept.id if kept is not None else "",
             stdout=report.ending.stdout if report is not None and report.ending else "",
             iterations=iterations,
             candidates=state.get("candidates", 0),

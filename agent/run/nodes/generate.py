@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from agent.core.domain import File, Solution
 from agent.core.events import CodeWritten
 from agent.core.settings import GENERATOR
 from agent.core.state import State
 from agent.healing.context import Context
-from agent.thinking.roles import ask_for_code
+from agent.thinking.several_files import drafted
 
 
 async def generate(state: State, ctx: Context) -> State:
     """Asks the generator for a program."""
-    code = await ask_for_code(ctx, "draft", {"task": ctx.task.text})
-    solution = Solution(
-        files=(File(path="solution.py", text=code),),
-        entry="solution.py",
-        origin="model" if ctx.plan.of(GENERATOR) else "draft",
-    )
+    solution = await drafted(ctx, "model" if ctx.plan.of(GENERATOR) else "draft")
     ctx.emit(CodeWritten(iteration=0, solution=solution))
     key = ctx.store.put(solution)
     return {"base_id": key, "solution_id": key, "best_id": key}

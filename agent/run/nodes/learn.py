@@ -6,7 +6,14 @@ from agent.core.domain import Alternatives, Diagnosis, Lesson, Rivals, Solution
 from agent.core.events import LessonLearned, Notice
 from agent.core.state import State
 from agent.healing.context import Context
-from agent.memory import Failure, Fix, MemoryFault, failure_description, is_local
+from agent.memory import (
+    Failure,
+    Fix,
+    MemoryFault,
+    failure_description,
+    is_local,
+    project_key,
+)
 from agent.memory.fixes import OWN, Standing, of_project
 from agent.repair.ranking.question import question
 from agent.thinking.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
@@ -74,19 +81,26 @@ def _standing(state: State, ctx: Context, base: Solution) -> tuple[Standing, Riv
     if not state.get("rivals_id"):
         return "settled", None
     others = ctx.store.get(state["rivals_id"], Alternatives)
-    return "open", question(others, base)
+    return "open", question(others, base) if others.calls else None
 
 
 def _store_fix(state: State, ctx: Context, note: str) -> bool:
-    """Keeps the fix where it is a small edit of one file; says whether it did."""
+    """Keeps the fix where it is a small edit of each file; says whether it did. Several files are
+    kept only of a project, where they are found again."""
     base = ctx.store.get(state["base_id"], Solution)
-    mended = ctx.store.get(state["solution_id"], Solution).text
-    if "failure_id" not in state or len(base.files) != 1 or not is_local(base.text, mended):
+    changed = ctx.store.get(state["solution_id"], Solution).changed_from(base)
+    project = ctx.task.project
+    if "failure_id" not in state or not all(is_local(one.before, one.after) for one in changed):
         return False
+    if not changed or (project is None and len(base.files) != 1):
+        return False
+    first, *others = changed
     fix = Fix.made(
-        ctx.store.get(state["failure_id"], Failure), base.text, mended,
+        ctx.store.get(state["failure_id"], Failure), first.before, first.after,
         state["proof"], note, *_standing(state, ctx, base),
     )
+    if fix is not None and project is not None:
+        fix = fix.of_project(project_key(project), first.path, tuple(others))
     if fix is None:
         return False
     ctx.memory.remember(fix)

@@ -71,6 +71,20 @@ def proof_of(
     return Proof(level="E2", why=f"{passed}, {unseen}{before}")
 
 
+def of_a_suite(proof: Proof, rivals: int) -> Proof:
+    """The proof of a project's repair, with what its suite leaves open; pure. `rivals` pass as far
+    as they were screened."""
+    if rivals:
+        why = f"{proof.why}; one of {rivals + 1} repairs that its suite does not tell apart"
+        return Proof(
+            level="E1" if proof.level == "E2" else proof.level, why=why,
+            evidence=Evidence(others=min(rivals, 3)),
+        )
+    if proof.level != "E1":
+        return proof
+    return Proof(level="E1", why=f"{proof.why}; the suite pins no more than this")
+
+
 def is_told(test: TestCase, text: str) -> bool:
     """Whether what a test asks stands in a text, however it is spaced; pure. Tests that come from
     the program's own file or from the task's words stand there."""
@@ -83,7 +97,8 @@ def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
     """The proof of a repair; one whose text shows what no test can has no more than E1, and is
     told as such: a call that is dropped though no answer shows its effect, a guard that is gone,
     an exception that nothing defines, a parameter or variable that nothing reads. Pure."""
-    missing = _missing(base.text, repaired.text)
+    told = (_missing(one.before, one.after) for one in repaired.changed_from(base))
+    missing = next(filter(None, told), "")
     if not missing:
         return proof
     return Proof(level="E1" if proof.level == "E2" else proof.level, why=f"{proof.why}; {missing}")
@@ -172,14 +187,20 @@ async def prove(state: State, ctx: Context) -> State:
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
     base = ctx.store.get(state["base_id"], Solution).seen_at(solution.entry)
-    read = f"{base.text}\n{ctx.task.text}" if state.get("strategy") == "model" else ""
+    texts = [file.text for file in base.files]
+    read = "\n".join([*texts, ctx.task.text]) if state.get("strategy") == "model" else ""
     first = ctx.first_report if state["iteration"] > 0 else None
     failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     rivals: Alternatives | None = None
+    elsewhere = any(one.path != solution.entry for one in solution.changed_from(base))
     if ctx.task.project is not None:
-        pass  # more than its suite is not asked there
+        known = state.get("rivals_id")
+        others = len(ctx.store.get(known, Alternatives).behaviours) - 1 if known else 0
+        proof = of_a_suite(proof, others) if state["iteration"] > 0 else proof
+    elif elsewhere:
+        pass  # what else is asked is asked of the entry
     elif proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
         found = await _evidence(state, ctx, report, suite, budget_s)
         proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals

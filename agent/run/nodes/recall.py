@@ -6,14 +6,30 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from agent.core.domain import REST, Category, Diagnosis, Report, Script, Solution, TestCase
+from agent.core.domain import (
+    REST,
+    Category,
+    Diagnosis,
+    Project,
+    Report,
+    Script,
+    Solution,
+    TestCase,
+)
 from agent.core.events import CodeWritten, Diagnosed, Judged, Notice, Recalled
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.flakiness import crash_is_flaky, flaky, flaky_words
-from agent.healing.recollection import apply_recalled_fix, with_rivals
+from agent.healing.recollection import RecalledFix, apply_recalled_fix, with_rivals
 from agent.intake import outside_failure_words, still_counting_tests, with_outside_failures
-from agent.memory import Failure, MemoryFault, Offer, failure_of, offers
+from agent.memory import (
+    Failure,
+    MemoryFault,
+    StoredFix,
+    failure_of,
+    offers,
+    project_offers,
+)
 from agent.repair.ranking.blindness import blindness
 from agent.run.nodes.specify import announce
 
@@ -71,7 +87,9 @@ async def recall(state: State, ctx: Context) -> State:
     if not tests:
         ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
         return update
-    failure = await asyncio.to_thread(failure_of, base, *_unanswered(ctx, tests, report))
+    failure = await asyncio.to_thread(
+        failure_of, base, *_unanswered(ctx, tests, report), ctx.task.project
+    )
     update["failure_id"] = ctx.store.put(failure)
     skipped = ctx.memory.skipped
     try:
@@ -127,6 +145,8 @@ async def _looked_back(
     ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
 ) -> State:
     """The state of a healed program, or nothing to add; raises `MemoryFault`."""
+    if ctx.task.project is not None:
+        return await _looked_back_in(ctx.task.project, ctx, base, tests, failure)
     began = time.monotonic()
     for offer in offers(ctx.memory, failure, base.text):
         codes = [test.code for test in tests]
@@ -141,7 +161,7 @@ async def _looked_back(
             candidate = base.with_text(text, origin="memory", note=offer.note(text))
             report = await ctx.judge(candidate, tests)
             if report.passed:
-                _credit(ctx, offer, helped=True)
+                _credit(ctx, offer.known, helped=True, elsewhere=offer.elsewhere)
                 found = await with_rivals(ctx, base, tests, candidate, report, offer)
                 if ctx.asks and not offer.settled:
                     ctx.emit(Recalled(hit=False, note=(
@@ -151,7 +171,7 @@ async def _looked_back(
                     return {"reserve_id": ctx.store.put(found)}
                 ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))
                 return apply_recalled_fix(ctx, base, found, iteration=1) | {"recalled": True}
-        _credit(ctx, offer, helped=False)
+        _credit(ctx, offer.known, helped=False, elsewhere=offer.elsewhere)
         done = offer.note(offer.texts[0])
         ctx.emit(Recalled(
             hit=True, note=f"a remembered fix failed its replay and was demoted: {done}"
@@ -165,9 +185,33 @@ async def _looked_back(
     return {}
 
 
-def _credit(ctx: Context, offer: Offer, *, helped: bool) -> None:
+async def _looked_back_in(
+    project: Project, ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
+) -> State:
+    """The state of a healed project, or nothing to add: only its own fixes are replayed, each by a
+    run of its whole suite."""
+    codes = [test.code for test in tests]
+    began = time.monotonic()
+    for known, solution in project_offers(ctx.memory, failure, project, base):
+        changed = solution.changed_from(base)
+        if any(blindness(one.before, one.after, codes) == "refused" for one in changed):
+            continue
+        report = await ctx.judge(solution, tests)
+        _credit(ctx, known, helped=report.passed)
+        if report.passed:
+            ctx.emit(Recalled(hit=True, replayed=True, note=solution.note))
+            found = RecalledFix(solution=solution, report=report)
+            return apply_recalled_fix(ctx, base, found, iteration=1) | {"recalled": True}
+        ctx.emit(Recalled(hit=True, note=f"failed its replay and was demoted: {solution.note}"))
+        if time.monotonic() - began > REPLAY_S:
+            break
+    ctx.emit(Recalled(hit=False, note="no remembered fix of this project heals this failure"))
+    return {}
+
+
+def _credit(ctx: Context, known: StoredFix, *, helped: bool, elsewhere: bool = False) -> None:
     """Counts a replay; that it cannot be written down does not undo what was seen."""
     try:
-        ctx.memory.credit(offer.known, helped=helped, elsewhere=offer.elsewhere)
+        ctx.memory.credit(known, helped=helped, elsewhere=elsewhere)
     except MemoryFault as error:
         ctx.emit(Notice(level="warning", text=f"{error} How the replay went is not remembered."))

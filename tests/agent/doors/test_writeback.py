@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from agent.doors.writeback import Change, Refused, write_all_back, write_back, write_new
+from agent.doors.writeback import (
+    Change,
+    Refused,
+    write_all_back,
+    write_all_new,
+    write_back,
+    write_new,
+)
 
 BEFORE = b"x = 1\r\n"
 AFTER = b"x = 2\r\n"
@@ -200,3 +207,29 @@ def test_a_new_file_is_not_written_over_another(tmp_path: Path) -> None:
 def test_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="No such file"):
         write_new(tmp_path / "nowhere" / "out.py", BEFORE)
+
+
+def test_files_of_a_program_are_written_below_a_folder_and_none_over_another(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "made"
+    texts = {"shapes/__init__.py": b"", "shapes/base.py": b"x = 1\n"}
+    write_all_new(folder, texts)
+    assert {
+        one.relative_to(folder).as_posix(): one.read_bytes()
+        for one in folder.rglob("*") if one.is_file()
+    } == texts
+    with pytest.raises(Refused, match=r"__init__\.py exists; add --force"):
+        write_all_new(folder, {"new.py": b"", **texts})
+    assert not (folder / "new.py").exists()
+    write_all_new(folder, {"shapes/base.py": b"x = 2\n"}, overwrite=True)
+    assert (folder / "shapes/base.py").read_bytes() == b"x = 2\n"
+
+
+def test_files_of_a_program_do_not_follow_a_link_out_of_their_folder(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "made/shapes").symlink_to(tmp_path / "other", target_is_directory=True)
+    with pytest.raises(Refused, match="reached by a link"):
+        write_all_new(tmp_path / "made", {"shapes/base.py": b"x = 1\n"})
+    assert [*(tmp_path / "other").iterdir()] == []

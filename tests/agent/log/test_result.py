@@ -70,6 +70,25 @@ FINISHED = RunFinished(
 )
 
 
+def test_of_programs_with_one_entry_the_kept_one_gives_the_files_and_the_report() -> None:
+    def package(text: str) -> Solution:
+        files = (File(path="sum.py", text=BROKEN), File(path="beside.py", text=text))
+        return Solution(files=files, entry="sum.py")
+
+    wrong, kept = package("x = 1\n"), package("x = 2\n")
+    passing, failing = (
+        Report(solution=one.id, verdicts=(verdict("add", status),))
+        for one, status in ((kept, "passed"), (wrong, "failed"))
+    )
+    result = fold(log_of(
+        STARTED, CodeWritten(iteration=1, solution=kept), Judged(iteration=1, report=passing),
+        CodeWritten(iteration=2, solution=wrong), Judged(iteration=2, report=failing),
+        FINISHED.model_copy(update={"code": BROKEN, "solution": kept.id}),
+    ))
+    assert (dict(result.files)["beside.py"], result.report) == ("x = 2\n", passing)
+    assert result.program == f"FILE sum.py\n{BROKEN}\nFILE beside.py\nx = 2\n"
+
+
 def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
     before, after = solution(BROKEN), solution(MENDED, origin="search")
     failing = Report(solution=before.id, verdicts=(verdict("add", "failed"),))

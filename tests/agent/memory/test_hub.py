@@ -19,7 +19,7 @@ from agent.memory.hub import HubFault, Place, sync, without_code
 
 pytest.importorskip("huggingface_hub")
 
-HEADER = '{"kind": "heal-memory", "version": 3}\n'
+HEADER = '{"kind": "heal-memory", "version": 4}\n'
 SIGNATURE = "0123456789abcdef"
 Making = Callable[..., Fix]
 

@@ -112,3 +112,12 @@ def test_an_answer_leaves_the_behaviours_that_fit_it() -> None:
     assert fitting(asked(A, B), spelt).behaviours == (A, B)
     nothing = Example(name="t", origin="user", call="f(12345)", expected="'KeyError'")
     assert fitting(asked(A, B, C), nothing).behaviours == ()
+
+
+def test_repairs_to_which_no_call_was_put_are_told_by_what_was_done() -> None:
+    unjudged = alternative("d", confirmed=False)
+    rivals = question(Alternatives(calls=(), behaviours=(alternative("a"), unjudged)), BASE)
+    assert rivals is not None
+    assert (rivals.call, in_words(rivals)) == ("", "A: a; B: d")
+    assert "+d" in rivals.behaviours[1].diff
+    assert question(Alternatives(calls=(), behaviours=(alternative("a"),)), BASE) is None

@@ -19,7 +19,7 @@ from agent.core.domain import (
 )
 from agent.core.state import Suite
 from agent.intake.asked.held_out import file_without_test
-from agent.run.nodes.prove import is_told, proof_of, seen_through
+from agent.run.nodes.prove import is_told, of_a_suite, proof_of, seen_through
 from agent.run.nodes.specify import hold_out, is_stated
 from agent.thinking.roles import SpecTest
 
@@ -503,3 +503,15 @@ def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level:
 def test_an_example_calls_only_what_the_words_name(call: str, expected: str, told: bool) -> None:
     words = "Write shout(words), and a class `Crowd` whose method shouts each of its words."
     assert is_stated(SpecTest(call=call, expected=expected), words) is told
+
+
+def test_a_projects_proof_says_what_its_suite_leaves_open() -> None:
+    one = Proof(level="E1", why="9 of 9 tests pass")
+    two = Proof(level="E2", why="9 of 9 tests pass, 1 of them never seen by the repair")
+    assert of_a_suite(one, 0).why == "9 of 9 tests pass; the suite pins no more than this"
+    assert of_a_suite(two, 0) == two
+    found = of_a_suite(two, 2)
+    assert (found.level, found.why) == (
+        "E1", f"{two.why}; one of 3 repairs that its suite does not tell apart"
+    )
+    assert found.evidence is not None and found.evidence.others == 2

@@ -1,0 +1,174 @@
+"""Programs of several files: written by a model, and repaired by edits in any of them; in a project
+a search goes on around a repair that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Literal
+
+from agent.core.domain import REST, File, Project, Report, Script, Solution, SuspectFile
+from agent.healing.context import Context
+from agent.healing.project_search import search_project
+from agent.healing.strategies import Attempt, reserved_s
+from agent.intake.environment import standard_modules
+from agent.intake.task import PASTED
+from agent.judge.project_run import laid
+from agent.project.suite import open_suite
+from agent.project.tree import is_test_code
+from agent.repair.syntax import compiles
+from agent.thinking.roles import ask_for_files
+from agent.thinking.wording import diagnosis, failures, lessons, suspects, tests
+from agent.thinking.wording_of_files import named_suspects, shown_files, suspects_of, texts_of_tests
+from agent.tools.errors import BadPath
+from agent.tools.workspace import inside
+from llm import BadReply
+from llm.asking.answers import edited_files, edits_by_file, files_of
+
+AROUND = 0.25
+"""The part of a search's seconds and candidates that is spent around one repair of a model."""
+MOST_FILES = 20
+"""Files of one draft."""
+SUFFIXES = (".py", ".json", ".csv", ".txt", ".toml", ".yaml")
+MOST_TRACED = 3
+MOST_VALUES = 12
+MOST_NAMED = 10
+
+
+async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
+    """A first program for the task's words, of one file or several; raises an `LlmError`."""
+
+    def read(text: str) -> dict[str, str]:
+        found = {path or PASTED: code for path, code in files_of(text).items()}
+        if len(found) > MOST_FILES:
+            raise BadReply(f"{len(found)} files are too many; {MOST_FILES} are allowed")
+        for path in found:
+            if wrong := _no_place(path, found):
+                raise BadReply(wrong)
+        return found
+
+    texts = await ask_for_files(ctx, "draft", {"task": ctx.task.text}, read)
+    return Solution(
+        files=tuple(File(path=path, text=text) for path, text in texts.items()),
+        entry=next(iter(texts)), origin=origin,
+    )
+
+
+def _no_place(path: str, files: Collection[str]) -> str:
+    """Why a drafted file cannot be called so; empty where it can."""
+    try:
+        plain = inside(path) == path
+    except BadPath as error:
+        return str(error)
+    parts = PurePosixPath(path)
+    if not plain or parts.suffix not in SUFFIXES:
+        return f"{path} is no plain path of a file; write {', '.join(SUFFIXES)} alone"
+    if is_test_code(path):
+        return f"{path} is called as tests or settings are; write the program alone"
+    if parts.parts[0].removesuffix(".py") in standard_modules():
+        return f"{path} would stand in the place of a module of Python's own; call it otherwise"
+    if path == next(iter(files)) and parts.suffix != ".py":
+        return f"{path} stands first, and is no module; begin with the one that the words name"
+    if any(str(above) in files for above in parts.parents):
+        return f"{path} cannot be: {parts.parent} is a file"
+    return ""
+
+
+async def question_of_files(
+    attempt: Attempt, ctx: Context, known: Sequence[str]
+) -> dict[str, str]:
+    """The variables of the generator's `edit_files` but its attempts; `known` are lessons."""
+    project = ctx.task.project
+    failing = {verdict.test for verdict in attempt.report.failing}
+    suspected = suspects_of(ctx.log(), attempt.solution)
+    cases = [test for test in attempt.tests if test.name in failing] or attempt.tests
+    told = {
+        "files": shown_files(attempt.solution, suspected), "task": ctx.task.text,
+        "failures": failures(attempt.report),
+        "diagnosis": diagnosis(attempt.diagnosis), "lessons": lessons(known),
+    }
+    if project is None:
+        return told | {"tests": tests(cases), "suspects": suspects(attempt.diagnosis.blamed)}
+    seen = await values_seen(attempt, ctx, project, suspected[0])
+    return told | {"tests": texts_of_tests(cases), "suspects": named_suspects(suspected, seen)}
+
+
+async def edited_solution(
+    attempt: Attempt, ctx: Context, question: Mapping[str, str], tried: Sequence[str],
+) -> Solution:
+    """The program with one answer's edits made; raises an `LlmError`."""
+    project = ctx.task.project
+
+    def read(text: str) -> dict[str, str]:
+        edits = edits_by_file(text)
+        texts = {file.path: file.text for file in attempt.solution.files}
+        there = {file.path for file in ctx.task.support}
+        editable = tuple(texts) if project is None else project.editable
+        for path in edits:
+            if path not in editable or path not in texts:
+                raise BadReply(_refusal(path, path in there, editable))
+        return edited_files(texts, edits)
+
+    variables = {**question, "attempts": "\n\n".join(tried)}
+    return attempt.solution.with_texts(
+        await ask_for_files(ctx, "edit_files", variables, read), origin="model"
+    )
+
+
+def _refusal(path: str, is_there: bool, editable: Sequence[str]) -> str:
+    why = "is not to be edited: a test, settings, or left out by the user" if is_there else (
+        "is no file of this program"
+    )
+    files = ", ".join(editable[:MOST_NAMED])
+    more = " and others" if len(editable) > MOST_NAMED else ""
+    return f"{path} {why}; these may be edited: {files}{more}"
+
+
+async def searched_around(
+    attempt: Attempt, ctx: Context, project: Project, candidate: Solution, report: Report
+) -> tuple[Solution | None, int]:
+    """A repair near one that fails, which passes the judge, and how many candidates were tried."""
+    changed = candidate.changed_from(attempt.solution)
+    failing = [verdict.name for verdict in report.failing]
+    wall_s = AROUND * (ctx.seconds_left - reserved_s(ctx.seconds_left))
+    if not failing or wall_s <= 0 or not all(compiles(one.after) for one in changed):
+        return None, 0
+    editable = tuple(one.path for one in changed)
+
+    async def verify(solution: Solution) -> Report:
+        return await ctx.judge(solution, attempt.tests)
+
+    found = await search_project(
+        ctx.task, project.model_copy(update={"editable": editable}), candidate, failing,
+        ctx.sandbox, budget_s=AROUND * ctx.settings.search_s, wall_s=wall_s,
+        max_candidates=int(AROUND * ctx.settings.max_candidates), progress=ctx.emit, verify=verify,
+    )
+    return found.solution, found.candidates
+
+
+async def values_seen(
+    attempt: Attempt, ctx: Context, project: Project, suspect: SuspectFile
+) -> list[str]:
+    """What variables of the likeliest file held where failing tests went wrong."""
+    if project.command:
+        return []
+    failing = {verdict.test for verdict in attempt.report.failing}
+    nodes = {
+        one.node for one in attempt.tests
+        if isinstance(one, Script) and one.name in failing and one.node != REST
+    }
+    async with open_suite(
+        laid(ctx.task, attempt.solution), project, ctx.task.sites, ctx.sandbox
+    ) as suite:
+        numbers = [number for number, node in enumerate(suite.nodes) if node in nodes]
+        numbers = numbers[:MOST_TRACED]
+        if not numbers or suspect.file not in suite.loaded:
+            return []
+        trace = await suite.trace(suspect.file, numbers)
+        told = []
+        for number, seen in zip(numbers, trace.tests, strict=True):
+            place = f"{suspect.file}, line {seen.line}" if seen.line else suspect.file
+            shown = ", ".join(f"{name} = {value}" for name, value in seen.values[:MOST_VALUES])
+            if shown:
+                told.append(f"{place}, in {suite.nodes[number]}: {shown}")
+    return told

@@ -1,0 +1,150 @@
+"""What a model is told of several files: the suspect ones, what was seen there, their tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from agent.core.domain import Script, Solution, SuspectFile, TestCase
+from agent.core.events import Searched, Stamped
+from agent.core.trees import nodes_of, tree_of
+from llm.asking.answers import FILE
+
+LONGEST_WHOLE = 12_000
+"""Characters of a file that is shown whole; of a longer one its top and its suspect functions."""
+MOST_SHOWN = 40_000
+MOST_NAMED = 40
+LONGEST_TESTS = 6_000
+"""Characters of a test file that is shown whole; of a longer one what its failing tests use."""
+_TOP = 60
+"""Lines of a long file that are shown before its first function."""
+
+Numbered = Callable[[int, str], str]
+
+
+def suspects_of(log: Sequence[Stamped], solution: Solution) -> tuple[SuspectFile, ...]:
+    """The files that the newest search suspects; where it names none, all, the entry first."""
+    told = [
+        one.event.suspects for one in log if isinstance(one.event, Searched) and one.event.suspects
+    ]
+    paths = sorted((file.path for file in solution.files), key=lambda path: path != solution.entry)
+    return told[-1] if told else tuple(SuspectFile(file=path, suspicion=0.0) for path in paths)
+
+
+def shown_files(
+    solution: Solution, suspected: Sequence[SuspectFile], *, numbers: bool = False
+) -> str:
+    """The texts of the suspect files, each after a line with its path, and the names of others that
+    may be edited."""
+    line_of = _numbered if numbers else _bare
+    parts: list[str] = []
+    room = MOST_SHOWN
+    for one in suspected:
+        text = "\n".join(_shown(solution.seen_at(one.file).text, one, line_of))
+        if parts and len(text) > room:
+            break
+        room -= len(text)
+        parts.append(f"{FILE}{one.file}\n{text}")
+    shown = {one.file for one in suspected[: len(parts)]}
+    others = [file.path for file in solution.files if file.path not in shown]
+    if others:
+        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        parts.append(f"Not shown, and may be edited too: {', '.join(others[:MOST_NAMED])}{more}")
+    return "\n\n".join(parts)
+
+
+def _numbered(number: int, line: str) -> str:
+    return f"{number:>5} | {line}"
+
+
+def _bare(number: int, line: str) -> str:
+    return line
+
+
+def _shown(text: str, suspect: SuspectFile, line_of: Numbered) -> Iterator[str]:
+    lines = text.removesuffix("\n").split("\n")
+    kept = range(1, len(lines) + 1) if len(text) <= LONGEST_WHOLE else _kept(text, lines, suspect)
+    done = 0
+    for number in kept:
+        if number > done + 1:
+            yield f"[lines {done + 1} to {number - 1} are not shown]"
+        yield line_of(number, lines[number - 1])
+        done = number
+    if done < len(lines):
+        yield f"[lines {done + 1} to {len(lines)} are not shown]"
+
+
+def _kept(text: str, lines: Sequence[str], suspect: SuspectFile) -> list[int]:
+    """The numbers of a long file's lines that are shown."""
+    try:
+        functions = [
+            one for one in nodes_of(text) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        functions = []
+    first = min((one.lineno for one in functions), default=len(lines) + 1)
+    kept = {*range(1, min(first, _TOP + 1, len(lines) + 1))}
+    for suspected in suspect.functions:
+        node = next((one for one in functions if suspected.line <= one.lineno
+                     and one.name == suspected.name), None)
+        if node is not None:
+            wanted = {*range(suspected.line, (node.end_lineno or node.lineno) + 1)} - kept
+            if sum(len(lines[one - 1]) for one in kept | wanted) > LONGEST_WHOLE:
+                break
+            kept |= wanted
+    return sorted(kept)
+
+
+def named_suspects(suspected: Sequence[SuspectFile], values: Sequence[str] = ()) -> str:
+    """The suspect functions with their files, and what was seen there."""
+    return "\n".join([
+        *(
+            f"{one.file}, line {function.line} ({function.suspicion:.2f}): {function.name}"
+            for one in suspected for function in one.functions
+        ),
+        *values,
+    ])
+
+
+def texts_of_tests(cases: Iterable[TestCase]) -> str:
+    """The files of these tests, each once after a line with its path; of a long one what the tests
+    need."""
+    nodes: dict[tuple[str, str], set[str]] = {}
+    for one in cases:
+        if isinstance(one, Script) and one.code:
+            node = one.node.removeprefix(f"{one.file}::").partition("[")[0].partition("::")[0]
+            nodes.setdefault((one.file, one.code), set()).add(node)
+    return "\n\n".join(
+        f"{FILE}{path}\n{code if len(code) <= LONGEST_TESTS else _needed(code, names)}"
+        for (path, code), names in nodes.items()
+    )
+
+
+def _needed(code: str, names: Iterable[str]) -> str:
+    """A test file without the functions and classes that neither these nor what they use name."""
+    try:
+        body = tree_of(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code
+    lines = code.split("\n")
+    words = {*names}
+    kept: dict[int, ast.stmt] = {}
+    growing = True
+    while growing:
+        fresh = {
+            place: one for place, one in enumerate(body)
+            if place not in kept and getattr(one, "name", None) in {None, *words}
+        }
+        kept |= fresh
+        # A fixture is named by an argument.
+        words |= {
+            used.id if isinstance(used, ast.Name) else used.arg
+            for one in fresh.values() for used in ast.walk(one)
+            if isinstance(used, ast.Name | ast.arg)
+        }
+        growing = bool(fresh)
+    shown = []
+    for _, one in sorted(kept.items()):
+        first = min([one.lineno, *(d.lineno for d in getattr(one, "decorator_list", []))])
+        shown.append("\n".join(lines[first - 1 : one.end_lineno]))
+    return "\n".join(shown)
