@@ -17,7 +17,7 @@ from agent.core.domain import Project, Report, Solution, Task
 from agent.core.events import Searched
 from agent.core.trees import tree_of
 from agent.judge.project_run import laid
-from agent.project.blame import Suspect, names_read, suspects, with_top
+from agent.project.blame import Suspect, names_read, suspects, with_top, words_told
 from agent.project.command_suite import MOST_TRIED, CommandSuite
 from agent.project.suite import FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
 from agent.repair.facts import (
@@ -150,6 +150,7 @@ class _ProjectSearch:
     first_s: float = 0.0
     order: list[int] = field(default_factory=list)
     codes: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     asked: list[frozenset[str]] = field(default_factory=list)
     """Names that each of these tests reads itself."""
     judged: set[tuple[str, str]] = field(default_factory=set)
@@ -170,7 +171,7 @@ class _ProjectSearch:
         blamed = await self._suspects()
         searches = [
             _FileSearch(one, search(
-                self.suite.files[one.file], Facts(tests=self.codes),
+                self.suite.files[one.file], Facts(tests=self.codes, words=self.words),
                 Budget(candidates=self.max_candidates, over=self.over, beyond=BEYOND),
             ))
             for one in blamed
@@ -203,6 +204,10 @@ class _ProjectSearch:
         healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
         self.order = [*failing, *self._beside([*seen.values()], healthy)]
         self.codes = tuple(self._code(self.suite.nodes[number]) for number in self.order)
+        self.words = words_told(
+            self.codes[: len(failing)],
+            [self.suite.nodes[number].partition("[")[2] for number in failing],
+        )
         self.asked = [names_read(code) for code in self.codes]
         found = suspects(
             self.suite.files, editable, [*seen.values()], [*healthy.values()],

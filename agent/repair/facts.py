@@ -114,6 +114,8 @@ class Facts:
     """The code of each test."""
     protected: tuple[tuple[int, int], ...] = ()
     """First and last lines that are never edited."""
+    words: tuple[str, ...] = ()
+    """Texts that the failing tests write: of them tables and patterns may lack one."""
 
 
 def never() -> bool:
