@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from agent.repair.edits import (
+    absent,
     asked,
     calls,
     classes,
@@ -23,6 +24,7 @@ from agent.repair.edits import (
     entries,
     expressions,
     functions,
+    given,
     loops,
     moves,
     names,
@@ -159,6 +161,15 @@ EDITS: tuple[Operator, ...] = (
     Operator("word given", (ast.Call,), entries.argument),
     Operator("alphabet", (ast.Constant,), entries.alphabet),
     Operator("pattern", (ast.Constant,), entries.pattern),
+    Operator("empty or absent", _VALUES, absent.empty_or_none),
+    Operator("or else", _VALUES, absent.or_else),
+    Operator("early answer", (ast.stmt,), absent.early),
+    Operator("one of several", (ast.Compare,), absent.one_of),
+    Operator("not negative", (ast.BinOp,), absent.not_negative),
+    Operator("argument at hand", (ast.Call,), given.at_hand),
+    Operator("raised exception", (ast.Raise,), given.raised),
+    Operator("base of an exception", (ast.ClassDef,), given.base),
+    Operator("as its siblings", _FUNCTIONS, given.as_siblings),
     Operator("crash", (ast.Module,), crashes.crash),
 )
 

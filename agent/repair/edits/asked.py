@@ -48,8 +48,14 @@ def element(program: Program, node: ast.expr) -> Iterator[Splice]:
     own = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
     text = program.grouped(node, NOT)
     names = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
-    for name in names:
-        if name not in own:
+    read = {
+        program.code(one) for one in program.nodes
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+        and one.value.id in names
+        and not isinstance(program.parents.get(one), ast.Call | ast.Attribute)
+    }
+    for name in (*(name for name in names if name not in own), *sorted(read)):
+        if name not in text:
             yield program.replace(node, f"{text} and {name}", 3.0)
             yield program.replace(node, f"{text} and not {name}", 3.2)
 
@@ -82,7 +88,7 @@ def spelling(program: Program, node: ast.expr) -> Iterator[Splice]:
     kinds = program.type_of(node)
     if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
         return
-    if kinds and "str" not in kinds or not _is_looked_up(program, node):
+    if (kinds and "str" not in kinds) or not _is_looked_up(program, node):
         return
     text = program.grouped(node, ATOM)
     mixed = any(word != word.lower() for word in program.words)
@@ -196,7 +202,8 @@ def field_added(program: Program, node: ast.expr) -> Iterator[Splice]:
 def exchanged(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Two variables of a statement taken for one another."""
     match node:
-        case ast.Assign(value=value) | ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
+        case (ast.Assign(value=value) | ast.Return(value=ast.expr() as value)
+              | ast.Expr(value=value)):
             pass
         case ast.For(iter=value):
             pass

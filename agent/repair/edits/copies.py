@@ -1,4 +1,5 @@
-"""What stands elsewhere and is missing here: statements of other blocks, and of sibling functions."""
+"""What stands elsewhere and is missing here: statements of other blocks and of sibling
+functions."""
 
 from __future__ import annotations
 

@@ -160,9 +160,10 @@ def pattern(program: Program, node: ast.Constant) -> Iterator[Splice]:
 
 def _is_pattern(program: Program, node: ast.Constant) -> bool:
     parent = program.parents.get(node)
-    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute):
-        if parent.func.attr in _ASKED_OF and parent.args[:1] == [node]:
-            return isinstance(parent.func.value, ast.Name) and parent.func.value.id == "re"
+    match parent:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attr), args=[first, *_]):
+            if first is node and attr in _ASKED_OF:
+                return True
     return bool(re.search(r"\\[dwsb]|\(\?", str(node.value)))
 
 

@@ -17,9 +17,9 @@ def order(program: Program, node: ast.expr) -> Iterator[Splice]:
     parent = program.parents.get(node)
     if not isinstance(parent, ast.For | ast.comprehension) or parent.iter is not node:
         return
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        if node.func.id in ("range", "reversed", "sorted", "zip", "enumerate"):
-            return
+    called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    if called in ("range", "reversed", "sorted", "zip", "enumerate"):
+        return
     text = program.code(node)
     yield program.replace(node, f"reversed({text})", 2.8)
     yield program.replace(node, f"sorted({text})", 3.0)
