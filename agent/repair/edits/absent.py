@@ -43,7 +43,7 @@ def empty_or_none(program: Program, node: ast.expr) -> Iterator[Splice]:
 def or_else(program: Program, node: ast.expr) -> Iterator[Splice]:
     """Another value where there is none."""
     parent = program.parents.get(node)
-    if not isinstance(parent, ast.Assign | ast.Return | ast.Call | ast.keyword):
+    if not isinstance(parent, ast.Assign | ast.Return | ast.Call | ast.keyword | ast.Tuple):
         return
     if isinstance(parent, ast.Call) and parent.func is node:
         return

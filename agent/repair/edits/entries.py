@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from agent.repair.edits.calls import given_arguments, replaced_call
 from agent.repair.edits.constants import quoted
 from agent.repair.program import Function, Program, Splice
 
@@ -85,9 +86,9 @@ def argument(program: Program, node: ast.Call) -> Iterator[Splice]:
     if not (isinstance(parent, Function | ast.ClassDef) or program.scope(node) is program.tree):
         return
     for place, word in enumerate(islice(fitting(program.words, texts), MOST_KEYS)):
-        last = node.args[-1]
-        text = f"{program.code(last)}, {quoted(word, program.code(last))}"
-        yield program.replace(last, text, 2.8 + 0.1 * place)
+        given = given_arguments(program, node)
+        given.append(quoted(word, given[-1]))
+        yield replaced_call(program, node, given, [], 2.8 + 0.1 * place)
 
 
 def alphabet(program: Program, node: ast.Constant) -> Iterator[Splice]:
@@ -175,7 +176,7 @@ def fitting(words: Iterable[str], known: list[str]) -> Iterator[str]:
     single = sizes == {1}
     for word in words:
         parts = word if single else (word, *re.findall(r"\w+", word))
-        for part in parts:
+        for part in (form for one in parts for form in (one, one.lower())):
             alike = _shape(part) in shapes and (len(sizes) > 1 or len(part) in sizes)
             if alike and part not in seen:
                 seen.add(part)
