@@ -90,7 +90,7 @@ def bounds(program: Program, node: ast.Slice) -> Iterator[Splice]:
 
 def clamped(program: Program, node: ast.Slice) -> Iterator[Splice]:
     """A bound that never falls before the start."""
-    for bound, cost in ((node.lower, 2.2), (node.upper, 2.6)):
+    for bound, cost in ((node.lower, 1.7), (node.upper, 2.4)):
         if isinstance(bound, ast.BinOp) and isinstance(bound.op, ast.Sub):
             yield program.replace(bound, f"max(0, {program.code(bound)})", cost)
 

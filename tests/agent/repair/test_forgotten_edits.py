@@ -327,7 +327,8 @@ def test_names_below_a_name_count_where_both_are_texts() -> None:
 def test_an_exception_that_cannot_come_was_mistaken_for_the_one_that_does(
     body: str, first: str
 ) -> None:
-    text = f"def f(name):\n    try:\n        return {body}\n    except AttributeError:\n        pass\n"
+    head = f"def f(name):\n    try:\n        return {body}\n"
+    text = f"{head}    except AttributeError:\n        pass\n"
     program = Program(text, crash=Crash("KeyError", "'x'", 3))
     assert proposed("expected exception", program)[0] == text.replace("AttributeError", first)
 
