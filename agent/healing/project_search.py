@@ -1,8 +1,9 @@
 """The search for a repair in the files of a project, screened where its suite is kept.
 
 Each suspect file has a search of its own. They take turns: the one goes on that has worked least
-for how likely the fault lies in its file. What passes every test there is judged by a fresh run of
-the whole suite before it counts.
+for how likely the fault lies in its file. Once something passes every test there, the files that
+are as suspect are searched a little longer for rivals; then a fresh run of the whole suite judges
+them, the likeliest first, and the first that it confirms counts.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from agent.core.domain import Project, Report, Solution, Task
 from agent.core.events import Searched
 from agent.core.trees import tree_of
 from agent.judge.project_run import laid
-from agent.project.blame import Suspect, names_read, suspects, with_top
+from agent.project.blame import Suspect, names_read, suspects, with_top, words_told
 from agent.project.command_suite import MOST_TRIED, CommandSuite
 from agent.project.recency import lately
 from agent.project.suite import FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
+from agent.repair.edits import PER_SUSPICION
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -35,7 +37,7 @@ from agent.repair.facts import (
     Screen,
     Trace,
 )
-from agent.repair.ranking.rank import ranked
+from agent.repair.ranking.rank import ranked, weight
 from agent.repair.search import search
 from agent.repair.wording import edit_in_words
 from sandbox.sandbox import Sandbox
@@ -44,8 +46,13 @@ MOST_FAILING, MOST_PASSING = 12, 25
 """Tests by which candidates are screened: failing ones, and those that run the same functions."""
 MOST_FILES = 6
 MOST_VERIFIED = 8
-BEYOND = 200
-"""Candidates that are still tried after the first that passes every test."""
+BEYOND = 400
+"""Candidates that are still tried in its file after the first that passes every test."""
+RIVALS_SHARE, RIVALS_S = 0.3, 1.0
+"""How much longer other files are searched then: a share of the work so far, and at least so many
+processor seconds."""
+AS_SUSPECT = 0.5
+"""Of the suspicion of the file that has something: whose file has less is not waited for."""
 PASSING_S = 0.3
 """Passing tests that take longer in all are left to the judge."""
 LEAST_SUSPICION = 0.05
@@ -67,6 +74,8 @@ class ProjectFound:
     """Seconds until the first candidate was tried."""
     work_s: float = 0.0
     cut_after: float | None = None
+    rivals: tuple[tuple[str, Candidate], ...] = ()
+    """Files and texts that pass every test they were screened by, and were not judged."""
     problem: str = ""
     """Why nothing could be searched."""
     partial: Solution | None = None
@@ -128,6 +137,8 @@ class _FileSearch:
     done: bool = False
     is_close: bool = False
     """Something passes every test that it was screened by, and was not offered yet."""
+    waits: bool = False
+    """It has offered something, and goes on only if none of that is confirmed."""
 
     @property
     def turn(self) -> tuple[bool, float]:
@@ -160,6 +171,7 @@ class _ProjectSearch:
     first_s: float = 0.0
     order: list[int] = field(default_factory=list)
     codes: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     asked: list[frozenset[str]] = field(default_factory=list)
     """Names that each of these tests reads itself."""
     judged: set[tuple[str, str]] = field(default_factory=set)
@@ -167,6 +179,13 @@ class _ProjectSearch:
     partials: dict[str, Candidate] = field(default_factory=dict)
     """The best partial fix of each file."""
     moments: dict[str, tuple[int | None, Values]] = field(default_factory=dict)
+    pool: list[tuple[float, str, Candidate]] = field(default_factory=list)
+    """What was offered and waits for rivals: how unlikely it is, its file, itself."""
+    most_suspect: float = 0.0
+    """The suspicion of the likeliest file that has offered something."""
+    until_s: float = 0.0
+    """The work at which rivals are waited for no longer."""
+    rivals: tuple[tuple[str, Candidate], ...] = ()
 
     @property
     def work_s(self) -> float:
@@ -183,23 +202,28 @@ class _ProjectSearch:
         blamed = await self._suspects()
         searches = [
             _FileSearch(one, search(
-                self.suite.files[one.file], Facts(tests=self.codes),
+                self.suite.files[one.file], Facts(tests=self.codes, words=self.words),
                 Budget(candidates=self.max_candidates, over=self.over, beyond=BEYOND),
             ))
             for one in blamed
         ]
         while not self.over():
-            waiting = [one for one in searches if not one.done]
-            if not waiting:
+            waiting = [one for one in searches if not one.done and self._goes_on(one)]
+            if waiting:
+                await self._step(min(waiting, key=lambda one: one.turn))
+            elif self.pool:
+                await self._settle(searches)
+            else:
                 break
-            await self._step(min(waiting, key=lambda one: one.turn))
         cut = self.found is None and self.over()
         for one in searches:
             # The time ran out between finding and offering: what was found is still verified.
             if self.found is None and one.is_close and not one.done:
                 question, _ = await asyncio.to_thread(_advanced, one)
                 if question is not None:
-                    await self._offered(one.suspect.file, question.so_far)
+                    self._offered(one, question.so_far)
+        if self.found is None and self.pool:
+            await self._settle(searches)
         self._tell()
         solution, candidate = self.found or (None, None)
         file, partial = max(
@@ -208,7 +232,7 @@ class _ProjectSearch:
         )
         return ProjectFound(
             solution, self.tried, candidate, tuple(blamed), self.first_s, self.work_s,
-            round(self.work_s, 3) if cut else None,
+            round(self.work_s, 3) if cut else None, self.rivals,
             partial=None if partial is None else self._solution(file, partial),
             partial_passed=partial.passed if partial is not None else 0,
             screened_by=len(self.order), moments=self.moments,
@@ -223,6 +247,10 @@ class _ProjectSearch:
         healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
         self.order = [*failing, *self._beside([*seen.values()], healthy)]
         self.codes = tuple(self._code(self.suite.nodes[number]) for number in self.order)
+        self.words = words_told(
+            self.codes[: len(failing)],
+            [self.suite.nodes[number].partition("[")[2] for number in failing],
+        )
         self.asked = [names_read(code) for code in self.codes]
         found = suspects(
             self.suite.files, editable, [*seen.values()], [*healthy.values()],
@@ -287,20 +315,43 @@ class _ProjectSearch:
                 return Probed(tuple(None for _ in texts))
             case Offer(so_far=findings):
                 one.is_close = False
-                return await self._offered(file, findings)
+                self._offered(one, findings)
+                return False
 
-    async def _offered(self, file: str, findings: Findings) -> bool:
-        """Whether the judge confirms one of the best candidates."""
-        fresh = [
-            one for one in ranked(findings.plausible) if (file, one.text) not in self.judged
+    def _goes_on(self, one: _FileSearch) -> bool:
+        """Whether a search still has its turns: all have until one offers something."""
+        if not self.pool:
+            return True
+        near = one.suspect.suspicion >= AS_SUSPECT * self.most_suspect
+        return one.is_close or (near and not one.waits and self.work_s < self.until_s)
+
+    def _offered(self, one: _FileSearch, findings: Findings) -> None:
+        """Keeps the best candidates of a file for the judge."""
+        file = one.suspect.file
+        if not self.pool:
+            self.until_s = self.work_s + max(RIVALS_S, RIVALS_SHARE * self.work_s)
+        self.most_suspect = max(self.most_suspect, one.suspect.suspicion)
+        one.waits = True
+        less_likely = PER_SUSPICION * (1.0 - one.suspect.suspicion)
+        self.pool += [
+            (weight(candidate) + less_likely, file, candidate)
+            for candidate in ranked(findings.plausible)
+            if (file, candidate.text) not in self.judged
         ]
-        for candidate in fresh[:MOST_VERIFIED]:
+
+    async def _settle(self, searches: Sequence[_FileSearch]) -> None:
+        """Asks the judge about what was offered, the likeliest first."""
+        pool = sorted(self.pool, key=lambda one: (one[0], one[1], one[2].text))
+        self.pool = []
+        for place, (_, file, candidate) in enumerate(pool[:MOST_VERIFIED]):
             self.judged.add((file, candidate.text))
             solution = self._solution(file, candidate)
             if (await self.verify(solution)).passed:
                 self.found = solution, candidate
-                return True
-        return False
+                self.rivals = tuple((one, other) for _, one, other in pool[place + 1 :])
+                return
+        for one in searches:
+            one.waits = False
 
     def _solution(self, file: str, candidate: Candidate) -> Solution:
         note = candidate.note or edit_in_words(self.suite.files[file], candidate.text)

@@ -19,6 +19,8 @@ from agent.repair.facts import Trace
 AT_THE_TOP = 0.9
 """The suspicion of what binds a name, as part of that of the functions that read it."""
 
+MOST_WORDS, LONGEST_WORD = 60, 80
+
 
 @dataclass(frozen=True)
 class Suspect:
@@ -110,6 +112,38 @@ def names_read(code: str) -> frozenset[str]:
         one.id if isinstance(one, ast.Name) else one.attr
         for one in nodes if isinstance(one, ast.Name | ast.Attribute)
     )
+
+
+def words_told(codes: Sequence[str], cases: Sequence[str]) -> tuple[str, ...]:
+    """Short texts that failing tests write: of a test with many cases those of the failing ones,
+    as far as the ids of the cases tell."""
+    found: dict[str, None] = {}
+    for code, case in zip(codes, cases, strict=True):
+        try:
+            test = tree_of(code).body[0]
+        except (SyntaxError, ValueError, RecursionError, IndexError):
+            continue
+        given = [
+            _texts(one) for one in getattr(test, "decorator_list", [])
+        ]
+        body = _texts(*getattr(test, "body", []))
+        rows = [one for texts in given for one in texts]
+        shown = [one for one in rows if _as_in_an_id(one) in case] if case else rows
+        found.update(dict.fromkeys((*(shown or rows), *body)))
+    return tuple(found)[:MOST_WORDS]
+
+
+def _texts(*nodes: ast.AST) -> list[str]:
+    return [
+        one.value for node in nodes for one in ast.walk(node)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        and 0 < len(one.value) <= LONGEST_WORD
+    ]
+
+
+def _as_in_an_id(text: str) -> str:
+    """As pytest writes it."""
+    return text.encode("unicode_escape").decode("ascii")
 
 
 def _bound(node: ast.stmt) -> Iterator[tuple[str, range]]:

@@ -119,7 +119,10 @@ class Localized:
 
 def localized(state: SearchState, text: str, trace: Trace) -> Localized:
     """Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse."""
-    program = Program(text, types=trace.types, crash=crash_of(trace), moments=trace.moments)
+    program = Program(
+        text, types=trace.types, crash=crash_of(trace), moments=trace.moments,
+        words=state.facts.words,
+    )
     protected = _shifted(state.facts.protected, state.source, text)
     if not state.facts.tests:
         protected = (*protected, *deliberate_ends(program))

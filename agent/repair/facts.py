@@ -114,6 +114,8 @@ class Facts:
     """The code of each test."""
     protected: tuple[tuple[int, int], ...] = ()
     """First and last lines that are never edited."""
+    words: tuple[str, ...] = ()
+    """Texts that the failing tests write: of them tables and patterns may lack one."""
 
 
 def never() -> bool:
@@ -153,7 +155,8 @@ class Candidate:
     blind: bool = False
     """Its answer no longer depends on the arguments."""
     idle: bool = False
-    """It has an operation more that nobody would write, as `x * 1` or `x + 1 - 1`."""
+    """It has an operation more that nobody would write, as `x * 1` or `x + 1 - 1`, or a variable
+    more that nobody reads."""
     answers: tuple[str, ...] = ()
     """What it gives for each of the findings' calls; empty where it was not asked."""
 

@@ -20,7 +20,7 @@ from agent.repair.facts import (
     Trace,
 )
 from agent.repair.ranking.blindness import blindness
-from agent.repair.ranking.rank import idle_operations, ranked
+from agent.repair.ranking.rank import idle_operations, ranked, unread_variables
 from agent.repair.wording import edit_in_words
 
 Steps = Generator[Question, Answer, None]
@@ -140,7 +140,10 @@ def note(
     if answer.ended == "ok":
         blind = blindness(state.source, told.text, state.facts.tests)
         if blind != "refused":
-            idle = idle_operations(told.text) > idle_operations(state.source)
+            idle = any(
+                count(told.text) > count(state.source)
+                for count in (idle_operations, unread_variables)
+            )
             state.plausible[told.text] = replace(told, blind=bool(blind), idle=idle)
         return
     if answer.ended == "timeout":

@@ -114,6 +114,72 @@ def method_kind(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
             yield program.insert_before(node, ["@classmethod"], 2.4)
 
 
+def ordering(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
+    """All comparisons from the one that a class defines."""
+    crash = program.crash
+    if crash is None or "not supported between instances" not in crash.message:
+        return
+    names = {one.name for one in node.body if isinstance(one, Function)}
+    if not names & {"__lt__", "__le__", "__gt__", "__ge__"}:
+        return
+    if "functools" in program.imported:
+        yield program.insert_before(node, ["@functools.total_ordering"], 0.6)
+    if "total_ordering" in program.imported:
+        yield program.insert_before(node, ["@total_ordering"], 0.4)
+
+
+def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
+    """A field of a data class that is not compared, or made anew for each object."""
+    owner = program.parents.get(node)
+    if not isinstance(owner, ast.ClassDef) or not isinstance(node.target, ast.Name):
+        return
+    if not any("dataclass" in program.code(one) for one in owner.decorator_list):
+        return
+    call = "field" if "field" in program.imported else "dataclasses.field"
+    if call.partition(".")[0] not in program.imported:
+        return
+    target = program.between(program.start(node), program.end(node.annotation))
+    match node.value:
+        case None:
+            given = []
+        case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field")):
+            return
+        case value:
+            given = [f"default={program.code(value)}"]
+            if isinstance(value, ast.List | ast.Dict | ast.Set):
+                made = f"{target} = {call}(default_factory={type(value).__name__.lower()})"
+                yield program.replace_statement(node, made, 1.6)
+    for option, cost in (("compare=False", 2.8), ("repr=False", 3.4)):
+        text = f"{target} = {call}({', '.join([*given, option])})"
+        yield program.replace_statement(node, text, cost)
+
+
+def own_method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
+    """Another method of the same object."""
+    parent, owner = program.parents.get(node), _class_of(program, node)
+    if owner is None or not isinstance(parent, ast.Call) or parent.func is not node:
+        return
+    if not isinstance(node.value, ast.Name) or node.value.id not in ("self", "cls"):
+        return
+    end = program.end(node)
+    for name in _names(owner)[1]:
+        if name != node.attr and not name.startswith("__"):
+            start = end - len(node.attr.encode())
+            yield Splice(start, end, name, 3.0, node.lineno)
+
+
+def fields_of(program: Program, node: ast.AST) -> list[str]:
+    """The names of the fields of the object whose method a node stands in."""
+    owner, method = _class_of(program, node), program.scope(node)
+    if owner is None or not isinstance(method, Function) or "self" not in _parameters(method):
+        return []
+    declared = [
+        one.target.id for one in owner.body
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+    ]
+    return [*dict.fromkeys((*_names(owner)[0], *declared))]
+
+
 def _class_of(program: Program, node: ast.AST) -> ast.ClassDef | None:
     at = program.parents.get(node)
     while at is not None and not isinstance(at, ast.ClassDef):

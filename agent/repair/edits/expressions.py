@@ -28,6 +28,11 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
     indexes = isinstance(parent, ast.Subscript | ast.Slice) or _in_range(parent)
     cost = 1.8 if indexes else 2.4 if isinstance(parent, ast.Compare | ast.Return) else 3.0
     cost += 0.7 * (not kinds) + 2.0 * isinstance(node, ast.Compare | ast.BoolOp)
+    match parent:
+        case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), left=divided, right=ast.Constant(value=by)):
+            # What is counted from one is brought to start at zero before it is divided.
+            if divided is node and isinstance(by, int) and by > 2:
+                cost = 1.8
     text = program.grouped(node, 10)
     for shift, undone in (("+ 1", ast.Sub), ("- 1", ast.Add)):
         match node:

@@ -85,6 +85,8 @@ def copied(program: Program, node: ast.Assign | ast.For | ast.Return) -> Iterato
         cost = 4.2 if kinds else 5.0
         if base is not value:
             return
+        if _is_shared(node):
+            cost = 2.8 if kinds else 3.4
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             rest = block_of(program, node)
             rest = rest[rest.index(node) + 1 :]
@@ -99,6 +101,16 @@ def copied(program: Program, node: ast.Assign | ast.For | ast.Return) -> Iterato
         for kind in ("dict", "set"):
             if kind in kinds:
                 yield program.replace(value, f"{kind}({text})", cost + 0.1)
+
+
+def _is_shared(node: ast.Assign | ast.For | ast.Return) -> bool:
+    """Whether an object hands out a value of its own, or keeps one that it was given."""
+    match node:
+        case ast.Return(value=ast.Attribute(value=ast.Name(id="self"))):
+            return True
+        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"))], value=ast.Name()):
+            return True
+    return False
 
 
 def _changes(body: Iterable[ast.AST], name: str) -> bool:

@@ -37,7 +37,8 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     )
     if any(isinstance(inner, ast.Raise) or ends_the_program(inner) for inner in ast.walk(node)):
         return
-    yield Splice(start, end, text, 3.2 if single else 4.2, node.lineno)
+    # A branch that is left with nothing to do was there for something.
+    yield Splice(start, end, text, (3.2 if single else 4.2) + 1.2 * bool(text), node.lineno)
     after = neighbour(program, node, 1)
     if after is not None and type(after) is type(node) and len(real) > 2 and program.alone(after):
         yield Splice(start, program.whole_lines(after)[1], "", 4.4, node.lineno)

@@ -88,6 +88,13 @@ def bounds(program: Program, node: ast.Slice) -> Iterator[Splice]:
         yield part(upper, "", step, 3.2)
 
 
+def clamped(program: Program, node: ast.Slice) -> Iterator[Splice]:
+    """A bound that never falls before the start."""
+    for bound, cost in ((node.lower, 1.7), (node.upper, 2.4)):
+        if isinstance(bound, ast.BinOp) and isinstance(bound.op, ast.Sub):
+            yield program.replace(bound, f"max(0, {program.code(bound)})", cost)
+
+
 def display(program: Program, node: ast.List | ast.Tuple) -> Iterator[Splice]:
     """Elements of a list or tuple swapped, dropped or added."""
     parent = program.parents.get(node)

@@ -88,13 +88,29 @@ def handler(program: Program, node: ast.ExceptHandler) -> Iterator[Splice]:
     raised = program.crash.exception if program.crash else ""
     text = program.code(node.type)
     if raised in HANDLED and raised not in text:
-        yield program.replace(node.type, raised, 1.4)
+        # What may still come is still expected; what cannot was mistaken for what did.
+        yield program.replace(node.type, raised, 1.8 if _may_raise(program, node) else 1.4)
         parts = text[1:-1] if isinstance(node.type, ast.Tuple) else text
         yield program.replace(node.type, f"({parts.rstrip(', ')}, {raised})", 1.6)
     if isinstance(node.type, ast.Name):
         for other in HANDLED.get(node.type.id, ()):
             yield program.replace(node.type, other, 3.4)
             yield program.replace(node.type, f"({text}, {other})", 3.6)
+
+
+def _may_raise(program: Program, node: ast.ExceptHandler) -> bool:
+    """Whether what is attempted can raise what is expected, as far as its form tells."""
+    parent = program.parents.get(node)
+    if not isinstance(parent, ast.Try) or not isinstance(node.type, ast.Name):
+        return True
+    forms = {
+        "AttributeError": ast.Attribute, "KeyError": ast.Subscript, "IndexError": ast.Subscript,
+        "ZeroDivisionError": ast.BinOp,
+    }.get(node.type.id, ast.AST)
+    return any(
+        isinstance(one, (forms, ast.Call)) for statement in parent.body
+        for one in ast.walk(statement)
+    )
 
 
 def attempted(program: Program, node: ast.stmt) -> Iterator[Splice]:

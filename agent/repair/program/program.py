@@ -43,11 +43,14 @@ class Program(Scopes):
         types: Mapping[str, frozenset[str]] | None = None,
         crash: Crash | None = None,
         moments: tuple[Moment, ...] = (),
+        words: tuple[str, ...] = (),
     ) -> None:
         super().__init__(text)
         self.types = types or {}
         self.crash = crash
         self.all_moments = moments
+        self.words = words
+        """Texts that the failing tests write."""
         self._held: dict[tuple[str, int], Vector] = {}
         self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
 

@@ -28,6 +28,7 @@ class Scopes(Source):
         super().__init__(text)
         self._variables: dict[ast.AST, tuple[str, ...]] = {}
         self._scopes: dict[ast.AST, ast.AST] = {}
+        self._unread: dict[ast.AST, tuple[str, ...]] = {}
         self._named: dict[ast.AST, list[tuple[int, str]]] = {}
         self._nearby: dict[tuple[ast.AST, int], tuple[str, ...]] = {}
 
@@ -75,6 +76,21 @@ class Scopes(Source):
             near = nearest(self._named[scope], at, NEAR - ALWAYS_NEAR)
             self._nearby[scope, at] = tuple(dict.fromkeys((*names[:ALWAYS_NEAR], *near)))
         return self._nearby[scope, at]
+
+    def unread(self, node: ast.AST) -> tuple[str, ...]:
+        """Names that the function around a node binds, in vain as far as is seen."""
+        scope = self.scope(node)
+        if scope not in self._unread:
+            read = {
+                one.id for one in ast.walk(scope)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+            }
+            names = _bound(scope) if isinstance(scope, Function) and not _is_stub(scope) else []
+            self._unread[scope] = tuple(
+                name for name in dict.fromkeys(names)
+                if name not in read and name not in ("self", "cls") and not name.startswith("_")
+            )
+        return self._unread[scope]
 
     @cached_property
     def _names_in(self) -> Mapping[ast.AST, list[ast.Name]]:
@@ -202,6 +218,11 @@ def _bound(function: Function) -> list[str]:
             names.append(node.id)
         pending += ast.iter_child_nodes(node)
     return names
+
+
+def _is_stub(function: Function) -> bool:
+    """Whether a function has nothing but a docstring, `pass` or a `raise`."""
+    return all(isinstance(one, ast.Expr | ast.Pass | ast.Raise) for one in function.body)
 
 
 T = TypeVar("T")

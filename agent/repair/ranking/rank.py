@@ -11,7 +11,8 @@ from agent.repair.facts import Candidate
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
 IDLE = 3.0
-"""Cost of an operation that nobody would write: the repair is what stands beside it."""
+"""Cost of an operation that nobody would write, or of a variable that nobody reads any more: the
+repair is what stands beside it."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -38,6 +39,29 @@ def idle_operations(text: str) -> int:
     except SyntaxError:
         return 0
     return sum(isinstance(node, ast.BinOp) and _is_idle(node) for node in nodes)
+
+
+def unread_variables(text: str) -> int:
+    """How many variables and parameters the functions of a text bind and do not read; none where
+    it does not compile."""
+    try:
+        nodes = nodes_of(text)
+    except SyntaxError:
+        return 0
+    return sum(
+        len(_names(node, ast.Store) - _names(node, ast.Load))
+        for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    found = {
+        one.id for one in ast.walk(node) if isinstance(one, ast.Name)
+        and isinstance(one.ctx, context)
+    }
+    if context is ast.Store:
+        found |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+    return found
 
 
 def _is_idle(node: ast.BinOp) -> bool:

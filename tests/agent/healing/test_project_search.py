@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from agent.core.domain import Report, Solution
+import time
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
+
+from agent.core.domain import File, Report, Solution, Status, Verdict
 from agent.core.events import Searched
-from agent.healing.project_search import ProjectFound, search_project
+from agent.healing.project_search import (
+    ProjectFound,
+    _FileSearch,
+    _ProjectSearch,
+    search_project,
+)
 from agent.judge.project_run import project_report
+from agent.project.blame import Suspect
+from agent.project.suite import Suite
+from agent.repair.facts import Budget, Candidate, Facts, Findings
+from agent.repair.search import search
 from sandbox.sandbox import open_sandbox
 from tests.agent.project.small_project import FAILING, PROJECT, base, scripts, task
 
@@ -77,3 +91,65 @@ async def test_what_mends_a_part_is_kept_as_no_fix_with_what_was_held_where_it_f
     assert (found.partial_passed, found.screened_by) == (2, 3)
     assert "people" in found.partial.note and found.partial.text != SHARES
     assert found.moments == {money: (6, (("amount", "7"), ("people", "0")))}
+
+
+TEXT = "def f(a, b):\n    return a - b\n"
+
+
+def driven(
+    refused: str = "", files: Sequence[str] = ("a.py", "b.py")
+) -> tuple[_ProjectSearch, list[str]]:
+    """A search in two files of the same text, whose judge refuses one text."""
+    asked: list[str] = []
+    base = Solution(files=tuple(File(path=path, text=TEXT) for path in files), entry=files[0])
+
+    async def verify(solution: Solution) -> Report:
+        asked.append(solution.note)
+        texts = [one.text for one in solution.files]
+        status: Status = "failed" if refused in texts else "passed"
+        verdict = Verdict(name="t", test="t", origin="user", status=status)
+        return Report(solution=solution.id, verdicts=(verdict,))
+
+    # Nothing is run here: of the suite only its texts and its work are asked.
+    suite = cast(Suite, SimpleNamespace(files=dict.fromkeys(files, TEXT), work_s=0.0))
+    return _ProjectSearch(
+        suite, PROJECT, base, {}, [], verify, lambda told: None, 10.0,
+        time.monotonic() + 600.0, 100,
+    ), asked
+
+
+def candidate(value: str, cost: float) -> Candidate:
+    return Candidate(TEXT.replace("a - b", value), cost, (), note=value)
+
+
+def searching(file: str, suspicion: float) -> _FileSearch:
+    steps = search(TEXT, Facts(), Budget())
+    return _FileSearch(Suspect(file, suspicion, {}), steps)
+
+
+async def test_the_likeliest_of_all_files_is_judged_first_and_the_others_are_rivals() -> None:
+    likely, far = candidate("a + b", 2.0), candidate("b - a", 2.1)
+    unlikely_file = candidate("a * b", 1.0)
+    driver, asked = driven(refused=likely.text)
+    first, second = searching("a.py", 1.0), searching("b.py", 0.5)
+    driver._offered(first, Findings(plausible=(likely, far)))
+    assert not driver._goes_on(first)
+    assert driver._goes_on(second) and driver.found is None and not asked
+    driver._offered(second, Findings(plausible=(unlikely_file,)))
+    await driver._settle([first, second])
+    assert asked == ["a + b (a.py)", "b - a (a.py)"]
+    assert driver.found is not None and driver.found[1] == far
+    assert driver.rivals == (("b.py", unlikely_file),)
+
+
+async def test_what_is_refused_sets_all_searches_going_again() -> None:
+    only = candidate("a + b", 2.0)
+    driver, _ = driven(refused=only.text)
+    first, second = searching("a.py", 1.0), searching("b.py", 0.1)
+    driver._offered(first, Findings(plausible=(only,)))
+    assert not driver._goes_on(first) and not driver._goes_on(second)
+    await driver._settle([first, second])
+    assert driver.found is None and driver.rivals == ()
+    assert driver._goes_on(first) and driver._goes_on(second)
+    driver._offered(first, Findings(plausible=(only,)))
+    assert driver.pool == []

@@ -1,0 +1,255 @@
+"""What a condition or a value was to depend on too: what may be absent, the element at hand, names
+that nobody reads, and in which spelling or up to which mark text is compared."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from agent.repair.edits.calls import given_arguments, named_arguments, replaced_call
+from agent.repair.edits.classes import fields_of
+from agent.repair.edits.constants import quoted, together
+from agent.repair.program import ATOM, NOT, NUMBERS, Function, Program, Splice
+
+MOST_MARKS, MOST_FIELDS, MOST_NAMES = 4, 8, 6
+_LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setdefault", "pop",
+                        "fromkeys", "fullmatch", "match", "search"})
+_SPELLINGS = (".lower()", ".casefold()", ".strip()", ".upper()")
+
+
+def there(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    """A comparison of what may be absent, asked where it is there."""
+    if len(node.ops) != 1 or isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return
+    text = program.code(node)
+    around = program.code(program.statement(node)) if program.is_tested(node) else text
+    equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)
+    for side in (node.left, node.comparators[0]):
+        if not isinstance(side, ast.Name | ast.Attribute):
+            continue
+        name = program.code(side)
+        if f"{name} is " in around:
+            continue
+        cost = 2.2 if "NoneType" in program.type_of(side) else 3.2 + 0.4 * equal
+        yield program.replace(node, f"{name} is not None and {text}", cost)
+        yield program.replace(node, f"{name} is None or {text}", cost + 0.4)
+
+
+def element(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A condition that looks at the element at hand too."""
+    if not program.is_tested(node) or isinstance(program.parents.get(node), ast.BoolOp):
+        return
+    loop = program.parents.get(program.statement(node))
+    while loop is not None and not isinstance(loop, ast.For | Function):
+        loop = program.parents.get(loop)
+    if not isinstance(loop, ast.For):
+        return
+    own = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    text = program.grouped(node, NOT)
+    names = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+    read = {
+        program.code(one) for one in program.nodes
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+        and one.value.id in names
+        and not isinstance(program.parents.get(one), ast.Call | ast.Attribute)
+    }
+    for name in (*(name for name in names if name not in own), *sorted(read)):
+        if name not in text:
+            yield program.replace(node, f"{text} and {name}", 3.0)
+            yield program.replace(node, f"{text} and not {name}", 3.2)
+
+
+def unread(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A name that the function binds and nobody reads: it was to be used."""
+    names = program.unread(node)
+    parent = program.parents.get(node)
+    if not names or isinstance(parent, ast.Expr | ast.Attribute):
+        return
+    for name in names:
+        if isinstance(node, ast.Call) and len(node.args) < 4:
+            given, named = given_arguments(program, node), named_arguments(program, node)
+            yield replaced_call(program, node, [*given, name], named, 2.8)
+            yield replaced_call(program, node, given, [*named, f"{name}={name}"], 3.0)
+        if program.is_tested(node):
+            whole = program.grouped(node, NOT)
+            for text, cost in (("{} and {}", 2.6), ("{} and not {}", 2.7), ("{} or {}", 2.8)):
+                yield program.replace(node, text.format(whole, name), cost)
+        elif isinstance(parent, ast.Call) and parent.func is node:
+            continue
+        elif not program.type_of(node) or program.type_of(node) & NUMBERS:
+            for sign, cost in (("+", 2.6), ("-", 2.6), ("*", 3.0)):
+                text = program.grouped(node, 10 if sign != "*" else 11)
+                yield program.replace(node, f"{text} {sign} {name}", cost)
+
+
+def spelling(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """Text in one spelling where it is compared, looked up or gathered."""
+    kinds = program.type_of(node)
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+        return
+    if (kinds and "str" not in kinds) or not _is_looked_up(program, node):
+        return
+    text = program.grouped(node, ATOM)
+    mixed = any(word != word.lower() for word in program.words)
+    blank = any(word != word.strip() for word in program.words)
+    for place, view in enumerate(_SPELLINGS):
+        told = blank if view == ".strip()" else mixed
+        if view in text or (isinstance(node, ast.Call) and text.endswith(_SPELLINGS)):
+            continue
+        cost = 2.8 + 0.1 * place + 0.3 * (not kinds) + 0.6 * (not told)
+        yield program.replace(node, text + view, cost)
+
+
+def _is_looked_up(program: Program, node: ast.expr) -> bool:
+    match program.parents.get(node):
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq() | ast.In() | ast.NotIn()]):
+            return True
+        case ast.Subscript(slice=place):
+            return place is node
+        case ast.Call(func=ast.Attribute(attr=attr)):
+            return attr in _LOOKED_UP
+        case ast.ListComp(elt=made) | ast.SetComp(elt=made) | ast.GeneratorExp(elt=made):
+            return made is node
+        case ast.DictComp(key=made):
+            return made is node
+        case ast.Assign() as statement:
+            return statement.value is node and isinstance(node, ast.Subscript | ast.Attribute)
+    return False
+
+
+def spelling_of_both(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    """Both sides of a comparison of texts in one spelling."""
+    sides = (node.left, node.comparators[0])
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn):
+        return
+    if any(program.type_of(one) and "str" not in program.type_of(one) for one in sides):
+        return
+    if any(isinstance(one, ast.Constant) for one in sides):
+        return
+    for place, view in enumerate(_SPELLINGS[:3]):
+        edits = [
+            (program.start(one), program.end(one), program.grouped(one, ATOM) + view)
+            for one in sides
+        ]
+        yield together(program, edits, 3.2 + 0.1 * place, node.lineno)
+
+
+def whole_part(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """A beginning that must end where a part does: `/ab` is not in the folder `/a`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr="startswith"), args=[given],
+                      keywords=[]) if isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
+            text, part = program.grouped(base, ATOM), program.code(given)
+        case _:
+            return
+    for place, mark in enumerate(_marks(program)):
+        cost = 2.6 + 0.1 * place
+        begins = f"{text}.startswith({part} + {mark})"
+        yield program.replace(node, f"{text} == {part} or {begins}", cost)
+        yield program.replace(node, begins, cost + 0.3)
+
+
+def parts_too(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    """What is below a name, by a mark between them, counted as that name."""
+    sides = (node.left, node.comparators[0])
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
+        return
+    if not all(isinstance(one, ast.Name | ast.Attribute) and "str" in program.type_of(one)
+               for one in sides):
+        return
+    first, second = (program.code(one) for one in sides)
+    for place, mark in enumerate(_marks(program)):
+        for one, other in ((first, second), (second, first)):
+            text = f"{program.code(node)} or {one}.startswith({other} + {mark})"
+            yield program.replace(node, text, 3.4 + 0.1 * place)
+
+
+def _marks(program: Program) -> list[str]:
+    """Marks that stand between parts of names, those first that the text has as strings."""
+    found = Counter(
+        one.value for one in program.nodes
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        and len(one.value) == 1 and not one.value.isalnum() and not one.value.isspace()
+    )
+    most = [mark for mark, _ in found.most_common(MOST_MARKS)]
+    return [quoted(mark, '"') for mark in dict.fromkeys((*most, "/", "."))][: MOST_MARKS + 1]
+
+
+def field_added(program: Program, node: ast.expr) -> Iterator[Splice]:
+    """A further field of the object counted in."""
+    if not isinstance(program.parents.get(node), ast.Return | ast.Assign | ast.Compare):
+        return
+    match node:
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult()):
+            pass
+        case ast.Call(func=ast.Name(id="sum" | "len" | "int" | "round" | "max" | "min")):
+            pass
+        case ast.Attribute(value=ast.Name(id="self")):
+            pass
+        case _:
+            return
+    kinds = program.type_of(node)
+    if kinds and not kinds & NUMBERS:
+        return
+    own = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    text = program.grouped(node, 10)
+    for name in [one for one in fields_of(program, node) if one not in own][:MOST_FIELDS]:
+        yield program.replace(node, f"{text} + self.{name}", 3.0)
+        yield program.replace(node, f"{text} - self.{name}", 3.2)
+
+
+def exchanged(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """Two variables of a statement taken for one another."""
+    match node:
+        case (ast.Assign(value=value) | ast.Return(value=ast.expr() as value)
+              | ast.Expr(value=value)):
+            pass
+        case ast.For(iter=value):
+            pass
+        case _:
+            return
+    variables = {*program.variables(node)}
+    places: dict[str, list[ast.Name]] = {}
+    for one in ast.walk(value):
+        if isinstance(one, ast.Name) and one.id in variables and one not in program.hidden:
+            places.setdefault(one.id, []).append(one)
+    names = [*places][:MOST_NAMES]
+    for at, first in enumerate(names):
+        for second in names[at + 1 :]:
+            seen, there = program.seen(first), program.seen(second)
+            if seen and there and not seen & there:
+                continue
+            edits = [
+                (program.start(one), program.end(one), second if one.id == first else first)
+                for one in (*places[first], *places[second])
+            ]
+            yield together(program, edits, 2.9, value.lineno)
+
+
+def rounded(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    """A number compared as it will be shown."""
+    left = node.left
+    if not isinstance(left, ast.Name) or "float" not in program.type_of(left):
+        return
+    yield program.replace(left, f"round({left.id})", 3.2)
+    for name in program.variables(node):
+        if "int" in program.seen(name) and name != left.id:
+            yield program.replace(left, f"round({left.id}, {name})", 3.0)
+
+
+def placed(program: Program, node: ast.Tuple) -> Iterator[Splice]:
+    """An element by which things are ordered: as a number, in small letters, the other way."""
+    parent = program.parents.get(node)
+    if not isinstance(node.ctx, ast.Load) or len(node.elts) < 2:
+        return
+    if not isinstance(parent, ast.Return | ast.Lambda | ast.Assign):
+        return
+    for one in node.elts:
+        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
+            kinds, text = program.type_of(one), program.code(one)
+            if not kinds or "str" in kinds:
+                yield program.replace(one, f"int({text})", 3.0)
+                yield program.replace(one, f"{text}.lower()", 3.2)
+            if not kinds or kinds & NUMBERS:
+                yield program.replace(one, f"-{program.grouped(one, 12)}", 3.2)

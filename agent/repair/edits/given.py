@@ -1,0 +1,123 @@
+"""What a call, a raise or a class was to be given: arguments at hand, another exception."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from agent.repair.edits.calls import given_arguments, named_arguments, replaced_call
+from agent.repair.edits.classes import fields_of
+from agent.repair.program import Function, Program, Splice
+from agent.repair.program.blocks import SIMPLE, is_docstring, simple_statements
+
+MOST_EXCEPTIONS, MOST_CALLS = 8, 6
+
+
+def at_hand(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """An argument left to its default though a variable of its name is at hand, and one that
+    other calls of the same function are given."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    given, named = given_arguments(program, node), named_arguments(program, node)
+    words = {one.arg for one in node.keywords}
+    if None in words or any(isinstance(one, ast.Starred) for one in node.args):
+        return
+    variables, fields = {*program.variables(node)}, {*fields_of(program, node)}
+    for function in program.defined:
+        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+        if function.name != name and not (function.name == "__init__" and _is_of(
+            program, function, name
+        )):
+            continue
+        names = names[1:] if names[:1] in (["self"], ["cls"]) else names
+        left = [*names[len(given):], *(one.arg for one in function.args.kwonlyargs)]
+        for one in left:
+            if one in words:
+                continue
+            for value in (one, f"self.{one}"):
+                if value in variables or (value == f"self.{one}" and one in fields):
+                    yield replaced_call(program, node, given, [*named, f"{one}={value}"], 2.4)
+                    if one == left[0] and not named:
+                        yield replaced_call(program, node, [*given, value], named, 2.4)
+    called = program.code(node.func)
+    found: dict[str, None] = {}
+    for other in program.nodes:
+        if isinstance(other, ast.Call) and other is not node and program.code(other.func) == called:
+            found.update(
+                (f"{one.arg}={program.code(one.value)}", None)
+                for one in other.keywords if one.arg and one.arg not in words
+            )
+    for text in [*found][:MOST_CALLS]:
+        if "\n" not in text:
+            yield replaced_call(program, node, given, [*named, text], 2.8)
+
+
+def _is_of(program: Program, function: Function, name: str) -> bool:
+    owner = program.parents.get(function)
+    return isinstance(owner, ast.ClassDef) and owner.name == name
+
+
+def raised(program: Program, node: ast.Raise) -> Iterator[Splice]:
+    """Another exception than the one that is raised."""
+    made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    if not isinstance(made, ast.Name):
+        return
+    for place, name in enumerate(_exceptions(program, made.id)):
+        yield program.replace(made, name, 2.8 + 0.1 * place)
+
+
+def base(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
+    """Another base of an exception, or one more."""
+    if len(node.bases) != 1 or not isinstance(node.bases[0], ast.Name):
+        return
+    own = node.bases[0].id
+    if not own.endswith(("Error", "Exception", "Warning")):
+        return
+    above = [one for one in _exceptions(program, own) if one != node.name]
+    for place, name in enumerate(above):
+        yield program.replace(node.bases[0], name, 3.0 + 0.1 * place)
+        yield program.replace(node.bases[0], f"{own}, {name}", 3.1 + 0.1 * place)
+
+
+def _exceptions(program: Program, own: str) -> list[str]:
+    """Exceptions that a text knows, and those that programs mostly mean."""
+    known = [
+        one.name for one in program.nodes if isinstance(one, ast.ClassDef)
+        and any("Error" in program.code(each) or "Exception" in program.code(each)
+                for each in one.bases)
+    ]
+    known += [name for name in program.imported if name.endswith(("Error", "Exception"))]
+    common = ["ValueError", "KeyError", "TypeError", "LookupError"]
+    return [one for one in dict.fromkeys((*known, *common)) if one != own][:MOST_EXCEPTIONS]
+
+
+def as_siblings(program: Program, node: Function) -> Iterator[Splice]:
+    """A statement that the methods beside this one have and it has not."""
+    owner = program.parents.get(node)
+    if not isinstance(owner, ast.ClassDef):
+        return
+    here = {program.code(one) for one in simple_statements(node)}
+    counts = Counter(
+        text for other in owner.body if isinstance(other, Function) and other is not node
+        for text in {
+            program.code(one) for one in simple_statements(other)
+            if isinstance(one, ast.Expr | ast.Assign | ast.AugAssign) and "self." in
+            program.code(one)
+        }
+    )
+    known = {*program.variables(node.body[0]), *program.functions, *program.imported}
+    body = [one for one in node.body if not is_docstring(one)]
+    if not body or body[0].lineno == node.lineno:
+        return
+    for text, count in counts.most_common(MOST_EXCEPTIONS):
+        names = {one.id for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Name)}
+        if text in here or not names <= known:
+            continue
+        cost = 3.4 - 0.4 * (count > 1)
+        first, last = body[0], body[-1]
+        if program.alone(first):
+            yield program.insert_before(first, [text], cost)
+        if isinstance(last, ast.Return | ast.Raise) and first is not last and program.alone(last):
+            yield program.insert_before(last, [text], cost)
+        elif isinstance(last, SIMPLE) and program.alone(last):
+            yield program.insert_after(last, [text], cost)
