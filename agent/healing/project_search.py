@@ -44,8 +44,13 @@ MOST_FILES = 6
 MOST_VERIFIED = 8
 BEYOND = 200
 """Candidates that are still tried after the first that passes every test."""
+LEAST_FAILING, FAILING_S = 3, 0.1
+"""Of many failing tests, which often fail alike, no more than take so long in all."""
 PASSING_S = 0.3
 """Passing tests that take longer in all are left to the judge."""
+COVERED_S = 0.5
+"""Of the passing tests the quickest are asked what they run, until they take so long in all: being
+watched they take several times that."""
 LEAST_SUSPICION = 0.05
 
 Verify = Callable[[Solution], Awaitable[Report]]
@@ -94,7 +99,8 @@ async def search_project(
             why = "; ".join(suite.problems) or "pytest collects none of the failing tests"
             return ProjectFound(None, 0, problem=why)
         others = [number for number in range(len(suite.nodes)) if number not in {*numbers}]
-        rows = await suite.baseline([*numbers, *others], end)
+        suite.until = end
+        rows = await suite.baseline([*numbers, *others])
         going_by = [number for number in numbers if number in rows and not rows[number].passed]
         if not any(number in rows for number in numbers):
             return ProjectFound(None, 0, problem="the failing tests came to no end where the suite "
@@ -148,12 +154,16 @@ class _ProjectSearch:
     thought_s: float = 0.0
     """Processor seconds that listing and ranking took."""
     first_s: float = 0.0
+    screened_by: list[int] = field(default_factory=list)
+    """The failing tests among them."""
     order: list[int] = field(default_factory=list)
     codes: tuple[str, ...] = ()
     asked: list[frozenset[str]] = field(default_factory=list)
     """Names that each of these tests reads itself."""
     judged: set[tuple[str, str]] = field(default_factory=set)
     found: tuple[Solution, Candidate] | None = None
+    went_beyond: bool = False
+    """The suite ran once more when the time was over."""
 
     @property
     def work_s(self) -> float:
@@ -197,8 +207,11 @@ class _ProjectSearch:
     async def _suspects(self) -> list[Suspect]:
         """Whom to search, and by which tests."""
         editable = {*self.project.editable} & self.suite.loaded
-        passing = [number for number, row in self.rows.items() if row.passed]
-        failing = [*self.failing][:MOST_FAILING]
+        passing = self._quickest(
+            [number for number, row in self.rows.items() if row.passed], COVERED_S,
+        )
+        quick = self._quickest(self.failing, FAILING_S, LEAST_FAILING)
+        failing = self.screened_by = [one for one in self.failing if one in quick][:MOST_FAILING]
         seen = await self.suite.coverage(failing, sorted(editable), lines=False)
         healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
         self.order = [*failing, *self._beside([*seen.values()], healthy)]
@@ -209,6 +222,17 @@ class _ProjectSearch:
             frozenset[str]().union(*self.asked[: len(failing)]),
         )
         return found[:MOST_FILES]
+
+    def _quickest(self, numbers: Sequence[int], most_s: float, least: int = 1) -> list[int]:
+        """The quickest of some tests: as many as take so long in all, and so many at least."""
+        found: list[int] = []
+        spent_s = 0.0
+        for number in sorted(numbers, key=lambda one: (self.rows[one].cpu_s, one)):
+            spent_s += self.rows[number].cpu_s
+            if spent_s > most_s and len(found) >= least:
+                break
+            found.append(number)
+        return found
 
     def _beside(
         self, failing: Sequence[Coverage], passing: dict[int, Coverage]
@@ -249,7 +273,7 @@ class _ProjectSearch:
                 self.first_s = self.first_s or time.monotonic() - self.started
                 slowest_s = max(self.rows[number].cpu_s for number in self.order)
                 answers = await self.suite.screen(
-                    file, texts, self.order, min(len(self.failing), MOST_FAILING), mode,
+                    file, texts, self.order, len(self.screened_by), mode,
                     min(MOST_S, max(LEAST_S, FACTOR * slowest_s)),
                 )
                 self.tried += sum(answer is not None for answer in answers)
@@ -271,6 +295,8 @@ class _ProjectSearch:
             one for one in ranked(findings.plausible) if (file, one.text) not in self.judged
         ]
         for candidate in fresh[:MOST_VERIFIED]:
+            if not self._may_judge():
+                break
             self.judged.add((file, candidate.text))
             note = candidate.note or edit_in_words(self.suite.files[file], candidate.text)
             solution = self.base.with_file(
@@ -280,6 +306,13 @@ class _ProjectSearch:
                 self.found = solution, candidate
                 return True
         return False
+
+    def _may_judge(self) -> bool:
+        """Whether there is time for a run of the suite: one at most may go beyond the limit."""
+        if time.monotonic() <= self.end:
+            return True
+        is_first, self.went_beyond = not self.went_beyond, True
+        return is_first
 
     def _tell(self) -> None:
         self.progress(Searched(

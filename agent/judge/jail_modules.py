@@ -39,6 +39,8 @@ _WITH_PYTEST = (
     "agent.repair.screening.programs.pytest_items", "agent.project.programs.suite_session",
     "agent.judge.programs.plain.plain_suite",
 )
+_PYTEST = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
+"""Without one of these pytest does not start."""
 _AGENT = _CORE.removesuffix(".core")
 _IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)
 _OURS = re.compile(rf"\bfrom {re.escape(_AGENT)}\.([\w.]+) import")
@@ -154,9 +156,11 @@ async def bundle(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> B
 
 
 def beside_pytest(own: tuple[str, ...]) -> Bundle:
-    """What to ship with pytest where files can be opened."""
-    ours = pytest_site()
-    return Bundle(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
+    """What to ship with pytest where files can be opened: the user's own, where there is one, since
+    beside it every plugin would be loaded that lies in our folder."""
+    if all(any(Path(one, name).is_dir() for one in own) for name in _PYTEST):
+        return Bundle(modules(with_pytest=True), own)
+    return Bundle(modules(with_pytest=True), (*own, pytest_site()), True)
 
 
 @cache
