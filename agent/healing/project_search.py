@@ -48,6 +48,8 @@ LEAST_FAILING, FAILING_S = 3, 0.1
 """Of many failing tests, which often fail alike, no more than take so long in all."""
 PASSING_S = 0.3
 """Passing tests that take longer in all are left to the judge."""
+LOOKED_AT, LOOKED_S = 60, 1.0
+"""So many passing tests at a time are run where the suite is kept, until all take so long."""
 COVERED_S = 0.5
 """Of the passing tests the quickest are asked what they run, until they take so long in all: being
 watched they take several times that."""
@@ -98,9 +100,12 @@ async def search_project(
         if not numbers:
             why = "; ".join(suite.problems) or "pytest collects none of the failing tests"
             return ProjectFound(None, 0, problem=why)
-        others = [number for number in range(len(suite.nodes)) if number not in {*numbers}]
         suite.until = end
-        rows = await suite.baseline([*numbers, *others])
+        rows = await suite.baseline(numbers)
+        waiting = _others(suite.nodes, numbers)
+        while waiting and sum(row.cpu_s for row in rows.values() if row.passed) < LOOKED_S:
+            rows |= await suite.baseline(waiting[:LOOKED_AT])
+            del waiting[:LOOKED_AT]
         going_by = [number for number in numbers if number in rows and not rows[number].passed]
         if not any(number in rows for number in numbers):
             return ProjectFound(None, 0, problem="the failing tests came to no end where the suite "
@@ -111,6 +116,13 @@ async def search_project(
             suite, project, base, rows, going_by, verify, progress, budget_s,
             end, max_candidates,
         ).run()
+
+
+def _others(nodes: Sequence[str], numbers: Sequence[int]) -> list[int]:
+    """All other tests, those first that stand in a file with one of these."""
+    files = {nodes[number].partition("::")[0] for number in numbers}
+    others = {*range(len(nodes))} - {*numbers}
+    return sorted(others, key=lambda one: (nodes[one].partition("::")[0] not in files, one))
 
 
 @dataclass

@@ -137,7 +137,7 @@ async def test_a_row_that_says_something_else_is_told() -> None:
 
 SDIST = {
     "PKG-INFO": "Name: tally\n",
-    "pyproject.toml": '[project]\nname = "tally"\n[tool.pytest.ini_options]\npythonpath = ["src"]\n',
+    "pytest.ini": "[pytest]\npythonpath = src\n",
     "src/tally/__init__.py": "def rise(start, end):\n    return end - start\n",
     "tests/test_tally.py": (
         "import datetime, pytest, tally\n"

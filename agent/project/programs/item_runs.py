@@ -12,7 +12,7 @@ import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from _pytest.outcomes import OutcomeException, Skipped, XFailed
@@ -48,13 +48,11 @@ class SubtestErrors:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> pytest.TestReport:
         """No test is reported here, but subtests ask for one each."""
-        error = call.excinfo.value if call.excinfo is not None else None
-        fails = error is not None and not isinstance(error, Skipped | XFailed)
-        if fails:
-            self.found.append(error)
-        return pytest.TestReport(
-            item.nodeid, item.location, {}, "failed" if fails else "passed", None, "call",
-        )
+        status: Literal["passed", "failed"] = "passed"
+        if call.excinfo is not None and not isinstance(call.excinfo.value, Skipped | XFailed):
+            status = "failed"
+            self.found.append(call.excinfo.value)
+        return pytest.TestReport(item.nodeid, item.location, {}, status, None, "call")
 
 
 def run_item(
