@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent.core.domain import File, Project, Solution, Task
 from agent.project.interpreter import find_interpreter
 from agent.project.layout import find_layout
-from agent.project.tree import read_tree
+from agent.project.tree import ProjectTree, read_tree
 
 PROJECTS = Path(__file__).parent / "bench" / "projects"
+PLUGINS = Path(__file__).parent / "programs"
 Kind = Literal[
     "table-entry", "new-branch", "pattern-or-string", "guard", "wrapped-or-other-expression",
     "wrong-name", "dropped-statement", "operator", "grouping", "exception-type", "slice",
@@ -56,6 +60,8 @@ class Bug(_Frozen):
     """The tests that then fail, of those that a repair is shown, by their node ids."""
     hidden: tuple[str, ...] = ()
     """Test functions that it is not shown: they tell a repair from a lucky guess."""
+    unseen: str = ""
+    """The text of a further test file, which is in no tree: for a suite that has no such tests."""
     note: str
 
     def is_hidden(self, node: str) -> bool:
@@ -74,17 +80,21 @@ class Row(_Frozen):
     """A project of the bench."""
 
     name: str
-    layout: str
-    config: str
+    layout: str = ""
+    config: str = ""
     setup: tuple[str, ...] = ()
     """A program of its own, with arguments, that writes what its tests need."""
+    python: str = ""
+    """The Python whose packages it uses, where it is not ours."""
+    arguments: tuple[str, ...] = ()
+    """Further ones of pytest's, such as those that leave out tests that fail as they stand."""
 
 
 class Bench(_Frozen):
     """All of them."""
 
     project: tuple[Row, ...]
-    bug: tuple[Bug, ...]
+    bug: tuple[Bug, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,6 +104,8 @@ class Laid:
     files: Mapping[str, str]
     project: Project
     sites: tuple[str, ...]
+    python: str
+    tree: ProjectTree
 
 
 @dataclass(frozen=True)
@@ -123,6 +135,22 @@ def read_bench(folder: Path = PROJECTS) -> Bench:
 @cache
 def laid(row: Row, folder: Path = PROJECTS) -> Laid:
     """Reads a project from a copy, in which its own set-up has run."""
+    with _copied(row, folder) as root:
+        layout = find_layout(root)
+        tree = read_tree(layout)
+        project = Project(
+            root=str(root), name=layout.name, import_roots=layout.import_roots,
+            editable=tuple(sorted(tree.editable)), arguments=row.arguments,
+        )
+        python = find_interpreter(root, row.python or sys.executable)
+        return Laid(dict(tree.files), project, python.sites, str(python.executable), tree)
+
+
+@contextmanager
+def _copied(row: Row, folder: Path) -> Iterator[Path]:
+    """A copy of a project, in which its own set-up has run."""
+    if not (folder / row.name).is_dir():
+        raise BadBench(f"{row.name}: there is no such folder in {folder}")
     with tempfile.TemporaryDirectory() as copies:
         root = Path(copies, row.name)
         shutil.copytree(
@@ -130,13 +158,27 @@ def laid(row: Row, folder: Path = PROJECTS) -> Laid:
         )
         if row.setup:
             subprocess.run([sys.executable, *row.setup], cwd=root, check=True)
-        layout = find_layout(root)
-        tree = read_tree(layout)
-        project = Project(
-            root=str(root), name=layout.name, import_roots=layout.import_roots,
-            editable=tuple(sorted(tree.editable)),
+        yield root
+
+
+def plain_outcomes(row: Row, folder: Path = PROJECTS) -> dict[str, str]:
+    """How each test of a project comes out under plain pytest, outside of any jail."""
+    with _copied(row, folder) as root, tempfile.TemporaryDirectory() as told:
+        outcomes = Path(told, "outcomes.json")
+        ended = subprocess.run(
+            [
+                row.python or sys.executable, "-m", "pytest", "-q", "-p", "outcome_plugin",
+                "-p", "no:cacheprovider", *row.arguments,
+            ],
+            env={
+                **os.environ, "OUTCOMES": str(outcomes), "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONPATH": str(PLUGINS),
+            },
+            cwd=root, capture_output=True, text=True, check=False,
         )
-        return Laid(dict(tree.files), project, find_interpreter(root, sys.executable).sites)
+        if not outcomes.exists():
+            raise BadBench(f"{row.name}: plain pytest does not start: {ended.stderr[-300:]}")
+        return cast(dict[str, str], json.loads(outcomes.read_text("utf-8")))
 
 
 def broken(files: Mapping[str, str], bug: Bug) -> dict[str, str]:
@@ -153,7 +195,9 @@ def planted(bug: Bug, right: Laid) -> Planted:
     """The task that a repair is brought."""
     files = broken(right.files, bug)
     project = right.project.model_copy(
-        update={"arguments": tuple(f"--deselect={node}" for node in bug.hidden)}
+        update={"arguments": (
+            *right.project.arguments, *(f"--deselect={node}" for node in bug.hidden)
+        )}
     )
     task = Task(
         support=tuple(File(path=path, text=text) for path, text in files.items()),

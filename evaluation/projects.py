@@ -4,8 +4,10 @@
     python -m evaluation.projects --check      whether each row is what its fields say
     python -m evaluation.projects --rates      candidates a second in three ways
     python -m evaluation.projects --ranks      how early the true fix is drawn
+    python -m evaluation.projects --bench DIR  other projects: unpacked sources, and their bugs.toml
 
-A repair sees the suite without the hidden tests; `right` is what passes the whole of it.
+A repair sees the suite without the hidden tests; `right` is what passes the whole of it, and the
+row's `unseen` tests, which are in no tree.
 """
 
 from __future__ import annotations
@@ -20,14 +22,17 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, cast, get_args
 
-from agent.core.domain import REST, Report, Script, Solution
+from agent.core.domain import REST, Project, Report, Script, Solution
 from agent.doors.exits import HEALED, NOT_HEALED, USAGE
+from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.healing.project_search import search_project
 from agent.healing.searching import WALL_TIMES
+from agent.intake.errors import NotFixable
+from agent.judge.project_run import SuiteRun, gone, project_report, run_suite
 from agent.judge.project_run import laid as files_of
-from agent.judge.project_run import project_report, run_suite
 from evaluation.measures.projects import Listening, alike, ranks, rates
 from evaluation.planted import (
+    PROJECTS,
     BadBench,
     Bench,
     Bug,
@@ -38,6 +43,7 @@ from evaluation.planted import (
     Row,
     broken,
     laid,
+    plain_outcomes,
     planted,
     read_bench,
 )
@@ -45,6 +51,7 @@ from evaluation.run_benchmark import count, positive
 from sandbox import Sandbox, SandboxError, open_sandbox
 
 CANDIDATES = 60_000
+UNSEEN = "test_unseen.py"
 
 
 class Line(TypedDict):
@@ -73,9 +80,19 @@ class Line(TypedDict):
     note: str
 
 
-async def healed(one: Planted, sandbox: Sandbox, budget_s: float) -> Line:
-    """Heals one bug, and asks the hidden tests."""
+async def healed(
+    one: Planted, sandbox: Sandbox, budget_s: float, wall_s: float | None = None
+) -> Line:
+    """Heals one bug, and asks the hidden tests and the unseen ones."""
     plain = await run_suite(files_of(one.task, None), one.project, one.task.sites, sandbox)
+    try:
+        refuse_what_does_not_run(plain, one.right.tree, one.right.python)
+    except NotFixable as refusal:
+        return Line(
+            id=one.bug.id, healed=False, right=False, same=False, agrees=False, seconds=0.0,
+            first_s=0.0, work_s=0.0, candidates=0, blamed=None, rank=None, screened="",
+            note=f"refused: {refusal}",
+        )
     tests = [
         *(Script(name=node, origin="user", code="", node=node) for node in plain.failing),
         Script(name="the rest", origin="user", code="", node=REST),
@@ -88,15 +105,17 @@ async def healed(one: Planted, sandbox: Sandbox, budget_s: float) -> Line:
     listening = Listening(sandbox, one.bug.file, one.right.files[one.bug.file])
     found = await search_project(
         one.task, one.project, one.base, plain.failing, listening, budget_s=budget_s,
-        wall_s=WALL_TIMES * budget_s, max_candidates=CANDIDATES, progress=lambda seen: None,
-        verify=verify,
+        wall_s=wall_s or WALL_TIMES * budget_s, max_candidates=CANDIDATES,
+        progress=lambda seen: None, verify=verify,
     )
     seconds = time.monotonic() - began
     right = same = False
     if found.solution is not None:
         files = files_of(one.task, found.solution)
-        whole = await run_suite(files, one.right.project, one.right.sites, sandbox)
-        right = not whole.failing and not whole.problems
+        right = await _passes(files, one.right.project, one, sandbox)
+        if right and one.bug.unseen:
+            alone = one.right.project.model_copy(update={"arguments": (UNSEEN,)})
+            right = await _passes(files | {UNSEEN: one.bug.unseen}, alone, one, sandbox)
         same = all(alike(text) == alike(one.right.files[path]) for path, text in files.items())
     searched = [suspect.file for suspect in found.suspects]
     return Line(
@@ -110,6 +129,13 @@ async def healed(one: Planted, sandbox: Sandbox, budget_s: float) -> Line:
     )
 
 
+async def _passes(
+    files: dict[str, str], project: Project, one: Planted, sandbox: Sandbox
+) -> bool:
+    run = await run_suite(files, project, one.right.sites, sandbox)
+    return bool(run.rows) and not run.failing and not run.problems
+
+
 def table(bugs: Sequence[Bug], lines: Mapping[str, Line]) -> Iterator[str]:
     """The figures of the bugs that are done, by kind, reach and level, and of all."""
     done = [bug for bug in bugs if bug.id in lines]
@@ -117,7 +143,7 @@ def table(bugs: Sequence[Bug], lines: Mapping[str, Line]) -> Iterator[str]:
         f"{'':35} {'bugs':>4} {'healed':>6} {'right':>6} {'same':>6}"
         f" {'median s':>9} {'candidates':>10} {'first s':>8}"
     )
-    groups = [(key, value) for key in ("kind", "reach", "level") for value in {
+    groups = [(key, value) for key in ("project", "kind", "reach", "level") for value in {
         str(getattr(bug, key)): None for bug in done
     }]
     for key, value in [*groups, ("all", "")]:
@@ -141,20 +167,38 @@ def table(bugs: Sequence[Bug], lines: Mapping[str, Line]) -> Iterator[str]:
 # Whether the rows are what they say.
 
 
-async def complaints(bench: Bench, bugs: Sequence[Bug], sandbox: Sandbox) -> AsyncIterator[str]:
+async def complaints(
+    bench: Bench, bugs: Sequence[Bug], sandbox: Sandbox, folder: Path = PROJECTS
+) -> AsyncIterator[str]:
     """What is wrong with projects and bugs."""
     if len({bug.id for bug in bench.bug}) != len(bench.bug):
         yield "two bugs have the same id"
     for row in bench.project:
         of_row = [bug for bug in bugs if bug.project == row.name]
-        if of_row:
-            right = laid(row)
+        if of_row or not bench.bug:
+            right = laid(row, folder)
             run = await run_suite({**right.files}, right.project, right.sites, sandbox)
-            for said in [*run.problems, *(f"red as it stands: {node}" for node in run.failing)]:
+            plain = await asyncio.to_thread(plain_outcomes, row, folder)
+            for said in [
+                *run.problems, *(f"red as it stands: {node}" for node in run.failing),
+                *otherwise(run, plain),
+            ]:
                 yield f"{row.name}: {said}"
             for bug in of_row:
                 async for said in _wrong_with(bug, right, [*run.rows], sandbox):
                     yield f"{bug.id}: {said}"
+
+
+def otherwise(run: SuiteRun, plain: Mapping[str, str]) -> Iterator[str]:
+    """Tests that come out otherwise in our run than under plain pytest."""
+    for node in gone(plain, [*run.rows]):
+        yield f"not run and {plain[node]} under plain pytest: {node}"
+    for node in gone(run.rows, [*plain]):
+        yield f"{run.rows[node]['status']} and not run under plain pytest: {node}"
+    for node, row in run.rows.items():
+        if plain.get(node, row["status"]) != row["status"]:
+            said = f"{row['status']} and {plain[node]} under plain pytest: {node}"
+            yield f"{said} {row.get('message', '')}".strip()
 
 
 async def _wrong_with(
@@ -164,6 +208,14 @@ async def _wrong_with(
     shown = {node for node in run.failing if not bug.is_hidden(node)}
     if not bug.failing:
         yield "no failing test is shown"
+    if bug.unseen:
+        alone = right.project.model_copy(update={"arguments": (UNSEEN,)})
+        for wanted, files in (True, right.files), (False, broken(right.files, bug)):
+            unseen = await run_suite(
+                {**files, UNSEEN: bug.unseen}, alone, right.sites, sandbox
+            )
+            if bool(unseen.failing or unseen.problems or not unseen.rows) is wanted:
+                yield f"the unseen tests {'fail without' if wanted else 'pass with'} the bug"
     for node in sorted({*bug.failing} - shown):
         yield f"does not fail, or is hidden: {node}"
     for node in sorted(shown - {*bug.failing}):
@@ -184,13 +236,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     wanted = _parser().parse_args(arguments)
     try:
-        bench = read_bench()
+        bench = read_bench(wanted.bench)
         bugs = [
             bug for bug in bench.bug
             if wanted.project in ("", bug.project) and wanted.bug in bug.id
             and wanted.kind in ("", bug.kind) and wanted.reach in ("", bug.reach)
         ]
-        if not bugs:
+        if not bugs and not (wanted.check and not bench.bug):
             raise BadBench("no bug of the bench is like that")
         return asyncio.run(_measured(bench, bugs, wanted))
     except (BadBench, SandboxError) as error:
@@ -202,12 +254,16 @@ async def _measured(bench: Bench, bugs: Sequence[Bug], wanted: argparse.Namespac
     sandbox = open_sandbox()
     rows = {row.name: row for row in bench.project}
     if wanted.check:
-        said = [one async for one in complaints(bench, bugs, sandbox)]
-        print("\n".join([*said, f"{len(bugs)} bugs, {len(said)} complaints"]))
+        said = 0
+        async for text in complaints(bench, bugs, sandbox, wanted.bench):
+            said += 1
+            print(text, flush=True)
+        print(f"{len(bugs)} bugs, {said} complaints")
         return NOT_HEALED if said else HEALED
     if wanted.rates or wanted.ranks:
         measure = rates if wanted.rates else ranks
-        async for text in measure([planted(bug, laid(rows[bug.project])) for bug in bugs], sandbox):
+        cases = [planted(bug, laid(rows[bug.project], wanted.bench)) for bug in bugs]
+        async for text in measure(cases, sandbox):
             print(text, flush=True)
         return HEALED
     lines = _done(wanted.out)
@@ -224,8 +280,8 @@ async def _heal(
 
     async def work() -> None:
         for bug in waiting:
-            one = planted(bug, laid(rows[bug.project]))
-            line = lines[bug.id] = await healed(one, sandbox, wanted.budget_s)
+            one = planted(bug, laid(rows[bug.project], wanted.bench))
+            line = lines[bug.id] = await healed(one, sandbox, wanted.budget_s, wanted.wall_s)
             if wanted.out is not None:
                 with _results(wanted.out).open("a", encoding="ascii") as file:
                     file.write(json.dumps(line) + "\n")
@@ -264,6 +320,10 @@ def _parser() -> argparse.ArgumentParser:
     kind.add_argument("--check", action="store_true", help="try that each row is what it says")
     kind.add_argument("--rates", action="store_true", help="candidates a second in three ways")
     kind.add_argument("--ranks", action="store_true", help="how early the true fix is drawn")
+    parser.add_argument(
+        "--bench", type=Path, default=PROJECTS, metavar="DIR",
+        help="where projects lie, with the bugs.toml that says what is planted in them",
+    )
     parser.add_argument("--project", default="", metavar="NAME", help="bugs of this project")
     parser.add_argument("--bug", default="", metavar="TEXT", help="bugs whose id has this")
     parser.add_argument("--kind", default="", choices=get_args(Kind), help="bugs of this kind")
@@ -271,6 +331,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--budget-s", type=positive, default=10.0, metavar="S",
         help="processor seconds of one search",
+    )
+    parser.add_argument(
+        "--wall-s", type=positive, metavar="S",
+        help=f"seconds of one search by the clock; otherwise {WALL_TIMES:g} times its budget",
     )
     parser.add_argument(
         "--workers", type=count, default=1, metavar="N",

@@ -173,7 +173,8 @@ def plain(case: Case) -> dict[str, str]:
             return {"": RIGHT if ended.returncode == 0 else "failed"}
         if not outcomes.exists():
             return {"": "error"}
-        return cast(dict[str, str], json.loads(outcomes.read_text("utf-8"))) or {"": "error"}
+        seen = cast(dict[str, str], json.loads(outcomes.read_text("utf-8")))
+        return {node.partition("::")[2]: how for node, how in seen.items()} or {"": "error"}
 
 
 async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:

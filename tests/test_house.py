@@ -73,7 +73,7 @@ CEILINGS = {
     "agent/memory": 2_350, "agent/project": 2_300, "agent/repair": 4_650,
     "agent/repair/edits": 4_250, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_150,
     "agent/run": 2_450, "agent/thinking": 1_200, "agent/tools": 1_250, "demo": 2_100,
-    "evaluation": 3_550, "llm": 6_000, "prompts": 1, "sandbox": 9_200, "selfheal": 150,
+    "evaluation": 3_700, "llm": 6_000, "prompts": 1, "sandbox": 9_200, "selfheal": 150,
     "tests": 3_150, "tests/agent": 19_600, "tests/agent/project": 1_400, "tests/agent/tools": 1_150,
     "tests/demo": 1_800, "tests/llm": 5_950, "tests/sandbox": 4_750,
 }

@@ -53,8 +53,15 @@ RIVALS_SHARE, RIVALS_S = 0.3, 1.0
 processor seconds."""
 AS_SUSPECT = 0.5
 """Of the suspicion of the file that has something: whose file has less is not waited for."""
+LEAST_FAILING, FAILING_S = 3, 0.1
+"""Of many failing tests, which often fail alike, no more than take so long in all."""
 PASSING_S = 0.3
 """Passing tests that take longer in all are left to the judge."""
+LOOKED_AT, LOOKED_S = 60, 1.0
+"""So many passing tests at a time are run where the suite is kept, until all take so long."""
+COVERED_S = 0.5
+"""Of the passing tests the quickest are asked what they run, until they take so long in all: being
+watched they take several times that."""
 LEAST_SUSPICION = 0.05
 
 Values = tuple[tuple[str, str], ...]
@@ -112,8 +119,12 @@ async def search_project(
         if not numbers:
             why = "; ".join(suite.problems) or "pytest collects none of the failing tests"
             return ProjectFound(None, 0, problem=why)
-        others = [number for number in range(len(suite.nodes)) if number not in {*numbers}]
-        rows = await suite.baseline([*numbers, *others], end)
+        suite.until = end
+        rows = await suite.baseline(numbers)
+        waiting = _others(suite.nodes, numbers)
+        while waiting and sum(row.cpu_s for row in rows.values() if row.passed) < LOOKED_S:
+            rows |= await suite.baseline(waiting[:LOOKED_AT])
+            del waiting[:LOOKED_AT]
         going_by = [number for number in numbers if number in rows and not rows[number].passed]
         if not any(number in rows for number in numbers):
             return ProjectFound(None, 0, problem="the failing tests came to no end where the suite "
@@ -124,6 +135,13 @@ async def search_project(
             suite, project, base, rows, going_by, verify, progress, budget_s,
             end, max_candidates,
         ).run()
+
+
+def _others(nodes: Sequence[str], numbers: Sequence[int]) -> list[int]:
+    """All other tests, those first that stand in a file with one of these."""
+    files = {nodes[number].partition("::")[0] for number in numbers}
+    others = {*range(len(nodes))} - {*numbers}
+    return sorted(others, key=lambda one: (nodes[one].partition("::")[0] not in files, one))
 
 
 @dataclass
@@ -169,6 +187,8 @@ class _ProjectSearch:
     thought_s: float = 0.0
     """Processor seconds that listing and ranking took."""
     first_s: float = 0.0
+    screened_by: list[int] = field(default_factory=list)
+    """The failing tests among them."""
     order: list[int] = field(default_factory=list)
     codes: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -186,6 +206,8 @@ class _ProjectSearch:
     until_s: float = 0.0
     """The work at which rivals are waited for no longer."""
     rivals: tuple[tuple[str, Candidate], ...] = ()
+    went_beyond: bool = False
+    """The suite ran once more when the time was over."""
 
     @property
     def work_s(self) -> float:
@@ -241,8 +263,11 @@ class _ProjectSearch:
     async def _suspects(self) -> list[Suspect]:
         """Whom to search, and by which tests."""
         editable = {*self.project.editable} & self.suite.loaded
-        passing = [number for number, row in self.rows.items() if row.passed]
-        failing = [*self.failing][:MOST_FAILING]
+        passing = self._quickest(
+            [number for number, row in self.rows.items() if row.passed], COVERED_S,
+        )
+        quick = self._quickest(self.failing, FAILING_S, LEAST_FAILING)
+        failing = self.screened_by = [one for one in self.failing if one in quick][:MOST_FAILING]
         seen = await self.suite.coverage(failing, sorted(editable), lines=False)
         healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
         self.order = [*failing, *self._beside([*seen.values()], healthy)]
@@ -257,6 +282,17 @@ class _ProjectSearch:
             frozenset[str]().union(*self.asked[: len(failing)]),
         )
         return lately(found, self.suite.files, dict(self.project.changed))[:MOST_FILES]
+
+    def _quickest(self, numbers: Sequence[int], most_s: float, least: int = 1) -> list[int]:
+        """The quickest of some tests: as many as take so long in all, and so many at least."""
+        found: list[int] = []
+        spent_s = 0.0
+        for number in sorted(numbers, key=lambda one: (self.rows[one].cpu_s, one)):
+            spent_s += self.rows[number].cpu_s
+            if spent_s > most_s and len(found) >= least:
+                break
+            found.append(number)
+        return found
 
     def _beside(
         self, failing: Sequence[Coverage], passing: dict[int, Coverage]
@@ -301,7 +337,7 @@ class _ProjectSearch:
                 self.first_s = self.first_s or time.monotonic() - self.started
                 slowest_s = max(self.rows[number].cpu_s for number in self.order)
                 answers = await self.suite.screen(
-                    file, texts, self.order, min(len(self.failing), MOST_FAILING), mode,
+                    file, texts, self.order, len(self.screened_by), mode,
                     min(MOST_S, max(LEAST_S, FACTOR * slowest_s)),
                 )
                 self.tried += sum(answer is not None for answer in answers)
@@ -344,6 +380,8 @@ class _ProjectSearch:
         pool = sorted(self.pool, key=lambda one: (one[0], one[1], one[2].text))
         self.pool = []
         for place, (_, file, candidate) in enumerate(pool[:MOST_VERIFIED]):
+            if not self._may_judge():
+                break
             self.judged.add((file, candidate.text))
             solution = self._solution(file, candidate)
             if (await self.verify(solution)).passed:
@@ -366,6 +404,13 @@ class _ProjectSearch:
             if one.line is not None or one.values:
                 self.moments[file] = one.line, one.values
                 return
+
+    def _may_judge(self) -> bool:
+        """Whether there is time for a run of the suite: one at most may go beyond the limit."""
+        if time.monotonic() <= self.end:
+            return True
+        is_first, self.went_beyond = not self.went_beyond, True
+        return is_first
 
     def _tell(self) -> None:
         self.progress(Searched(

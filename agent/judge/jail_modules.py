@@ -47,6 +47,8 @@ _OF_PROJECTS = (
 )
 """What runs on a project's own Python and with its own pytest: in the syntax of Python 3.9, and
 without what the library has had only since."""
+_PYTEST = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
+"""Without one of these pytest does not start."""
 _AGENT = _CORE.removesuffix(".core")
 _IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)
 _OURS = re.compile(rf"\bfrom {re.escape(_AGENT)}\.([\w.]+) import")
@@ -168,14 +170,25 @@ async def bundle(sandbox: Sandbox, own: tuple[str, ...], with_pytest: bool) -> B
     if (await sandbox.isolation(coming)).level == "L2":
         texts = await asyncio.to_thread(pytest_in_memory)
         return Bundle({**texts, **modules(with_pytest=True)}, own, opens_files=False)
-    ours = pytest_site()
-    return Bundle(modules(with_pytest=True), tuple(dict.fromkeys((*own, ours))), ours not in own)
+    return beside_pytest(own)
+
+
+def beside_pytest(own: tuple[str, ...]) -> Bundle:
+    """What to ship with pytest where files can be opened: the user's own, where there is one, since
+    beside it every plugin would be loaded that lies in our folder."""
+    if _has_pytest(own):
+        return Bundle(modules(with_pytest=True), own)
+    return Bundle(modules(with_pytest=True), (*own, pytest_site()), True)
+
+
+def _has_pytest(sites: tuple[str, ...]) -> bool:
+    return all(any(Path(one, name).is_dir() for one in sites) for name in _PYTEST)
 
 
 def suite_surroundings(sites: tuple[str, ...], python: str, loopback: bool) -> Job:
     """What all jobs over a project's suite have in common before its files: a fork server that is
     begun for this one serves them. Our own pytest is at hand where there is no other."""
-    has_it = python or any(Path(one, "pytest").is_dir() for one in sites)
+    has_it = python or _has_pytest(sites)
     return Job(
         "", modules=project_modules(), python=python, processes=True, loopback=loopback,
         sites=sites if has_it else tuple(dict.fromkeys((*sites, pytest_site()))),

@@ -62,6 +62,8 @@ class Suite:
         """Files of the project that were imported while the suite was collected."""
         self.problems: tuple[str, ...] = ()
         self.work_s = 0.0
+        self.until = math.inf
+        """When no more is to be asked, on the monotonic clock; what is under way is cut short."""
 
     async def collect(self) -> None:
         """Which tests there are."""
@@ -76,18 +78,15 @@ class Suite:
             case LostItem() as lost:
                 self.problems = (lost.stderr.strip() or lost.limit or lost.ended,)
 
-    async def baseline(
-        self, numbers: Sequence[int], until: float = math.inf
-    ) -> dict[int, TestRow]:
-        """How these tests come out; missing are those that end their process, and those not begun
-        when it is `until` on the monotonic clock."""
+    async def baseline(self, numbers: Sequence[int]) -> dict[int, TestRow]:
+        """How these tests come out; missing are those that end their process, and those for which
+        there was no time."""
         found: dict[int, TestRow] = {}
         waiting = [*numbers]
-        while waiting and time.monotonic() < until:
-            most_s = min(TEST_S * 12, max(0.0, until - time.monotonic()))
+        while waiting and time.monotonic() < self.until:
             rows = await self._asked(
                 {"ask": "baseline", "tests": _json(waiting), "limits": _limits(TEST_S),
-                 "wall_s": most_s}, most_s + TEST_S,
+                 "wall_s": TEST_S * 12}, TEST_S * 13,
             )
             for row in rows if isinstance(rows, list) else []:
                 match row:
@@ -141,7 +140,7 @@ class Suite:
         base = self.files[file]
         results: list[Screened | None] = [None] * len(texts)
         done = 0
-        while done < len(texts):
+        while done < len(texts) and time.monotonic() < self.until:
             chunk = texts[done : done + CHUNK]
             answer = await self._asked(
                 {"ask": "screen", "file": file, "base": base,
@@ -160,9 +159,13 @@ class Suite:
             done += max(1, len(read))
         return results
 
-    async def _asked(self, item: Json, wall_s: float) -> Json | LostItem:
+    async def _asked(self, item: dict[str, Json], wall_s: float) -> Json | LostItem:
         answer: Json | LostItem = None
-        async for _, reply in self._batch.replies([item], wall_s):
+        left_s = max(0.0, self.until - time.monotonic())
+        match item:
+            case {"wall_s": float(inner_s)}:
+                item = {**item, "wall_s": min(inner_s, left_s)}
+        async for _, reply in self._batch.replies([item], min(wall_s, left_s + TEST_S)):
             answer = reply
         return answer
 

@@ -8,7 +8,7 @@ SEEN: dict[str, str] = {}
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    node = report.nodeid.partition("::")[2]
+    node = report.nodeid
     was = SEEN.get(node)
     if hasattr(report, "wasxfail"):
         now = "xfailed" if report.skipped else "xpassed" if report.when == "call" else None

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import difflib
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from agent.judge.project_run import SuiteRun
 from evaluation import projects
 from evaluation.measures import projects as measures
 from evaluation.planted import BadBench, Bug, broken, laid, planted, read_bench
-from evaluation.projects import Line, complaints, main, table
+from evaluation.projects import Line, complaints, main, otherwise, table
 from sandbox import open_sandbox
 
 BENCH = read_bench()
@@ -131,6 +133,83 @@ async def test_a_row_that_says_something_else_is_told() -> None:
         ))),
         "no such hidden test: a.py::test_none",
     )]
+
+
+SDIST = {
+    "PKG-INFO": "Name: tally\n",
+    "pytest.ini": "[pytest]\npythonpath = src\n",
+    "src/tally/__init__.py": "def rise(start, end):\n    return end - start\n",
+    "tests/test_tally.py": (
+        "import datetime, pytest, tally\n"
+        "def test_rise():\n    assert tally.rise(2, 5) == 3\n"
+        "@pytest.mark.parametrize('at', [str(datetime.datetime.now())])\n"
+        "def test_none(at):\n    assert tally.rise(1, 1) == 0\n"
+    ),
+    "tests/test_disk.py": "def test_red():\n    assert False\n",
+}
+ROW = """
+[[project]]
+name = "tally-1.0"
+python = {python!r}
+arguments = ["--deselect=tests/test_disk.py"]
+"""
+BUG = """
+[[bug]]
+id = "tally-rise"
+project = "tally-1.0"
+file = "src/tally/__init__.py"
+fixed = "end - start"
+buggy = "start - end"
+kind = "operator"
+level = "function"
+reach = "small"
+failing = ["tests/test_tally.py::test_rise"]
+unseen = "import tally\\ndef test_fall(): assert tally.rise(5, 2) == {right}"
+note = ""
+"""
+
+
+def unpacked(folder: Path, right: int) -> list[str]:
+    """A bench of one made-up package as it comes, and the arguments that name it."""
+    for path, text in SDIST.items():
+        (folder / "tally-1.0" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "tally-1.0" / path).write_text(text, "utf-8")
+    rows = ROW.format(python=sys.executable) + BUG.format(right=right)
+    (folder / "bugs.toml").write_text(rows, "utf-8")
+    return ["--bench", str(folder)]
+
+
+def test_packages_elsewhere_are_healed_and_asked_what_no_tree_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(unpacked(tmp_path, -3)) == 0
+    assert "tally-rise: right in" in capsys.readouterr().err
+    # No repair of this bug passes a wrong unseen test.
+    assert main(unpacked(tmp_path, 30)) == 0
+    assert "tally-rise: healed in" in capsys.readouterr().err
+
+
+def test_a_package_is_compared_with_plain_pytest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = [*unpacked(tmp_path, 30), "--check"]
+    assert main(wanted) == 1
+    assert capsys.readouterr().out == (
+        "tally-rise: the unseen tests fail without the bug\n1 bugs, 1 complaints\n"
+    )
+
+
+def test_other_outcomes_than_plain_pytests_are_told() -> None:
+    run = SuiteRun({
+        "a.py::test_a": {"status": "failed", "message": "no"},
+        "a.py::test_b": {"status": "passed"}, "a.py::test_at[2]": {"status": "passed"},
+    })
+    plain = {"a.py::test_a": "passed", "a.py::test_at[1]": "passed", "a.py::test_c": "skipped"}
+    assert [*otherwise(run, plain)] == [
+        "not run and skipped under plain pytest: a.py::test_c",
+        "passed and not run under plain pytest: a.py::test_b",
+        "failed and passed under plain pytest: a.py::test_a no",
+    ]
 
 
 async def test_the_rank_of_a_fix_is_counted_without_trying_it() -> None:

@@ -1,9 +1,9 @@
 """Runs one collected test by pytest's own set-up and tear-down, without building a report.
 
-A report with its traceback costs more than most tests. Three things that pytest does while it
+A report with its traceback costs more than most tests. Four things that pytest does while it
 reports are done here: the place where `tmp_path` keeps how a test came out, the exceptions that
-unittest's own cases hand over, and expected failures. A doctest's names, which it clears when it is
-over, are given back, so that it can run again.
+unittest's own cases hand over and those of subtests, and expected failures. A doctest's names,
+which it clears when it is over, are given back, so that it can run again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+import pytest
 from _pytest.outcomes import OutcomeException, Skipped, XFailed
 from _pytest.runner import CallInfo
 
@@ -38,12 +39,29 @@ class ItemRun:
         return type(self.error).__name__ if self.error is not None else ""
 
 
+class SubtestErrors:
+    """A plugin that keeps what failing subtests raise, in the place of their reports."""
+
+    def __init__(self) -> None:
+        self.found: list[BaseException] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> pytest.TestReport:
+        """No test is reported here, but subtests ask for one each."""
+        status: Literal["passed", "failed"] = "passed"
+        if call.excinfo is not None and not isinstance(call.excinfo.value, Skipped | XFailed):
+            status = "failed"
+            self.found.append(call.excinfo.value)
+        return pytest.TestReport(item.nodeid, item.location, {}, status, None, "call")
+
+
 def run_item(
-    item: Any, interrupts: type[BaseException],
+    item: Any, interrupts: type[BaseException], subtests: SubtestErrors,
     around: Callable[[Callable[[], Any]], Any] | None = None,
 ) -> ItemRun:
     """Runs an item; `around` is given what sets the test up, and what calls it. `interrupts` is
     raised by our clock."""
+    subtests.found.clear()
     if getattr(item, "_request", None) is not None and hasattr(item, "_initrequest"):
         item._initrequest()
     if tmppath_result_key is not None:
@@ -65,6 +83,8 @@ def run_item(
         if outcome.error is None:
             phase("call", inside(lambda: hooks.pytest_runtest_call(item=item)))
             _take_over(item, outcome)
+            if outcome.error is None and subtests.found:
+                outcome.error, outcome.phase = subtests.found[0], "call"
     except interrupts as late:
         outcome.error, outcome.phase = late, "call"
     with contextlib.suppress(interrupts):

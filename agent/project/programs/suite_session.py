@@ -37,7 +37,7 @@ from _pytest.assertion import util as assertion_util
 from agent.judge.programs.plain.plain_suite import WITHOUT, HealOption
 from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import text_of
-from agent.project.programs.item_runs import ItemRun, run_item
+from agent.project.programs.item_runs import ItemRun, SubtestErrors, run_item
 from agent.project.programs.live_module import CannotTakeOn, LiveModule
 from agent.repair.screening.changes import changed
 from agent.repair.screening.programs.clock import Clock, Limits, OutOfTime
@@ -65,7 +65,7 @@ def main(jail: Any) -> None:
         [
             *payload["args"], *WITHOUT, "--tb=short", "-q", f"--rootdir={jail.folder}",
         ],
-        plugins=[suite, HealOption()],
+        plugins=[suite, suite.subtests, HealOption()],
     )
     if not suite.served:
         jail.receive()
@@ -86,6 +86,7 @@ class _Suite(WholeSuite):
         """How many candidates of a file share a copy: fewer after one that changes what is not
         its own, and by and by more again."""
         self.served = False
+        self.subtests = SubtestErrors()
         self.problems: list[str] = []
 
     def pytest_collectreport(self, report: Any) -> None:
@@ -151,7 +152,7 @@ class _Suite(WholeSuite):
         began = time.process_time()
         clock.start(Limits(0, *limits))
         try:
-            run = run_item(self._items[number], OutOfTime, around)
+            run = run_item(self._items[number], OutOfTime, self.subtests, around)
         except OutOfTime as late:
             run = ItemRun(False, late, "teardown")
         finally:

@@ -237,14 +237,12 @@ def key(program: Program, node: ast.Constant) -> Iterator[Splice]:
             near = difflib.SequenceMatcher(None, name, value).ratio()
             cost = (2.2 if near >= ALIKE else 3.0) + 0.1 * place
             yield program.replace(node, quoted(name, program.code(node)), cost)
-    elif isinstance(parent, ast.Compare | ast.List | ast.Tuple | ast.Set | ast.Dict):
-        words = dict.fromkeys(
-            held for lines in program.all_moments for held in plain(lines).values()
-            if isinstance(held, str) and 3 < len(held) <= 40
-        )
-        if len(value) > 3 and value not in words:
-            for word in difflib.get_close_matches(value, words, 2, ALIKE):
-                yield program.replace(node, quoted(word, program.code(node)), 2.4)
+    elif (
+        isinstance(parent, ast.Compare | ast.List | ast.Tuple | ast.Set | ast.Dict)
+        and len(value) > 3 and value not in program.words
+    ):
+        for word in difflib.get_close_matches(value, program.words, 2, ALIKE):
+            yield program.replace(node, quoted(word, program.code(node)), 2.4)
 
 
 def together(

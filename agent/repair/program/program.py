@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib.resources import files
 
 from agent.core.trees import is_literal
-from agent.repair.evidence import Vector, held, picked
+from agent.repair.evidence import Vector, held, picked, plain
 from agent.repair.facts import Crash, Moment
 from agent.repair.program.scopes import BUILTINS, NEAR, Function, Scopes, nearest
 
@@ -133,6 +133,14 @@ class Program(Scopes):
         )
 
     # Expressions of the program as material
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Short texts that names were seen to hold."""
+        return tuple(dict.fromkeys(
+            value for moment in self.all_moments for value in plain(moment).values()
+            if isinstance(value, str) and 3 < len(value) <= 40
+        ))
 
     @cached_property
     def hidden(self) -> frozenset[ast.AST]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -11,16 +12,18 @@ from agent.core.domain import File, Report, Solution, Status, Verdict
 from agent.core.events import Searched
 from agent.healing.project_search import (
     ProjectFound,
+    Verify,
     _FileSearch,
+    _others,
     _ProjectSearch,
     search_project,
 )
 from agent.judge.project_run import project_report
 from agent.project.blame import Suspect
-from agent.project.suite import Suite
+from agent.project.suite import Suite, TestRow
 from agent.repair.facts import Budget, Candidate, Facts, Findings
 from agent.repair.search import search
-from sandbox.sandbox import open_sandbox
+from sandbox.sandbox import Batch, open_sandbox
 from tests.agent.project.small_project import FAILING, PROJECT, base, scripts, task
 
 
@@ -153,3 +156,33 @@ async def test_what_is_refused_sets_all_searches_going_again() -> None:
     assert driver._goes_on(first) and driver._goes_on(second)
     driver._offered(first, Findings(plausible=(only,)))
     assert driver.pool == []
+
+
+def test_passing_tests_beside_the_failing_ones_are_looked_at_first() -> None:
+    nodes = ["a.py::test_a", "b.py::test_a", "a.py::test_b", "b.py::test_b", "c.py::test_a"]
+    assert _others(nodes, [3]) == [1, 0, 2, 4]
+
+
+def over_already(rows: dict[int, TestRow]) -> _ProjectSearch:
+    """A search whose time is over, and that asks nobody."""
+    return _ProjectSearch(
+        Suite(cast(Batch, None), {}), PROJECT, base(), rows, [*rows], cast(Verify, None), print,
+        budget_s=1.0, end=0.0, max_candidates=1,
+    )
+
+
+def test_one_run_of_the_suite_may_go_beyond_the_limit() -> None:
+    search = over_already({})
+    assert [search._may_judge() for _ in range(3)] == [True, False, False]
+    search.end = math.inf
+    assert [search._may_judge() for _ in range(2)] == [True, True]
+
+
+def test_the_quickest_of_many_failing_tests_are_gone_by() -> None:
+    rows = {
+        number: TestRow(str(number), False, cpu_s)
+        for number, cpu_s in enumerate([0.5, 0.04, 0.3, 0.05, 0.2])
+    }
+    search = over_already(rows)
+    assert search._quickest([*rows], 0.1) == [1, 3]
+    assert search._quickest([*rows], 0.1, 3) == [1, 3, 4]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from agent.core.domain import Project, Report
 from agent.intake import with_outside_failures
 from agent.judge import project_run
-from agent.judge.project_run import project_report, run_suite, verdicts
+from agent.judge.jail_modules import beside_pytest, pytest_site
+from agent.judge.project_run import gone, project_report, run_suite, verdicts
 from agent.project.programs.suite_session import _SHARED_BYTES, _Rows
 from agent.project.suite import Suite, open_suite
 from sandbox.sandbox import open_sandbox
@@ -101,6 +103,64 @@ async def test_a_process_that_ends_says_in_which_test() -> None:
     run = await run_suite(files, PROJECT, (), open_sandbox())
     assert run.rows["tests/test_end.py::test_end"]["status"] == "error"
     assert run.problems == ["tests/test_end.py::test_end ends its process (exit code 3)"]
+
+
+SUBTESTS = """
+import unittest
+
+def test_pieces(subtests):
+    for piece in (1, 2, 3):
+        with subtests.test(piece=piece):
+            assert piece != 2
+
+class Pieces(unittest.TestCase):
+    def test_failing(self):
+        for piece in (1, 2):
+            with self.subTest(piece=piece):
+                self.assertEqual(piece, 1)
+
+    def test_skipping(self):
+        with self.subTest("one"):
+            raise unittest.SkipTest("not here")
+
+    def test_passing(self):
+        with self.subTest("one"):
+            self.assertTrue(True)
+"""
+
+
+async def test_subtests_fail_their_test_and_skip_only_themselves() -> None:
+    files, alone = {"test_pieces.py": SUBTESTS}, PROJECT.model_copy(update={"import_roots": ("",)})
+    run = await run_suite(files, alone, (), open_sandbox())
+    assert {node.rpartition("::")[2]: row["status"] for node, row in run.rows.items()} == {
+        "test_pieces": "failed", "test_failing": "failed", "test_skipping": "passed",
+        "test_passing": "passed",
+    }
+    async with open_suite(files, alone, (), open_sandbox()) as kept:
+        rows = await kept.baseline([*range(4), *range(4)])
+        assert {row.node for row in rows.values() if not row.passed} == {*run.failing}
+
+
+def test_a_parameter_may_be_named_otherwise_in_each_run() -> None:
+    before = ["a.py::test_at[10:01]", "a.py::test_at[noon]", "a.py::test_all", "a.py::test_b[1]"]
+    now = ["a.py::test_at[10:02]", "a.py::test_at[noon]", "a.py::test_every"]
+    assert gone(before, now) == ["a.py::test_all", "a.py::test_b[1]"]
+    assert gone(before, [*before, "a.py::test_b[2]"]) == []
+
+
+def test_only_one_pytest_comes_along_and_it_is_the_projects_where_it_has_one(
+    tmp_path: Path
+) -> None:
+    for name in ("pytest", "_pytest", "pluggy", "packaging", "iniconfig"):
+        assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path), pytest_site())
+        (tmp_path / name).mkdir()
+    assert beside_pytest((str(tmp_path),)).sites == (str(tmp_path),)
+
+
+async def test_nothing_is_asked_when_the_time_is_over(suite: Suite) -> None:
+    suite.until = 0.0
+    assert await suite.baseline([0]) == {}
+    assert await suite.screen(MONEY, [HEALED], [0], 1, "full", 0.3) == [None]
 
 
 async def test_what_is_kept_agrees_with_a_fresh_run(suite: Suite) -> None:

@@ -145,6 +145,8 @@ def outcome_of(reports: list[Any]) -> tuple[str, Any]:
     """A test's outcome in pytest's own classes, and the report that says why."""
     found: tuple[str, Any] = ("error", None)
     for report in reports:
+        if hasattr(report, "context") and not report.failed:
+            continue  # a subtest, beside which the test goes on
         if report.failed and report.when in ("setup", "teardown"):
             return "error", report
         if found[0] in ("failed", "skipped", "xfailed"):
