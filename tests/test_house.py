@@ -69,12 +69,12 @@ DATA = (
 """Programs that are data, of no room."""
 CEILINGS = {
     "app.py": 80, "setup.py": 74, "agent": 34, "agent/core": 1_700, "agent/doors": 3_500,
-    "agent/healing": 2_050, "agent/intake": 4_600, "agent/judge": 7_550, "agent/log": 1_550,
+    "agent/healing": 2_050, "agent/intake": 4_600, "agent/judge": 8_700, "agent/log": 1_550,
     "agent/memory": 2_200, "agent/project": 1_750, "agent/repair": 4_600,
     "agent/repair/edits": 3_150, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_150,
     "agent/run": 2_350, "agent/thinking": 700, "agent/tools": 1_200, "demo": 2_100,
-    "evaluation": 3_550, "llm": 5_950, "prompts": 1, "sandbox": 9_050, "selfheal": 34,
-    "tests": 2_850, "tests/agent": 18_800, "tests/agent/project": 750, "tests/agent/tools": 1_150,
+    "evaluation": 3_700, "llm": 5_950, "prompts": 1, "sandbox": 9_050, "selfheal": 34,
+    "tests": 2_850, "tests/agent": 19_400, "tests/agent/project": 750, "tests/agent/tools": 1_150,
     "tests/demo": 1_800, "tests/llm": 5_950, "tests/sandbox": 4_650,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
