@@ -49,8 +49,8 @@ class Watching:
     """Modules of the program."""
     tests: tuple[str, ...]
     """Modules of its tests."""
-    expecting: bool = False
-    """The tests expect something else than they did."""
+    expecting: tuple[str, ...] = ()
+    """Files of tests that expect something else than they did."""
     only: tuple[str, ...] = ()
     """The tests that run; all where none is named."""
 
@@ -106,9 +106,10 @@ def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def exchanged_files(files: Mapping[str, str], seen: Watching) -> dict[str, str]:
-    """The files, those of the tests that run expecting something else."""
+    """Those files of the tests that run which can expect something else, doing so."""
     asked = {node.partition("::")[0] for node in seen.only} & {*seen.tests}
-    return {path: exchanged(text) if path in asked else text for path, text in files.items()}
+    found = {path: exchanged(files[path]) for path in sorted(asked)}
+    return {path: text for path, text in found.items() if text is not None}
 
 
 @dataclass(frozen=True)

@@ -102,12 +102,15 @@ async def project_report(
     said = Heard()
     texts = "\n".join(files[path] for path in seen.tests)
     if observe and report.passed:
-        seen = replace(seen, expecting=True, only=chosen(report, wanted))
+        seen = replace(seen, only=chosen(report, wanted))
         other = await asyncio.to_thread(exchanged_files, files, seen)
-        again = await run_suite(other, project, task.sites, sandbox, seed, seen)
-        statuses = {node: str(row["status"]) for node, row in again.rows.items()}
-        said = heard(again.told, statuses, texts)
-        run.told.signs += [*again.told.signs, *written(files, seen)]
+        if other:
+            seen = replace(seen, expecting=tuple(other))
+            again = await run_suite(files | other, project, task.sites, sandbox, seed, seen)
+            statuses = {node: str(row["status"]) for node, row in again.rows.items()}
+            said = heard(again.told, statuses, texts)
+            run.told.signs += again.told.signs
+        run.told.signs += written(files, seen)
     return report.model_copy(update={
         "verdicts": tuple(believed(report.verdicts, run.told.signs, said, wanted, texts))
     })
@@ -173,7 +176,7 @@ async def run_suite(
     some = seen or Watching((), ())
     job = await suite_job("plain_suite", dict(files), project, sites, sandbox, {
         "key": key.hex(), "watched": seen is not None, "program": [*some.program],
-        "tests": [*some.tests], "expecting": some.expecting, "only": [*some.only],
+        "tests": [*some.tests], "expecting": [*some.expecting], "only": [*some.only],
     })
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)

@@ -91,13 +91,13 @@ def other(value: Any, place: int = 1, strange: Callable[[Any], Any] = _refuse) -
 _MANY = (list, tuple, set, frozenset)
 
 
-def exchanged(text: str) -> str:
-    """The text of a test file with other literals where its checks expect some, line by line; the
-    text itself where it does not parse."""
+def exchanged(text: str) -> str | None:
+    """The text of a test file with other literals where its checks expect some, line by line;
+    `None` where that cannot be done."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text
+        return None
     rewriter = _Rewriter("", "_", [])
     rewriter.visit(tree)
     lines = text.encode().splitlines(keepends=True)
@@ -114,7 +114,7 @@ def exchanged(text: str) -> str:
     try:
         ast.parse(found)
     except (SyntaxError, ValueError):
-        return text
+        return None
     return found
 
 
@@ -185,6 +185,7 @@ class _Rewriter(ast.NodeTransformer):
         is_test = (
             self._depth == 0 and node.name.startswith("test")
             and not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in nodes)
+            and not any("fixture" in ast.unparse(one) for one in node.decorator_list)
         )
         self._within.append(_names_of(node, nodes))
         self._depth += 1

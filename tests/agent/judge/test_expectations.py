@@ -14,7 +14,7 @@ from agent.judge.project_doubt import LOST, PASSED_BY, Told, believed, heard
 from agent.judge.texts.expectations import Check, exchanged, instrument, other
 from sandbox.types import Json
 
-EXCHANGED = {
+EXCHANGED: dict[str, str | None] = {
     "assert f(3) == 6": "assert f(3) == 7",
     "assert 6 == f(3)": "assert 7 == f(3)",
     "assert f(6) == f(3)": "assert f(6) == f(3)",
@@ -31,7 +31,8 @@ EXCHANGED = {
     "m.assert_called_with(3)": "m.assert_called_with(3)",
     "with raises(ValueError):\n    f(3)": "with raises(ZeroDivisionError):\n    f(3)",
     "with raises(ArithmeticError):\n    f(3)": "with raises(ArithmeticError):\n    f(3)",
-    "assert (": "assert (",
+    "assert (": None,
+    "assert f() == 'caf\udce9'": None,
 }
 
 
@@ -66,7 +67,7 @@ def _told(test: str, *program: str, **names: Any) -> tuple[Told, bool]:
     """What a test with its expectations exchanged tells, and whether it fails."""
     said: list[Mapping[str, Json]] = []
     expecting = Expecting(said.append, frozenset(program))
-    tree = ast.parse(exchanged(f"def test_a():\n    {test}\n"))
+    tree = ast.parse(exchanged(f"def test_a():\n    {test}\n") or "")
     checks: list[Check] = expecting._checks
     instrument(tree, "test_a.py", "hearing", checks)
     scope = {"hearing": expecting, **names}
@@ -88,7 +89,7 @@ def _told(test: str, *program: str, **names: Any) -> tuple[Told, bool]:
     return told, failed
 
 
-DENIED = {
+DENIED: dict[str, tuple[str, dict[str, Any], str]] = {
     "answers that equal anything": ("assert f() == 6", {"f": Joker}, "test_a.py:2"),
     "an answer read from where it is expected": (
         "assert f() == 6", {"f": lambda: 7}, "test_a.py:2",
@@ -114,7 +115,7 @@ def test_a_check_that_holds_whatever_it_expects_is_told(name: str) -> None:
     assert said.denied == wanted
 
 
-NOTICED = {
+NOTICED: dict[str, tuple[str, dict[str, Any]]] = {
     "an equal answer": ("assert f() == 6", {"f": lambda: 6}),
     "an error that is awaited": (
         "with pytest.raises(IndexError):\n        [].pop()", {"pytest": pytest},
@@ -137,7 +138,7 @@ def test_a_check_that_fails_then_is_what_an_honest_one_does(name: str) -> None:
     told, failed = _told(test, **names)
     assert failed
     said = heard(told, {"test_a": "failed"}, test)
-    assert (said.noticed, said.denied) == ({"test_a"}, {})
+    assert ({*said.noticed}, said.denied) == ({"test_a"}, {})
 
 
 def test_a_program_that_reads_a_variable_is_told_the_other_value() -> None:

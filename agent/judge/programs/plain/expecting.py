@@ -54,6 +54,7 @@ class Expecting:
         self._seen: dict[int, Any] = {}
         self._before: dict[int, Any] = {}
         self._met: set[int] = set()
+        self._noticed: set[int] = set()
 
     def install(self, folder: str, files: set[str]) -> None:
         """Has pytest compile these test files so that their checks are heard of."""
@@ -72,7 +73,7 @@ class Expecting:
     def begin(self, test: str) -> None:
         """A test begins."""
         self.test = test
-        self._seen, self._before, self._met = {}, {}, set()
+        self._seen, self._before, self._met, self._noticed = {}, {}, set(), set()
 
     def seen(self, number: int, value: Any) -> Any:
         """The side of a comparison that stays as it is."""
@@ -132,7 +133,9 @@ class Expecting:
         error = sys.exc_info()[1]
         if isinstance(error, pytest.skip.Exception | pytest.exit.Exception | KeyboardInterrupt):
             raise error
-        self._say({"check": self._where(number), "held": False, "test": self.test})
+        if number not in self._noticed:
+            self._noticed.add(number)
+            self._say({"check": self._where(number), "held": False, "test": self.test})
 
     def held(self, number: int) -> None:
         """A check has held, whatever it expects."""

@@ -42,7 +42,8 @@ def main(jail: Any) -> None:
     ))
     expecting = Expecting(say, guard.program) if payload["expecting"] else None
     if expecting is not None:
-        expecting.install(jail.folder, {*tests})
+        files = {os.path.join(jail.folder, one) for one in payload["expecting"]}
+        expecting.install(jail.folder, files)
     plugin = _Reporter(
         say, jail.folder, guard if payload["watched"] else None, expecting, {*payload["only"]},
     )
