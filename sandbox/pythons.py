@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sandbox.types import SandboxError
 
-OLDEST = (3, 9)
+OLDEST = (3, 10)
 """The first with all that runs inside: `os.pidfd_open`, `str.removeprefix`, `ast.unparse`."""
 _ASKED_S = 20.0
 _ASK = """

@@ -102,8 +102,8 @@ class Job:
     owner: str = ""
     """Whom the job is for. Where jobs wait for a place, owners take turns; nothing else follows."""
     python: str = ""
-    """The interpreter that runs it, by its path: Python 3.9 or newer; empty is the host's own. What
-    goes with such a job is compiled there."""
+    """The interpreter that runs it, by its path: Python 3.10 or newer; empty is the host's own.
+    What goes with such a job is compiled there."""
     processes: bool = False
     """The job may start processes of its own inside the jail. Granted where everything that it
     starts is seen to end with it (`Witness.grants`); elsewhere it stays one process."""

@@ -69,7 +69,7 @@ DATA = (
 """Programs that are data, of no room."""
 CEILINGS = {
     "app.py": 80, "setup.py": 74, "agent": 50, "agent/core": 1_700, "agent/doors": 4_750,
-    "agent/healing": 2_100, "agent/intake": 4_650, "agent/judge": 7_850, "agent/log": 1_600,
+    "agent/healing": 2_100, "agent/intake": 4_650, "agent/judge": 8_700, "agent/log": 1_600,
     "agent/memory": 2_350, "agent/project": 2_300, "agent/repair": 4_650,
     "agent/repair/edits": 4_250, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_150,
     "agent/run": 2_450, "agent/thinking": 1_200, "agent/tools": 1_250, "demo": 2_100,

@@ -58,6 +58,8 @@ class Context:
     prompts: Path = PROMPTS
     screenings: SearchCache = field(default_factory=SearchCache)
     """What the searches of this run have seen."""
+    verified: dict[str, Report] = field(default_factory=dict)
+    """Solutions that a search has had judged, and their reports: a project's suite takes long."""
 
     @property
     def seconds_left(self) -> float:

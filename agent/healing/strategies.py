@@ -67,7 +67,10 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     """Search without a model, around the failing program."""
 
     async def verify(candidate: Solution) -> Report:
-        return await ctx.judge(candidate, attempt.tests)
+        report = await ctx.judge(candidate, attempt.tests)
+        if ctx.task.project is not None and report.passed:
+            ctx.verified[candidate.id] = report
+        return report
 
     if ctx.task.project is not None:
         return await _in_project(attempt, ctx, ctx.task.project, verify)

@@ -77,7 +77,7 @@ def can_contradict(row: Row | None) -> bool:
     )
 
 
-_STATELESS = frozenset(
+STATELESS = frozenset(
     "pytest unittest math cmath itertools functools operator string re json collections decimal "
     "fractions statistics typing __future__ textwrap".split()
 )
@@ -88,7 +88,7 @@ _STATEFUL = (
 )
 
 
-_KEEPING = sys.stdlib_module_names - _STATELESS
+_KEEPING = sys.stdlib_module_names - STATELESS
 
 
 @lru_cache(maxsize=1024)
@@ -104,7 +104,7 @@ def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
                 node.module or ""
             ]
             if any(
-                name not in modules and name.partition(".")[0] not in _STATELESS for name in named
+                name not in modules and name.partition(".")[0] not in STATELESS for name in named
             ):
                 return False
         elif isinstance(node, ast.Name) and node.id in _KEEPING:

@@ -45,7 +45,7 @@ _OF_PROJECTS = (
     "agent.project.programs.suite_session", "agent.judge.programs.plain.plain_suite",
     "agent.tools.programs.python_command",
 )
-"""What runs on a project's own Python and with its own pytest: in the syntax of Python 3.9, and
+"""What runs on a project's own Python and with its own pytest: in the syntax of Python 3.10, and
 without what the library has had only since."""
 _PYTEST = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 """Without one of these pytest does not start."""

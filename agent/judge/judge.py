@@ -65,7 +65,9 @@ async def check(
     In a project its own pytest is the one witness, and decides which tests there are.
     """
     if task.project is not None:
-        return await project_report(solution, tests, task, task.project, sandbox, seeds.hash)
+        return await project_report(
+            solution, tests, task, task.project, sandbox, seeds.hash, observe
+        )
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)

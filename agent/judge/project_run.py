@@ -1,15 +1,17 @@
 """How a project's whole suite comes out: its own pytest, in a fresh jail, over files laid anew.
 
 The files are the task's `support` with the solution's in their place. Which tests there are is
-pytest's to say; a test of the task is found by its node id, and any other counts as the rest.
+pytest's to say; a test of the task is found by its node id, and any other counts as the rest. Where
+a repair passes, its tests are asked whether that can be believed (`project_doubt`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
@@ -29,6 +31,18 @@ from agent.judge import jail_modules
 from agent.judge.command_run import MOST_S as COMMAND_S
 from agent.judge.command_run import run_command
 from agent.judge.jail_level import jail_of
+from agent.judge.plain.plain_run import authentic
+from agent.judge.project_doubt import (
+    Heard,
+    Told,
+    Watching,
+    believed,
+    chosen,
+    exchanged_files,
+    heard,
+    watching,
+    written,
+)
 from sandbox.sandbox import Process, Sandbox
 from sandbox.types import Job, Json, Limits, Outcome, SandboxError, SandboxUnavailable
 
@@ -43,7 +57,7 @@ COMMAND = "python_command"
 """The program that runs a test command."""
 INTERNAL, USAGE = 3, 4
 """Exit codes with which pytest gives up without a test to blame."""
-SHARED = "the project's tests run in one process with it, and nobody watched what it does to them"
+NOBODY = "not asked: nothing was healed"
 EXIT_CODE = "only the exit code of the test command was seen, in whose process the program is too"
 NOT_ASKED = "it failed before, and was not to be healed"
 
@@ -66,6 +80,8 @@ class SuiteRun:
     exit_code: int | None = None
     jail: Jail | None = None
     """What held the tests back."""
+    told: Told = field(default_factory=Told)
+    """What was seen beside, where it was watched."""
 
     @property
     def failing(self) -> list[str]:
@@ -75,15 +91,36 @@ class SuiteRun:
 
 async def project_report(
     solution: Solution, tests: Sequence[TestCase], task: Task, project: Project, sandbox: Sandbox,
-    seed: int = 0,
+    seed: int = 0, observe: bool = True,
 ) -> Report:
     """The verdicts of a run on a solution: of the whole suite, or of some tests alone where the
-    rest of it is not among these. `seed` is the interpreter's for hashes."""
+    rest of it is not among these. `seed` is the interpreter's for hashes. Without `observe` its
+    tests are not run once more where it passes."""
     nodes = [one.node for one in tests if isinstance(one, Script)]
+    wanted = [node for node in nodes if node != REST]
     if REST not in nodes and not project.command:
         project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
-    run = await run_suite(laid(task, solution), project, task.sites, sandbox, seed)
-    return Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
+    files = laid(task, solution)
+    seen = watching(files, project.editable)
+    run = await run_suite(files, project, task.sites, sandbox, seed, seen=seen)
+    report = Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
+    if project.command:
+        return report
+    said = Heard()
+    texts = "\n".join(files[path] for path in seen.tests)
+    if observe and report.passed:
+        seen = replace(seen, only=chosen(report, wanted))
+        other = await asyncio.to_thread(exchanged_files, files, seen)
+        if other:
+            seen = replace(seen, expecting=tuple(other))
+            again = await run_suite(files | other, project, task.sites, sandbox, seed, seen=seen)
+            statuses = {node: str(row["status"]) for node, row in again.rows.items()}
+            said = heard(again.told, statuses, texts)
+            run.told.signs += again.told.signs
+        run.told.signs += written(files, seen)
+    return report.model_copy(update={
+        "verdicts": tuple(believed(report.verdicts, run.told.signs, said, wanted, texts))
+    })
 
 
 def laid(task: Task, solution: Solution | None) -> dict[str, str]:
@@ -104,8 +141,8 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
         status: Status = row["status"]  # type: ignore[assignment]
         found.append(Verdict(
             name=node, test=test.name, origin=test.origin, status=status,
-            integrity="in-process" if status == "passed" else None,
-            reason="" if status != "passed" else EXIT_CODE if project.command else SHARED,
+            integrity="in-process" if status == "passed" and project.command else None,
+            reason="" if status != "passed" else EXIT_CODE if project.command else NOBODY,
             aside=NOT_ASKED if node in project.aside and _fails(row) else "",
             message=_message(row), wall_s=float(row.get("wall_s", 0.0)),  # type: ignore[arg-type]
         ))
@@ -151,18 +188,24 @@ def _message(row: dict[str, Json]) -> str:
 
 
 async def run_suite(
-    files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
-    seed: int = 0, watch: Watch = lambda what, seconds: None,
+    files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+    seed: int = 0, watch: Watch = lambda what, seconds: None, seen: Watching | None = None,
 ) -> SuiteRun:
     """Runs the project's pytest, or its test command, over these files, once. `watch` is told what
-    is running, after so many seconds, and again after twice as many."""
+    is running, after so many seconds, and again after twice as many. With `seen`, what the program
+    does to its tests is watched."""
     if project.command:
-        return await _by_command(files, project, sites, sandbox, seed)
-    job = await suite_job("plain_suite", files, project, sites, sandbox)
+        return await _by_command(dict(files), project, sites, sandbox, seed)
+    key = secrets.token_bytes(32)
+    some = seen or Watching((), ())
+    job = await suite_job("plain_suite", dict(files), project, sites, sandbox, {
+        "key": key.hex(), "watched": seen is not None, "program": [*some.program],
+        "tests": [*some.tests], "expecting": [*some.expecting], "only": [*some.only],
+    })
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
-        await _heard(process, run, _Waiting(watch), project.test_s or TEST_S)
+        await _heard(process, key, run, _Waiting(watch), project.test_s or TEST_S)
         if run.failing:
             await _say_refusals(process, run)
     return run
@@ -222,24 +265,35 @@ class _Waiting:
         self._wait(what, after_s, 2 * after_s)
 
 
-async def _heard(process: Process, run: SuiteRun, waiting: _Waiting, test_s: float) -> None:
+async def _heard(
+    process: Process, key: bytes, run: SuiteRun, waiting: _Waiting, test_s: float
+) -> None:
     try:
-        await _hear(process, run, waiting, test_s)
+        await _hear(process, key, run, waiting, test_s)
     finally:
         waiting.end()
 
 
-async def _hear(process: Process, run: SuiteRun, waiting: _Waiting, test_s: float) -> None:
-    begun, collects, patience_s = "", "", START_S
+async def _hear(
+    process: Process, key: bytes, run: SuiteRun, waiting: _Waiting, test_s: float
+) -> None:
+    begun, collects, patience_s, count = "", "", START_S, 0
+    running: set[str] = set()
     while True:
-        match await process.receive(patience_s):
-            case Outcome() as ended:
-                said = _ending(ended, patience_s)
-                if begun:
-                    status = "timeout" if ended.ended == "timeout" else "error"
-                    run.rows[begun] = {"status": status, "message": said}
-                run.problems.append(f"{begun or collects or 'pytest'} {said}")
-                return
+        received = await process.receive(patience_s)
+        if isinstance(received, Outcome):
+            said = _ending(received, patience_s)
+            if begun:
+                status = "timeout" if received.ended == "timeout" else "error"
+                run.rows[begun] = {"status": status, "message": said}
+            run.problems.append(f"{begun or collects or 'pytest'} {said}")
+            return
+        message = authentic(received, key, count)
+        if message is None:
+            run.told.signs.append(("", "forged-word", ""))
+            continue
+        count += 1
+        match message:
             case {"collects": str(file)}:
                 collects = file
                 waiting.begin(file)
@@ -249,16 +303,28 @@ async def _hear(process: Process, run: SuiteRun, waiting: _Waiting, test_s: floa
                 collects = "" if nodes else collects
             case {"begin": str(node)}:
                 begun, patience_s = node, test_s
+                running.add(node)
                 waiting.begin(node)
             case {"ended": str(node), "status": str(status), "message": str(said),
                   "file": str(file), "line": int(line), "wall_s": float(wall_s),
                   "refused": str(refused)}:
+                if node not in running:
+                    run.told.signs.append((node, "forged-word", ""))
+                running.discard(node)
                 run.rows[node] = {
                     "status": status, "message": said, "file": file, "line": line,
                     "wall_s": wall_s, "refused": refused,
                 }
                 begun, patience_s = "", START_S
                 waiting.end()
+            case {"sign": str(sign), "detail": str(detail), "test": str(test)}:
+                run.told.signs.append((test, sign, detail))
+            case {"check": str()}:
+                run.told.checks.append(message)
+            case {"passed by": str(test)}:
+                run.told.passed_by.add(test)
+            case {"fails": str(test)}:
+                run.told.fail.add(test)
             case {"done": int(code), "problems": list(problems)}:
                 run.problems += map(str, problems)
                 run.exit_code = code
@@ -294,8 +360,10 @@ def _own_words(ended: Json | Outcome) -> str:
 
 async def suite_job(
     program: str, files: dict[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+    more: Mapping[str, Json] = {},
 ) -> Job:
-    """A jail's job that runs one of our programs over a project's files, with its pytest."""
+    """A jail's job that runs one of our programs over a project's files, with its pytest; `more`
+    is what it is told beside."""
     job = replace(
         jail_modules.suite_surroundings(
             (*sites, *project.readable), project.python, project.loopback
@@ -306,6 +374,7 @@ async def suite_job(
             "environment": {
                 name: os.environ[name] for name in project.environment if name in os.environ
             },
+            **more,
         },
         files=files,
         limits=Limits(

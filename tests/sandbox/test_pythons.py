@@ -60,7 +60,7 @@ def test_of_our_own_its_file_and_library_are_told() -> None:
 
 
 @pytest.mark.parametrize(("said", "why"), [
-    ('[[3, 8], "/x", "/y", "/z", "lib"]', r"is 3\.8; 3\.9 or newer is needed"),
+    ('[[3, 9], "/x", "/y", "/z", "lib"]', r"is 3\.9; 3\.10 or newer is needed"),
     ("no Python", "does not answer"),
 ])
 def test_one_that_is_too_old_or_none_is_refused(tmp_path: Path, said: str, why: str) -> None:

@@ -35,6 +35,7 @@ from agent.doors.project.choice import ProjectInputs
 from agent.doors.project.look import (
     Seen,
     as_it_stands,
+    believed_report,
     concluded,
     look,
     rest_of_suite,
@@ -83,7 +84,7 @@ def heal_project(
         )
     _tell_failing(seen, face)
     log = _healed(opener, seen, face) if seen.is_red else ()
-    result = concluded(seen, log)
+    result = concluded(seen, log) if log else _standing(seen, writing.least)
     code = exit_code(result, writing.least)
     kept, refusals = keep_log(writing, log) if log else ([], [])
     asked = writing.apply or writing.out is not None or papers.commit
@@ -120,12 +121,19 @@ def heal_project(
 def check_project(inputs: ProjectInputs, least: Requirements, face: Display) -> int:
     """Judges a project by its own suite, and repairs nothing."""
     seen = asyncio.run(look(inputs, Settings.from_env(), face.terminal.say))
-    result = against(as_it_stands(seen), least)
+    result = against(_standing(seen, least), least)
     if face.json:
         face.data(project_document(result, seen))
     else:
         show_verdicts(result, seen.wanted, seen.project.root, face)
     return exit_code(result, least)
+
+
+def _standing(seen: Seen, least: Requirements) -> Result:
+    """What the suite says of the project as it is, and where integrity is asked for, how far that
+    is believed: it takes two more runs."""
+    asks = least.integrity is not None and not seen.broken
+    return as_it_stands(seen, asyncio.run(believed_report(seen)) if asks else None)
 
 
 def _tell_failing(seen: Seen, face: Display) -> None:

@@ -23,7 +23,7 @@ from agent.doors.project.obstacles import (
 )
 from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
 from agent.intake.errors import BadInput, NotFixable
-from agent.judge.project_run import SuiteRun, run_suite, verdicts
+from agent.judge.project_run import SuiteRun, project_report, run_suite, verdicts
 from agent.log.result import Result, fold
 from agent.log.words import counted
 from agent.project.grants import Grants, grants_of, hints
@@ -193,10 +193,9 @@ def task_to_heal(seen: Seen) -> Task:
             "environment", f"there is no module in {seen.project.root} that may be edited: tests "
             "and settings never are; name modules with --only",
         )
-    aside = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
-    project = seen.project.model_copy(update={"aside": aside, "tests": tuple(seen.run.rows)})
     return task_of(
-        seen.tree, project, seen.wanted, seen.run, seen.interpreter.sites, *seen.broken[:1]
+        seen.tree, _left_alone(seen), seen.wanted, seen.run, seen.interpreter.sites,
+        *seen.broken[:1],
     )
 
 
@@ -247,20 +246,39 @@ def concluded(seen: Seen, log: Sequence[Stamped]) -> Result:
     return result
 
 
-def as_it_stands(seen: Seen) -> Result:
-    """What the suite says of the project before any edit."""
+async def believed_report(seen: Seen) -> Report:
+    """The suite's report of the project as it is, its passes asked whether they can be believed."""
+    files = tuple(File(path=path, text=text) for path, text in seen.tree.files.items())
+    project = _left_alone(seen)
+    task = Task(support=files, sites=seen.interpreter.sites, project=project)
+    jailed = open_sandbox(seen.settings.sandbox, seen.settings.environment or None)
+    nothing = Solution(files=(), entry="")
+    return await project_report(nothing, [rest_of_suite()], task, project, jailed)
+
+
+def as_it_stands(seen: Seen, believed: Report | None = None) -> Result:
+    """What the suite says of the project before any edit; `believed` where that was asked."""
     others = [node for node in seen.run.failing if node not in {*seen.wanted}]
-    aside = seen.project.model_copy(update={"aside": tuple(others)})
-    report = Report(solution="", verdicts=tuple(verdicts(seen.run, [rest_of_suite()], aside)))
+    report = believed or Report(
+        solution="", verdicts=tuple(verdicts(seen.run, [rest_of_suite()], _left_alone(seen)))
+    )
     fail = "fails" if len(others) == 1 else "fail"
     left = f"; {counted(len(others), 'other')} {fail}, not asked for" if others else ""
-    said = f"{tally(report.verdicts, 'tests')}{left}"
+    asked = "" if report.integrity or seen.is_red else "; integrity not asked"
+    said = f"{tally(report.verdicts, 'tests')}{left}{asked}"
     shown = any(one.passed for one in report.verdicts)
+    is_red = seen.is_red or bool(report.failing)
     return Result(
-        title=seen.project.name, outcome="unresolved" if seen.is_red else "healthy",
-        proof=None if seen.is_red else "E1" if shown else "E0",
-        reason=_uncompiled(seen.broken) if seen.broken else said if seen.is_red
+        title=seen.project.name, outcome="unresolved" if is_red else "healthy",
+        proof=None if is_red else "E1" if shown else "E0",
+        reason=_uncompiled(seen.broken) if seen.broken else said if is_red
         else f"nothing to heal: {said}",
         report=report, seconds=seen.seconds, sandbox=seen.run.jail.words if seen.run.jail else "",
         level=seen.run.jail.level if seen.run.jail else "",
     )
+
+
+def _left_alone(seen: Seen) -> Project:
+    """The project with what fails and was not asked for set aside."""
+    others = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
+    return seen.project.model_copy(update={"aside": others, "tests": tuple(seen.run.rows)})

@@ -115,7 +115,7 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
         if isinstance(message, Outcome):
             _cut_off(message, begun, subject, run)
             return False
-        sent = _authentic(message, key, count)
+        sent = authentic(message, key, count)
         if sent is None:
             run.signs.setdefault("", []).append(words("forged-word"))
             continue
@@ -136,7 +136,7 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
                 return True
 
 
-def _authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
+def authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
     """What our own runner says; `None` for anything else."""
     match message:
         case {"said": str(text), "mark": str(mark)}:

@@ -14,7 +14,7 @@ async def execute(state: State, ctx: Context) -> State:
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
     known = ctx.store.get(state["report_id"], Report) if "report_id" in state else None
-    report = await ctx.judge(solution, suite.all, known)
+    report = await ctx.judge(solution, suite.all, ctx.verified.get(solution.id, known))
     if suite.flaky and state["iteration"] > 0:
         flaky = tuple(test for test in suite.all if test.name in suite.flaky)
         report = await with_reruns(ctx, solution, flaky, report)

@@ -55,6 +55,14 @@ _DEEP_ACTS = {
 """Acts that are none unless the program's text reads what is in a frame."""
 _NAME_CLASSES = ("/collections/__init__.py", "/typing.py", "/enum.py")
 """Where Python itself looks up who makes a class, and hands no frame on."""
+ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "_judge"})
+"""Packages whose functions and classes no program has business with."""
+
+
+def forget_runner() -> None:
+    """Takes our modules out of the table of modules: no program has business with them."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "_judge"]:
+        del sys.modules[name]
 
 
 def teller(send: Callable[[Any], None], key: bytes) -> Callable[[dict[str, Any]], None]:
@@ -264,19 +272,20 @@ class Guard:
             if isinstance(value, type) and value.__module__ == module.__name__:
                 self._before.append((value, _made_of(value)))
 
-    def compare(self) -> None:
-        """Notes what was changed since, and library modules that were planted."""
+    def compare(self, *, own_only: bool = False) -> None:
+        """Notes what was changed since, and library modules that were planted; where told so, only
+        what the program has put its own in place of: plugins and tests may change pytest."""
         for owner, before in self._before:
             now = vars(owner).get
             if all(map(is_, map(now, before), before.values())):
                 continue
             for name, value in before.items():
-                if now(name) is not value:
+                if now(name) is not value and (not own_only or self.is_programs(now(name))):
                     self.note("changed-runner", f"{owner.__name__}.{name}")
         for name, value in self._builtins.items():
-            if vars(builtins).get(name) is not value:
+            if vars(builtins).get(name) is not value and (not own_only or name != "__import__"):
                 self.note("changed-builtin", name)
-        if self._place != _place():
+        if not own_only and self._place != _place():
             self.note("changed-builtin", "the system's or Python's name or version")
 
     def compare_library(self) -> None:
@@ -321,7 +330,8 @@ class Guard:
                     self.note("planted-module", name)
 
     def is_programs(self, value: Any) -> bool:
-        """Whether a function or class was written in the program."""
+        """Whether a function, method, property or class was written in the program."""
+        value = getattr(value, "__func__", getattr(value, "fget", value))
         code = getattr(value, "__code__", None)
         if isinstance(code, types.CodeType):
             return code.co_filename in self.program

@@ -22,7 +22,8 @@ from _pytest.assertion import rewrite
 from _pytest.mark import structures
 
 from agent.core.pytest_settings import CONFIGURATIONS
-from agent.judge.programs.plain.plain_run import ROOTS, Deadline, Run, forget_runner
+from agent.judge.programs.plain.guard import ROOTS, forget_runner
+from agent.judge.programs.plain.plain_run import Deadline, Run
 from agent.judge.programs.pytest_session import Session, marked, node_of, plugins_for
 from agent.judge.texts.messages import first_line
 from agent.judge.texts.transform import constant_asserts

@@ -22,7 +22,7 @@ import types
 from typing import Any
 
 from agent.judge.programs.loading import Program, begin, place
-from agent.judge.programs.plain.guard import Guard, teller
+from agent.judge.programs.plain.guard import ROOTS, Guard, forget_runner, teller
 from agent.judge.programs.plain.recorder import Recorder
 from agent.judge.programs.plain.spoiling import Spoilt, SpoiltError
 from agent.judge.texts.messages import NO_PROGRAMS
@@ -30,8 +30,6 @@ from agent.judge.texts.reading import SNIPPET, Reading, import_loose, read
 from agent.judge.texts.transform import CALLED, COMPARE, HOLDS
 
 LIMIT = 2_000
-ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "_judge"})
-"""Packages whose functions and classes no program has business with."""
 
 
 _MOST_ITEMS = 1_000
@@ -253,12 +251,6 @@ def _equals_anything(value: Any) -> bool:
         return bool(value == object()) or bool(value == 7.25e300)
     except Exception:  # noqa: BLE001 - it compares with few things
         return False
-
-
-def forget_runner() -> None:
-    """Takes our modules out of the table of modules: no program has business with them."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "_judge"]:
-        del sys.modules[name]
 
 
 def main(jail: Any) -> None:

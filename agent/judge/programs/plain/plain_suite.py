@@ -1,4 +1,9 @@
-"""Runs a project's suite by pytest as its developer does, and tells how each test came out."""
+"""Runs a project's suite by pytest as its developer does, and tells how each test came out.
+
+What it tells is marked as nobody else there can mark it (`guard.teller`). Where it is `watched`, a
+guard notes what the program does to its tests meanwhile. Where they are `expecting` something else
+than they did, the tests tell of their checks.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,13 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from agent.judge.programs.plain.expecting import Expecting
+from agent.judge.programs.plain.guard import ROOTS, Guard, forget_runner, teller
 from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import NO_PROGRAMS
 
@@ -27,14 +35,45 @@ def main(jail: Any) -> None:
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
     sys.argv[:] = ["pytest", *payload["args"]]
     os.environ.update(payload["environment"])
-    plugin = _Reporter(jail)
+    say = _only_here(teller(jail.send, bytes.fromhex(payload.pop("key"))))
+    program = [os.path.join(jail.folder, one) for one in payload["program"]]
+    tests = [os.path.join(jail.folder, one) for one in payload["tests"]]
+    guard = Guard(program, tests, (), "", lambda sign, detail: say(
+        {"sign": sign, "detail": detail, "test": plugin.test}
+    ))
+    expecting = Expecting(say, guard.program) if payload["expecting"] else None
+    if expecting is not None:
+        files = {os.path.join(jail.folder, one) for one in payload["expecting"]}
+        expecting.install(jail.folder, files)
+    plugin = _Reporter(
+        say, jail.folder, guard if payload["watched"] else None, expecting, {*payload["only"]},
+    )
     sys.addaudithook(plugin.heard)
+    jail.payload = None
+    # How a test of other expectations fails is nobody's concern, and takes long to tell.
+    brief = ["--tb=no", "--assert=rewrite"] if expecting is not None else []
+    if payload["watched"]:
+        forget_runner()
     code = pytest.main(
-        [*payload["args"], *WITHOUT, "-q", f"--rootdir={jail.folder}"],
+        [*payload["args"], *brief, *WITHOUT, "-q", f"--rootdir={jail.folder}"],
         plugins=[plugin, HealOption()],
     )
+    if payload["watched"]:
+        guard.compare(own_only=True)
+        guard.compare_library()
     elsewhere = other_copies(jail.folder, payload["roots"])
-    jail.send({"done": int(code), "problems": [*plugin.problems, *elsewhere]})
+    say({"done": int(code), "problems": [*plugin.problems, *elsewhere]})
+
+
+def _only_here(say: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    """The same for this process; one that it forks has nothing to tell."""
+    mine = os.getpid()
+
+    def said(message: dict[str, Any]) -> None:
+        if os.getpid() == mine:
+            say(message)
+
+    return said
 
 
 def other_copies(folder: str, roots: list[str]) -> list[str]:
@@ -63,10 +102,18 @@ class HealOption:
 
 
 class _Reporter(WholeSuite):
-    def __init__(self, jail: Any) -> None:
+    def __init__(
+        self, say: Callable[[dict[str, Any]], None], folder: str, guard: Guard | None,
+        expecting: Expecting | None, only: set[str],
+    ) -> None:
         super().__init__()
-        self._send = jail.send
-        self._folder = os.path.join(jail.folder, "")
+        self._send = say
+        self._folder = os.path.join(folder, "")
+        self._guard = guard
+        self._expecting = expecting
+        self._only = only
+        self.test = ""
+        """The test that runs now."""
         self._reports: list[Any] = []
         self._began = 0.0
         self._starts_another = False
@@ -78,6 +125,21 @@ class _Reporter(WholeSuite):
         if event in ("subprocess.Popen", "os.exec", "os.posix_spawn"):
             program = os.path.basename(os.fsdecode(args[0])) if args[0] else ""
             self._starts_another |= not program.startswith("python")
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self, early_config: Any) -> Iterator[None]:
+        """pytest is there, and nothing of the project is."""
+        self.leave_out_coverage(early_config)
+        if self._guard is not None:
+            self._guard.remember(ROOTS)
+            self._guard.watch()
+        yield
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leaves the tests that were asked for, where some were."""
+        if self._only:
+            items[:] = [one for one in items if one.nodeid in self._only]
 
     def pytest_collectreport(self, report: Any) -> None:
         """Keeps why a file cannot be collected."""
@@ -110,6 +172,9 @@ class _Reporter(WholeSuite):
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """A test begins."""
         self._reports, self._began, self._starts_another = [], time.monotonic(), False
+        self.test = nodeid
+        if self._expecting is not None:
+            self._expecting.begin(nodeid)
         self._send({"begin": nodeid})
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -118,6 +183,8 @@ class _Reporter(WholeSuite):
 
     def pytest_runtest_logfinish(self, nodeid: str, location: Any) -> None:
         """A test is over."""
+        if self._guard is not None:
+            self._guard.compare(own_only=True)
         status, report = outcome_of(self._reports)
         said = getattr(report, "longrepr", None)
         crash = getattr(said, "reprcrash", None)
@@ -130,6 +197,7 @@ class _Reporter(WholeSuite):
                 NO_PROGRAMS if self._starts_another and status in ("failed", "error") else ""
             ),
         })
+        self.test = ""
 
     def _place(self, said: Any) -> tuple[str, int]:
         """The innermost place of a failure in the project's own files."""

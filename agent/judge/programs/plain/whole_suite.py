@@ -28,12 +28,16 @@ class WholeSuite:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_load_initial_conftests(self, early_config: Any) -> Iterator[None]:
-        """Coverage is begun here: it slows each test, and would be in the way of ours."""
+        """Coverage is begun here."""
+        self.leave_out_coverage(early_config)
+        yield
+
+    def leave_out_coverage(self, early_config: Any) -> None:
+        """It slows each test, and would be in the way of ours."""
         known = early_config.known_args_namespace
         if getattr(known, "cov_source", None):
             known.cov_source = []
             self.left_out.append("--cov")
-        yield
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_cmdline_main(self, config: Any) -> Iterator[None]:

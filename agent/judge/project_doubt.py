@@ -1,0 +1,207 @@
+"""Whether a project's passes are believed: its tests once more, each expecting something else.
+
+A project's tests share a process with it, so pytest's word alone may be the program's. Two things
+are asked beside it, both pure here: what a guard saw the program do to its tests, and how the tests
+come out where each check expects another value (`texts.expectations`). A test that passes there, or
+one of whose checks holds there, passes whatever it expects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent.core.domain import Report, Verdict
+from agent.judge.belief import STATELESS
+from agent.judge.signs import reaching, words
+from agent.judge.texts.expectations import exchanged
+from sandbox.types import Json
+
+MOST_ASKED, MOST_ASKED_S = 300, 5.0
+"""Tests that are run once more beside those that are to be healed, and the seconds they took."""
+ASKED = "watched in one process; it fails where it expects something else"
+UNASKED = "watched in one process; some checks could not be asked"
+PASSED_BY = "it ends well without one of its checks"
+LOST = "it passes although a check of it fails"
+SKIPPED = "it failed before, and sets itself aside now"
+_DECIDING = ("changed-runner", "exchanged-code", "forged-word", "tracer")
+"""Signs with which no pass is believed."""
+_READING = ("collector", "memory", "audit-hook", "test-source", "planted-module")
+"""Signs that may be honest in a project: a test that fails where it expects something else is
+believed beside them, one that could not be asked is not healed."""
+_HOOKS = frozenset(
+    "sys os io time signal select socket ssl threading warnings logging codecs locale".split()
+)
+"""Modules in which programs replace functions, honestly."""
+_JUMPS = re.compile(r"\.f_lineno\s*=[^=]")
+"""Has another frame go on elsewhere."""
+
+Sign = tuple[str, str, str]
+"""The test that ran, or "", the rule, and what was seen."""
+
+
+@dataclass(frozen=True)
+class Watching:
+    """What is watched while a suite runs, and which of it runs."""
+
+    program: tuple[str, ...]
+    """Modules of the program."""
+    tests: tuple[str, ...]
+    """Modules of its tests."""
+    expecting: tuple[str, ...] = ()
+    """Files of tests that expect something else than they did."""
+    only: tuple[str, ...] = ()
+    """The tests that run; all where none is named."""
+
+
+@dataclass
+class Told:
+    """What was told of the tests beside how they came out."""
+
+    signs: list[Sign] = field(default_factory=list)
+    checks: list[Mapping[str, Json]] = field(default_factory=list)
+    """A row for each time that a check failed or held."""
+    passed_by: set[str] = field(default_factory=set)
+    """Tests that came to their end without a check that stands in their way."""
+    fail: set[str] = field(default_factory=set)
+    """Tests that failed at their end."""
+
+
+def written(files: Mapping[str, str], seen: Watching) -> list[Sign]:
+    """What in the program's text leads tests past their checks, or could read them."""
+    texts = [files[path] for path in seen.program]
+    found = [("", "tracer", "it sets where a frame goes on")] if any(
+        _JUMPS.search(text) for text in texts
+    ) else []
+    return found + [("", "reaching", said) for text in texts if (said := reaching(text))]
+
+
+def watching(files: Mapping[str, str], editable: Sequence[str]) -> Watching:
+    """Which files are the program's, and which are counted as its tests': all other modules."""
+    modules = [path for path in files if path.endswith(".py")]
+    return Watching(
+        tuple(path for path in modules if path in editable),
+        tuple(path for path in modules if path not in editable),
+    )
+
+
+def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The passing tests that are asked: those to be healed, others of their files, and some more
+    as long as they take little time."""
+    passing = [one for one in report.verdicts if one.passed]
+    files = {node.partition("::")[0] for node in wanted}
+    passing.sort(key=lambda one: (
+        one.name not in wanted, one.name.partition("::")[0] not in files
+    ))
+    found: list[str] = []
+    left_s = MOST_ASKED_S
+    for one in passing:
+        if one.name not in wanted:
+            left_s -= one.wall_s
+            if left_s < 0 or len(found) >= MOST_ASKED:
+                break
+        found.append(one.name)
+    return tuple(found)
+
+
+def exchanged_files(files: Mapping[str, str], seen: Watching) -> dict[str, str]:
+    """Those files of the tests that run which can expect something else, doing so."""
+    asked = {node.partition("::")[0] for node in seen.only} & {*seen.tests}
+    found = {path: exchanged(files[path]) for path in sorted(asked)}
+    return {path: text for path, text in found.items() if text is not None}
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What came of the tests that expected something else."""
+
+    noticed: frozenset[str] = frozenset()
+    """Tests in which a check failed, and that failed."""
+    denied: Mapping[str, str] = field(default_factory=dict)
+    """Tests that are not believed, and why."""
+
+
+def heard(told: Told, statuses: Mapping[str, str], texts: str) -> Heard:
+    """What the checks told; `statuses` are how their tests came out, `texts` what they say."""
+    named = frozenset(re.findall(r"\w+", texts))
+    # What its tests compare with other things, as a placeholder, is meant to equal them.
+    meant = {
+        kind for row in told.checks for kind, names, is_other in _own(row)
+        if is_other and named & {*names}
+    }
+    denied = {
+        str(row["test"]): f"it passes whatever is expected at {row['check']}"
+        for row in told.checks if row["held"] and not _is_meant(row, meant, named)
+    }
+    denied |= dict.fromkeys(told.passed_by, PASSED_BY)
+    denied |= {node: LOST for node in told.fail if statuses.get(node) == "passed"}
+    noticed = {str(row["test"]) for row in told.checks if not row["held"]}
+    return Heard(frozenset(noticed - denied.keys()), denied)
+
+
+def _is_meant(row: Mapping[str, Json], meant: set[str], named: frozenset[str]) -> bool:
+    """Whether what was compared may equal anything as its test would have it: a placeholder of a
+    library's that the test names, or of the program's."""
+    others = row.get("others")
+    if isinstance(others, list) and named & {*map(str, others)}:
+        return True
+    own = [kind for kind, _, _ in _own(row)]
+    return bool(own) and meant.issuperset(own)
+
+
+def _own(row: Mapping[str, Json]) -> list[tuple[str, list[str], bool]]:
+    """Classes of the program whose objects were compared: how it is called, and whether what was
+    expected is of another kind."""
+    found: list[tuple[str, list[str], bool]] = []
+    own = row.get("own")
+    for one in own if isinstance(own, list) else ():
+        match one:
+            case [str(kind), list(names), bool(is_other)]:
+                found.append((kind, [*map(str, names)], is_other))
+    return found
+
+
+def believed(
+    verdicts: Iterable[Verdict], signs: Sequence[Sign], said: Heard, wanted: Sequence[str],
+    texts: str,
+) -> list[Verdict]:
+    """The verdicts with how far each pass is believed."""
+    return [_believed(one, signs, said, one.name in wanted, texts) for one in verdicts]
+
+
+def _believed(
+    verdict: Verdict, signs: Sequence[Sign], said: Heard, is_wanted: bool, texts: str
+) -> Verdict:
+    if verdict.status == "skipped" and is_wanted:
+        return _doubted(verdict, SKIPPED)
+    if not verdict.passed:
+        return verdict
+    seen = [one for one in signs if one[0] in ("", verdict.name)]
+    deciding = [words(rule, what) for _, rule, what in seen if _decides(rule, what, texts)]
+    if verdict.name in said.denied:
+        deciding.append(said.denied[verdict.name])
+    others = [words(rule, what) for _, rule, what in seen if rule in _READING]
+    could = [what for _, rule, what in seen if rule == "reaching"]
+    asked = verdict.name in said.noticed
+    if deciding or (others and is_wanted and not asked):
+        return _doubted(verdict, "; ".join(dict.fromkeys(deciding or others)))
+    reason = "; ".join(dict.fromkeys([ASKED if asked else UNASKED, *(others + could)[:1]]))
+    return verdict.model_copy(update={"integrity": "in-process", "reason": reason})
+
+
+def _decides(rule: str, what: str, texts: str) -> bool:
+    if rule != "changed-builtin":
+        return rule in _DECIDING
+    module, _, name = what.rpartition(".")
+    # A library's function counts where a test calls it, unless programs may well replace it.
+    called = name if module in STATELESS else what
+    return not module or (
+        module not in _HOOKS and re.search(rf"\b{re.escape(called)}\(", texts) is not None
+    )
+
+
+def _doubted(verdict: Verdict, doubt: str) -> Verdict:
+    return verdict.model_copy(update={
+        "integrity": None, "reason": "", "doubt": doubt, "message": f"not believed: {doubt}",
+    })
