@@ -80,7 +80,7 @@ class Runner:
             env={
                 "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "REAL": sys.executable,
                 "PYTHONPATH": str(ROOT), "HEAL_DATA_DIR": str(self.folder / "data"),
-                "LLM_PROVIDER": "mock", "RUNNER_TEMP": str(self.folder),
+                "LLM_PROVIDER": "mock", "HEAL_SEARCH_S": "100", "RUNNER_TEMP": str(self.folder),
                 "GITHUB_OUTPUT": str(output), "GITHUB_ACTION_PATH": str(ROOT),
                 "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
                 "GITHUB_REPOSITORY": "someone/something", **filled,
@@ -134,7 +134,7 @@ def test_a_red_run_is_healed_reported_and_stays_red(project: Path, tmp_path: Pat
     before = {one: one.read_bytes() for one in project.iterdir()}
     runner = Runner(tmp_path / "runner", project, {
         "comment": "true", "token": "a-token", "install": "touch '$(id)'.installed",
-        "args": "--only 'tally.py' -- -p no:cacheprovider",
+        "args": "--only 'tally.py' -- -p no:cacheprovider", "budget-s": "900",
     })
     assert runner.run() == 1, runner.said
     outputs = {name: runner.known[f"steps.heal.outputs.{name}"] for name in ACTION["outputs"]}

@@ -56,7 +56,7 @@ def test_the_first_screen_happens_as_it_is_shown(tmp_path: Path) -> None:
     environment = {
         **{name: text for name, text in os.environ.items() if name != "VIRTUAL_ENV"},
         "PATH": os.pathsep.join(paths), "HEAL_DATA_DIR": str(tmp_path / "data"),
-        "LLM_PROVIDER": "mock",
+        "LLM_PROVIDER": "mock", "HEAL_BUDGET_S": "900", "HEAL_SEARCH_S": "100",
     }
     (install, _), (entered, _), *rest = commands()
     # The wheel's own check installs it; here the checkout stands for what is installed.

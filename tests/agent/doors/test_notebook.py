@@ -21,6 +21,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("LLM_PROVIDER", "mock")
+    monkeypatch.setenv("HEAL_BUDGET_S", "900")
+    monkeypatch.setenv("HEAL_SEARCH_S", "100")
     monkeypatch.setenv("NO_COLOR", "1")
     found = interactive.InteractiveShell(
         config=config.Config({"HistoryManager": {"enabled": False}})

@@ -26,6 +26,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A red project of one module."""
     monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("LLM_PROVIDER", "mock")
+    monkeypatch.setenv("HEAL_BUDGET_S", "900")
+    monkeypatch.setenv("HEAL_SEARCH_S", "100")
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     root = tmp_path / "tally"
     root.mkdir()
