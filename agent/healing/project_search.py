@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent.core.domain import Project, Report, Solution, Task
+from agent.core.domain import Alternative, Alternatives, Project, Report, Solution, Task
 from agent.core.events import Searched
 from agent.core.trees import tree_of
 from agent.judge.project_run import laid
@@ -51,6 +51,8 @@ BEYOND = 400
 RIVALS_SHARE, RIVALS_S = 0.3, 1.0
 """How much longer other files are searched then: a share of the work so far, and at least so many
 processor seconds."""
+MOST_RIVALS = 8
+"""Repairs that are told beside the one that is taken."""
 AS_SUSPECT = 0.5
 """Of the suspicion of the file that has something: whose file has less is not waited for."""
 LEAST_FAILING, FAILING_S = 3, 0.1
@@ -81,8 +83,8 @@ class ProjectFound:
     """Seconds until the first candidate was tried."""
     work_s: float = 0.0
     cut_after: float | None = None
-    rivals: tuple[tuple[str, Candidate], ...] = ()
-    """Files and texts that pass every test they were screened by, and were not judged."""
+    alternatives: Alternatives | None = None
+    """The solution, and others that pass every test they were screened by and were not judged."""
     problem: str = ""
     """Why nothing could be searched."""
     partial: Solution | None = None
@@ -254,7 +256,7 @@ class _ProjectSearch:
         )
         return ProjectFound(
             solution, self.tried, candidate, tuple(blamed), self.first_s, self.work_s,
-            round(self.work_s, 3) if cut else None, self.rivals,
+            round(self.work_s, 3) if cut else None, self._alternatives(),
             partial=None if partial is None else self._solution(file, partial),
             partial_passed=partial.passed if partial is not None else 0,
             screened_by=len(self.order), moments=self.moments,
@@ -396,6 +398,16 @@ class _ProjectSearch:
         return self.base.with_file(
             file, candidate.text, origin="search", note=f"{note} ({file})",
         )
+
+    def _alternatives(self) -> Alternatives | None:
+        """What was found with its rivals; `None` without any."""
+        if self.found is None or not self.rivals:
+            return None
+        others = [self._solution(file, one) for file, one in self.rivals[:MOST_RIVALS]]
+        return Alternatives(calls=(), behaviours=tuple(
+            Alternative(solution=one, note=one.note, confirmed=one is self.found[0])
+            for one in (self.found[0], *others)
+        ))
 
     def _keep_moment(self, file: str, trace: Trace) -> None:
         """What the first test that fails in a file held where it did."""

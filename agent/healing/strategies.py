@@ -147,7 +147,7 @@ async def _in_project(
             total=found.screened_by, note=f"not a fix: {found.partial.note}",
         ))
     if found.solution is not None:
-        return Proposal(found.solution, found.solution.note, found.candidates)
+        return Proposal(found.solution, found.solution.note, found.candidates, found.alternatives)
     if found.problem:
         return Proposal(None, f"nothing could be searched: {found.problem}")
     files = ", ".join(one.file for one in found.suspects) or "no file that may be edited"

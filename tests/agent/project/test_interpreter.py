@@ -21,7 +21,9 @@ from tests.agent.project.small_project import FAILING, FILES, HEALED, PROJECT
 from tests.sandbox.other_pythons import others
 
 MONEY = "src/till/money.py"
-NEWER = {"co_positions", "co_qualname", "tomllib", "ExceptionGroup", "BaseExceptionGroup", "UTC", "StrEnum"}
+NEWER = frozenset(
+    "co_positions co_qualname tomllib ExceptionGroup BaseExceptionGroup UTC StrEnum".split()
+)
 """What the library has had only since 3.11, and that ours used to name."""
 NEEDED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py.py")
 
