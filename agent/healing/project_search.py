@@ -51,8 +51,8 @@ BEYOND = 400
 RIVALS_SHARE, RIVALS_S = 0.3, 1.0
 """How much longer other files are searched then: a share of the work so far, and at least so many
 processor seconds."""
-MOST_RIVALS = 8
-"""Repairs that are told beside the one that is taken."""
+MOST_RIVALS, RIVALS_JUDGED_S = 3, 5.0
+"""Repairs that are judged beside the one that is taken, and the seconds in which one is begun."""
 AS_SUSPECT = 0.5
 """Of the suspicion of the file that has something: whose file has less is not waited for."""
 LEAST_FAILING, FAILING_S = 3, 0.1
@@ -84,7 +84,7 @@ class ProjectFound:
     work_s: float = 0.0
     cut_after: float | None = None
     alternatives: Alternatives | None = None
-    """The solution, and others that pass every test they were screened by and were not judged."""
+    """The solution, and others that pass the judge too."""
     problem: str = ""
     """Why nothing could be searched."""
     partial: Solution | None = None
@@ -207,7 +207,8 @@ class _ProjectSearch:
     """The suspicion of the likeliest file that has offered something."""
     until_s: float = 0.0
     """The work at which rivals are waited for no longer."""
-    rivals: tuple[tuple[str, Candidate], ...] = ()
+    rivals: list[Solution] = field(default_factory=list)
+    """Others that the judge passes too."""
     went_beyond: bool = False
     """The suite ran once more when the time was over."""
 
@@ -388,10 +389,20 @@ class _ProjectSearch:
             solution = self._solution(file, candidate)
             if (await self.verify(solution)).passed:
                 self.found = solution, candidate
-                self.rivals = tuple((one, other) for _, one, other in pool[place + 1 :])
+                await self._judge_rivals(pool[place + 1 :])
                 return
         for one in searches:
             one.waits = False
+
+    async def _judge_rivals(self, pool: Sequence[tuple[float, str, Candidate]]) -> None:
+        """Keeps those of the likeliest others that pass too, as many as there is time for."""
+        until = min(self.end, time.monotonic() + RIVALS_JUDGED_S)
+        for _, file, candidate in pool[:MOST_RIVALS]:
+            if time.monotonic() > until:
+                break
+            solution = self._solution(file, candidate)
+            if (await self.verify(solution)).passed:
+                self.rivals.append(solution)
 
     def _solution(self, file: str, candidate: Candidate) -> Solution:
         note = candidate.note or edit_in_words(self.suite.files[file], candidate.text)
@@ -403,10 +414,9 @@ class _ProjectSearch:
         """What was found with its rivals; `None` without any."""
         if self.found is None or not self.rivals:
             return None
-        others = [self._solution(file, one) for file, one in self.rivals[:MOST_RIVALS]]
         return Alternatives(calls=(), behaviours=tuple(
-            Alternative(solution=one, note=one.note, confirmed=one is self.found[0])
-            for one in (self.found[0], *others)
+            Alternative(solution=one, note=one.note, confirmed=True)
+            for one in (self.found[0], *self.rivals)
         ))
 
     def _keep_moment(self, file: str, trace: Trace) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from agent.core.common_ends import common_start
 from agent.core.domain import BlamedLine
 from agent.core.trees import nodes_of
-from agent.repair.edits import Edit, single_edits, unreached
+from agent.repair.edits import Edit, drawn_edits, unreached
 from agent.repair.facts import Crash, Trace
 from agent.repair.program import Function, Program
 from agent.repair.program.blocks import deliberate_ends
 from agent.repair.state import SearchState
+
+T = TypeVar("T")
 
 WRONG_ANSWERS = frozenset({"AssertionError", ""})
 _AT_THE_DOOR = frozenset({"NameError", "AttributeError", "ImportError", "TypeError"})
@@ -103,18 +106,42 @@ class Localized:
     closed: tuple[Function, ...]
     """Functions that no failing test entered."""
 
-    def edits(self, state: SearchState, within: ast.AST | None = None) -> list[Edit]:
+    def edits(self, state: SearchState, within: ast.AST | None = None) -> Drawn[Edit]:
         """Single edits, cheapest first: those outside of closed functions, or `within` one."""
-        found = single_edits(
+        found = drawn_edits(
             self.program, self.suspicion, self.protected, within=within,
             closed=frozenset() if within else frozenset(self.closed), over=state.budget.over,
         )
         if state.facts.tests:
-            return found
+            return Drawn(found)
         dearer = (
             replace(edit, cost=edit.cost + UNTESTED.get(edit.operator, 0.0)) for edit in found
         )
-        return sorted(dearer, key=lambda edit: edit.cost)
+        return Drawn(sorted(dearer, key=lambda edit: edit.cost))
+
+
+class Drawn(Iterable[T]):
+    """What an iterator gives, drawn once and as far as somebody has asked."""
+
+    def __init__(self, source: Iterable[T]) -> None:
+        self._source = iter(source)
+        self._known: list[T] = []
+
+    def __iter__(self) -> Iterator[T]:
+        place = 0
+        while True:
+            if place == len(self._known):
+                try:
+                    self._known.append(next(self._source))
+                except StopIteration:
+                    return
+            yield self._known[place]
+            place += 1
+
+    @property
+    def count(self) -> int:
+        """How many were drawn until now."""
+        return len(self._known)
 
 
 def localized(state: SearchState, text: str, trace: Trace) -> Localized:

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
 from collections.abc import Generator
 from dataclasses import replace
+from itertools import islice, takewhile
 
 from agent.core.trees import is_legible, parse
-from agent.repair.blame import WRONG_ANSWERS, localized
+from agent.repair.blame import WRONG_ANSWERS, Drawn, localized
 from agent.repair.facts import (
     SYNTAX,
     Answer,
@@ -114,17 +114,21 @@ def _repair(state: SearchState, base: Candidate, is_between: bool = False) -> St
         return
     edits = known.edits(state)
     yield from measured(state, base)
-    singles = [edited(program, base, edit) for edit in edits]
-    first = bisect_right(edits, SPLIT, key=lambda edit: edit.cost)
+    cheap = takewhile(lambda edit: edit.cost <= SPLIT, edits)
     rest = (
         edited(program, base, edit)
         for function in known.closed
         for edit in known.edits(state, within=function)
     )
-    yield from screened(state, singles[:first], state.budget.candidates)
+    yield from screened(
+        state, (edited(program, base, edit) for edit in cheap), state.budget.candidates
+    )
     yield from again_promising(state)
+    # The last one drawn may not have been tried.
+    dearer = islice(edits, max(0, edits.count - 1), None)
+    singles = Drawn(edited(program, base, edit) for edit in dearer)
     if state.fresh:
-        yield from screened(state, singles[first:], state.budget.candidates)
+        yield from screened(state, singles, state.budget.candidates)
     yield from offered(state)
     if state.accepted or state.spent:
         return
@@ -145,7 +149,7 @@ def _repair(state: SearchState, base: Candidate, is_between: bool = False) -> St
         yield from _onwards(state, between)
         if state.accepted or state.spent:
             return
-    further = singles[first:] + cheap_pairs(program, base, edits)
+    further = [*singles, *cheap_pairs(program, base, edits)]
     for most, each in BEAM:
         seeds = seeds_of(state, most)
         state.grown.update(seed.candidate.text for seed in seeds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from agent.repair.blame import localized
 from agent.repair.edits import Edit
@@ -201,7 +202,7 @@ def grown(
     except (SyntaxError, ValueError, RecursionError):
         return []
     found = []
-    for edit in known.edits(state)[:most]:
+    for edit in islice(known.edits(state), most):
         cost = seed.candidate.cost + edit.cost + PER_PLACE * place - PER_SCORE * seed.score
         operators = (*seed.candidate.operators, edit.operator)
         found.append(Planned(known.program.data, (edit.splice,), cost, operators, edit))
@@ -213,7 +214,7 @@ def edited(program: Program, base: Candidate, edit: Edit) -> Planned:
 
 
 def cheap_pairs(
-    program: Program, base: Candidate, edits: list[Edit]
+    program: Program, base: Candidate, edits: Iterable[Edit]
 ) -> list[Planned]:
     """Two cheap edits at places that do not overlap."""
     cheap = [edit for edit in edits if edit.cost < CHEAP][:CHEAP_COUNT]

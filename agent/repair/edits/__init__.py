@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import heapq
 import math
 import tomllib
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 from agent.repair.edits import (
@@ -55,6 +56,11 @@ class Edit:
     splice: Splice
     operator: str
     cost: float
+
+    @property
+    def place(self) -> tuple[int, int, str]:
+        """What it writes where; the same edit may come of several operators."""
+        return self.splice.start, self.splice.end, self.splice.text
 
 
 _FUNCTIONS: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -173,10 +179,11 @@ EDITS: tuple[Operator, ...] = (
     Operator("crash", (ast.Module,), crashes.crash),
 )
 
-COUNTS: dict[str, list[int]] = tomllib.loads(
+COUNTS: dict[str, tuple[int, int, float]] = tomllib.loads(
     files(__package__).joinpath("operators.toml").read_text(encoding="utf-8")
 )
-"""Repairs that an operator gave, and edits that it offers for one program; the file says whence."""
+"""Repairs that an operator gave, edits that it offers for one program, and the least that one of
+them costs by itself; the file says whence."""
 NEVER_COUNTED = 2
 WEIGHT = 0.1
 """How much of the logarithm is added. The operators' own costs were set with frequencies in
@@ -185,6 +192,8 @@ UNTRACED = 1.0
 """Suspicion of every line where nothing is known of them."""
 PER_SUSPICION = 2.5
 RAISING_LINE = 0.7
+EVIDENCE = 1.0
+"""What an edit may cost less than the least of its operator where runs have shown more."""
 
 
 LARGE = 4_000
@@ -195,7 +204,7 @@ MOST_EDITS = 80_000
 
 def price(operator: str) -> float:
     """What is added to the cost of each edit of an operator: by how unlikely one is the repair."""
-    repairs, offers = COUNTS[operator]
+    repairs, offers, _ = COUNTS[operator]
     return -WEIGHT * math.log((repairs + NEVER_COUNTED) / offers)
 
 
@@ -203,60 +212,161 @@ def single_edits(
     program: Program,
     suspicion: Mapping[int, float],
     protected: tuple[tuple[int, int], ...] = (),
-    operators: tuple[Operator, ...] | None = None,
+    operators: tuple[Operator, ...] = EDITS,
     *,
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
     over: Callable[[], bool] = never,
 ) -> list[Edit]:
-    """Every single edit once, as cheap as any operator has it, the cheapest edits first; without
-    `operators` those of the whole table.
+    """All of `drawn_edits`, each once, the cheapest first."""
+    found: dict[tuple[int, int, str], Edit] = {}
+    for edit in drawn_edits(
+        program, suspicion, protected, operators, within=within, closed=closed, over=over
+    ):
+        known = found.get(edit.place)
+        if known is None or edit.cost < known.cost:
+            found[edit.place] = edit
+    return sorted(found.values(), key=lambda edit: edit.cost)
+
+
+def drawn_edits(
+    program: Program,
+    suspicion: Mapping[int, float],
+    protected: tuple[tuple[int, int], ...] = (),
+    operators: tuple[Operator, ...] = EDITS,
+    *,
+    within: ast.AST | None = None,
+    closed: Collection[ast.AST] = (),
+    over: Callable[[], bool] = never,
+) -> Iterator[Edit]:
+    """Every single edit, nearly the cheapest first, listed as far as they are drawn: an operator
+    looks at a node once what it proposes there can come next. An edit that another operator has
+    cheaper may come twice.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
     Once it is `over`, what was found until then; of a large text no more than `MOST_EDITS`.
     """
-    operators = EDITS if operators is None else operators
-    raising = program.crash.line if program.crash else None
-    guarded = [
-        (program.line_start(first), program.line_start(last + 1)) for first, last in protected
-    ]
-    found: dict[tuple[int, int, str], Edit] = {}
-    fitting: dict[type[ast.AST], tuple[Operator, ...]] = {}
-    prices = {one.name: price(one.name) for one in operators}
     nodes = list(_walked(within or program.tree, closed))
-    each = None
-    # What is deep would not be reached: the most suspicious come first.
-    nodes.sort(key=lambda node: -suspicion.get(getattr(node, "lineno", 0), 0.0))
-    if len(nodes) > LARGE:
-        each = MOST_EACH
+    propose = _Proposals(
+        program, suspicion, operators, closed, MOST_EACH if len(nodes) > LARGE else None,
+        [(program.line_start(first), program.line_start(last + 1)) for first, last in protected],
+    )
+    costs: dict[tuple[int, int, str], float] = {}
+    numbers = count()
+    waiting: list[tuple[float, int, Edit | _Listing]] = []
     for node in nodes:
-        if over() or len(found) > MOST_EDITS:
-            break
-        if node in program.hidden:
+        if node not in program.hidden:
+            listing = propose.listing(node)
+            waiting.append((listing.bound, next(numbers), listing))
+    heapq.heapify(waiting)
+    while waiting:
+        _, _, first = heapq.heappop(waiting)
+        if isinstance(first, Edit):
+            yield first
             continue
-        if type(node) not in fitting:
-            fitting[type(node)] = tuple(one for one in operators if isinstance(node, one.kinds))
+        if over() or len(costs) > MOST_EDITS:
+            continue
+        for edit in propose.next_of(first):
+            if edit.cost < costs.get(edit.place, math.inf):
+                costs[edit.place] = edit.cost
+                heapq.heappush(waiting, (edit.cost, next(numbers), edit))
+        if first.operators:
+            heapq.heappush(waiting, (first.bound, next(numbers), first))
+
+
+@dataclass(slots=True)
+class _Listing:
+    """A node and the operators that are still to propose edits of it, the dearest first."""
+
+    node: ast.AST
+    known: float
+    """What is added to each edit's cost for its place, at least."""
+    operators: list[tuple[float, Operator]]
+
+    @property
+    def bound(self) -> float:
+        """What the next edit hardly costs less than."""
+        return self.known + self.operators[-1][0] if self.operators else math.inf
+
+
+class _Proposals:
+    """What operators propose at nodes of a program, each with its cost there."""
+
+    def __init__(
+        self, program: Program, suspicion: Mapping[int, float], operators: tuple[Operator, ...],
+        closed: Collection[ast.AST], each: int | None, guarded: Sequence[tuple[int, int]],
+    ) -> None:
+        self._program, self._suspicion, self._operators = program, suspicion, operators
+        self._closed, self._each, self._guarded = closed, each, guarded
+        self._prices = {one.name: price(one.name) for one in operators}
+        self._raising = program.crash.line if program.crash else None
+        self._kinds: dict[type[ast.AST], list[tuple[float, Operator]]] = {}
+
+    def listing(self, node: ast.AST) -> _Listing:
+        """What there is to list of a node."""
         read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         is_value = read and not isinstance(node, ast.Slice | ast.Starred)
-        for operator in fitting[type(node)]:
-            if operator.kinds == _FUNCTIONS and node in closed:
-                continue
-            if operator.kinds == _VALUES and not is_value:
-                continue
-            for splice in islice(operator.propose(program, node), each):
-                known = suspicion.get(splice.line, 0.0) if suspicion else UNTRACED
-                cost = splice.cost + prices[operator.name] + PER_SUSPICION * (1.0 - known)
-                cost -= RAISING_LINE * (splice.line == raising)
-                key = (splice.start, splice.end, splice.text)
-                if key not in found or cost < found[key].cost:
-                    found[key] = Edit(splice, operator.name, cost)
-    edits = [
-        edit for (start, end, text), edit in found.items()
-        if program.data[start:end] != text.encode("utf-8", "surrogatepass")
-        and not any(start < last and max(end, start + 1) > first for first, last in guarded)
-    ]
-    edits.sort(key=lambda edit: edit.cost)
-    return edits
+        return _Listing(node, self._known(node), [
+            (least, one) for least, one in self._of_kind(type(node))
+            if (is_value or one.kinds != _VALUES)
+            and not (one.kinds == _FUNCTIONS and node in self._closed)
+        ])
+
+    def next_of(self, listing: _Listing) -> Iterator[Edit]:
+        """The edits of a node by the next operator."""
+        if not listing.operators:
+            return
+        _, operator = listing.operators.pop()
+        for splice in islice(operator.propose(self._program, listing.node), self._each):
+            if not self._is_idle(splice):
+                yield Edit(splice, operator.name, self._cost(operator, splice))
+
+    def _of_kind(self, kind: type[ast.AST]) -> list[tuple[float, Operator]]:
+        if kind not in self._kinds:
+            self._kinds[kind] = sorted(
+                ((COUNTS[one.name][2] + self._prices[one.name] - EVIDENCE, one)
+                 for one in self._operators if issubclass(kind, one.kinds)),
+                key=lambda one: -one[0],
+            )
+        return self._kinds[kind]
+
+    def _known(self, node: ast.AST) -> float:
+        """What an edit of a node costs for its place: that of its most suspicious line."""
+        first = getattr(node, "lineno", None)
+        if first is None or not self._suspicion:
+            return 0.0
+        lines = range(first, (getattr(node, "end_lineno", None) or first) + 1)
+        most = max(self._suspicion.get(line, 0.0) for line in lines)
+        return PER_SUSPICION * (1.0 - most) - RAISING_LINE * (self._raising in lines)
+
+    def _cost(self, operator: Operator, splice: Splice) -> float:
+        known = self._suspicion.get(splice.line, 0.0) if self._suspicion else UNTRACED
+        cost = splice.cost + self._prices[operator.name] + PER_SUSPICION * (1.0 - known)
+        return cost - RAISING_LINE * (splice.line == self._raising)
+
+    def _is_idle(self, splice: Splice) -> bool:
+        """Whether a splice leaves the text as it is, or would touch a guarded part of it."""
+        start, end = splice.start, splice.end
+        text = splice.text.encode("utf-8", "surrogatepass")
+        return self._program.data[start:end] == text or any(
+            start < last and max(end, start + 1) > first for first, last in self._guarded
+        )
+
+
+def _by_suspicion(
+    nodes: Sequence[ast.AST], suspicion: Mapping[int, float]
+) -> list[tuple[float, ast.AST]]:
+    """Nodes with the suspicion of their most suspicious line, the most suspicious first."""
+
+    def known(node: ast.AST) -> float:
+        first = getattr(node, "lineno", None)
+        if first is None or not suspicion:
+            return 1.0  # of a whole module
+        return max(suspicion.get(line, 0.0) for line in range(
+            first, (getattr(node, "end_lineno", None) or first) + 1
+        ))
+
+    return sorted(((known(node), node) for node in nodes), key=lambda one: -one[0])
 
 
 def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function]:
@@ -291,4 +401,4 @@ def _walked(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
         yield node
 
 
-__all__ = ["EDITS", "Edit", "Operator", "single_edits", "unreached"]
+__all__ = ["EDITS", "Edit", "Operator", "drawn_edits", "single_edits", "unreached"]

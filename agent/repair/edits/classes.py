@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from agent.repair.program import Function, Program, Splice
 from agent.repair.program.blocks import is_docstring
@@ -192,6 +193,7 @@ def _parameters(function: Function) -> list[str]:
     return [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
+@lru_cache(maxsize=64)
 def _names(owner: ast.ClassDef) -> tuple[list[str], list[str]]:
     """The names of a class's fields and of its methods."""
     fields = [

@@ -39,10 +39,9 @@ def at_hand(program: Program, node: ast.Call) -> Iterator[Splice]:
                     yield replaced_call(program, node, given, [*named, f"{one}={value}"], 2.4)
                     if one == left[0] and not named:
                         yield replaced_call(program, node, [*given, value], named, 2.4)
-    called = program.code(node.func)
     found: dict[str, None] = {}
-    for other in program.nodes:
-        if isinstance(other, ast.Call) and other is not node and program.code(other.func) == called:
+    for other in program.calls[program.code(node.func)]:
+        if other is not node:
             found.update(
                 (f"{one.arg}={program.code(one.value)}", None)
                 for one in other.keywords if one.arg and one.arg not in words

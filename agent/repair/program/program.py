@@ -143,6 +143,15 @@ class Program(Scopes):
         ))
 
     @cached_property
+    def calls(self) -> Mapping[str, list[ast.Call]]:
+        """The calls of each function, by how it is written."""
+        found: dict[str, list[ast.Call]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Call):
+                found.setdefault(self.code(node.func), []).append(node)
+        return found
+
+    @cached_property
     def hidden(self) -> frozenset[ast.AST]:
         """Nodes that are no material."""
         return hidden(self.nodes)

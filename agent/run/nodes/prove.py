@@ -72,13 +72,13 @@ def proof_of(
 
 
 def of_a_suite(proof: Proof, rivals: int) -> Proof:
-    """The proof of a project's repair, with what its suite leaves open; pure. `rivals` pass as far
-    as they were screened."""
+    """The proof of a project's repair, with what its suite leaves open; pure. `rivals` pass all of
+    it too."""
     if rivals:
         why = f"{proof.why}; one of {rivals + 1} repairs that its suite does not tell apart"
         return Proof(
             level="E1" if proof.level == "E2" else proof.level, why=why,
-            evidence=Evidence(others=min(rivals, 3)),
+            evidence=Evidence(others=rivals),
         )
     if proof.level != "E1":
         return proof

@@ -45,7 +45,10 @@ def own_pytest(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:asyncio", "-p", "selfheal.pytest_plugin",
          *arguments], cwd=root,
-        env={**os.environ, "PYTHONPATH": str(TOP), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ, "PYTHONPATH": str(TOP), "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
         capture_output=True, text=True, check=False,
     )
 

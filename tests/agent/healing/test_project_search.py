@@ -140,9 +140,9 @@ async def test_the_likeliest_of_all_files_is_judged_first_and_the_others_are_riv
     assert driver._goes_on(second) and driver.found is None and not asked
     driver._offered(second, Findings(plausible=(unlikely_file,)))
     await driver._settle([first, second])
-    assert asked == ["a + b (a.py)", "b - a (a.py)"]
     assert driver.found is not None and driver.found[1] == far
-    assert driver.rivals == (("b.py", unlikely_file),)
+    assert asked == ["a + b (a.py)", "b - a (a.py)", "a * b (b.py)"]
+    assert [one.note for one in driver.rivals] == ["a * b (b.py)"]
 
 
 async def test_what_is_refused_sets_all_searches_going_again() -> None:
@@ -152,7 +152,7 @@ async def test_what_is_refused_sets_all_searches_going_again() -> None:
     driver._offered(first, Findings(plausible=(only,)))
     assert not driver._goes_on(first) and not driver._goes_on(second)
     await driver._settle([first, second])
-    assert driver.found is None and driver.rivals == ()
+    assert driver.found is None and driver.rivals == []
     assert driver._goes_on(first) and driver._goes_on(second)
     driver._offered(first, Findings(plausible=(only,)))
     assert driver.pool == []
