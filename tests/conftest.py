@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--whole`: all that `make test-all` tries and `make test` takes samples of."""
     parser.addoption("--whole", action="store_true", help="whole corpora, all sandbox levels")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are cores: tests wait for their jails, servers and pages for a
+    good part of their time."""
+    return 3 * (os.cpu_count() or 1) // 2 or 1
 
 
 @pytest.fixture(scope="session")

@@ -103,6 +103,7 @@ def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
     assert not [path for path in written if KEY.encode() in path.read_bytes()]
 
 
+@pytest.mark.nightly
 def test_a_run_that_reached_a_cap_goes_on_after_a_restart_once_the_key_is_given_again(
     browser: Browser, serve: Serve
 ) -> None:

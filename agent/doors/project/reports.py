@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
 from agent.core.domain import Report, Verdict
-from agent.doors.project.shown import edits, evidence_words, judged_words, suspect_words
+from agent.doors.project.shown import (
+    edits,
+    evidence_words,
+    judged_words,
+    rival_words,
+    suspect_words,
+)
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
 from agent.log.words import (
@@ -36,6 +42,8 @@ def markdown(
     if result.diff:
         places = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
         parts += ["## The edit", _code(places), _fenced(result.diff, "diff")]
+        others = [*rival_words(result)]
+        parts += [_fenced("\n".join(others) + "\n", "")] if others else []
     parts += ["## What was tried", *_tried(result)]
     if result.proof is not None:
         parts += ["## How far it is shown", *_shown(result, command)]

@@ -8,6 +8,7 @@ from agent.core.domain import Report, SuspectFile, Verdict
 from agent.core.settings import COMMAND
 from agent.doors.commands import Display
 from agent.doors.terminal import (
+    OPEN_STYLE,
     STANDING_STYLES,
     Terminal,
     coloured,
@@ -115,6 +116,8 @@ def show(result: Result, before: Mapping[str, str], healed: Sequence[str], face:
     terminal.talk.print(status_line(result))
     if result.reason:
         terminal.say(result.reason)
+    for words in rival_words(result):
+        terminal.say(words, OPEN_STYLE)
     for path, line in edits(before, result) if result.diff else []:
         terminal.say(f"edited: {path}, line {line}")
     unhealed = result.outcome in ("unresolved", "budget", "cancelled")
@@ -130,6 +133,15 @@ def show(result: Result, before: Mapping[str, str], healed: Sequence[str], face:
         terminal.say(next_step(result), "bold")
     if result.outcome in ("healthy", "healed", "crash_stopped"):
         terminal.patch(result.diff)
+
+
+def rival_words(result: Result) -> Iterator[str]:
+    """The other repairs that the suite does not tell apart."""
+    if result.rivals is None or result.outcome != "healed":
+        return
+    yield "Which is right? Its suite passes with each of these; the patch is A. Add a test:"
+    for one in result.rivals.behaviours:
+        yield f"  {one.label}: {one.note}"
 
 
 def show_tests(report: Report | None, healed: Sequence[str], terminal: Terminal) -> None:

@@ -1,11 +1,23 @@
 """Edits are splices of the original text: small, placed right, and never where they must not be."""
 
 import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 
 import pytest
 
 from agent.repair import edits
-from agent.repair.edits import COUNTS, EDITS, price, single_edits, unreached
+from agent.repair.edits import (
+    COUNTS,
+    EDITS,
+    EVIDENCE,
+    Operator,
+    drawn_edits,
+    price,
+    single_edits,
+    unreached,
+)
 from agent.repair.facts import Crash
 from agent.repair.program import Program, Splice, rank, spliced
 from agent.repair.program.scopes import NEAR, nearest
@@ -92,6 +104,29 @@ def test_edits_come_in_the_order_of_their_cost() -> None:
     costs = [edit.cost for edit in single_edits(Program(SHOP), {19: 1.0, 20: 0.4})]
 
     assert costs == sorted(costs)
+
+
+def test_the_first_edits_are_drawn_before_most_are_listed() -> None:
+    asked: list[str] = []
+
+    def noted(operator: Operator) -> Operator:
+        def propose(program: Program, node: ast.AST) -> Iterator[Splice]:
+            asked.append(operator.name)
+            return operator.propose(program, node)
+
+        return replace(operator, propose=propose)
+
+    text = "\n".join(SHOP.replace("class Basket", f"class Basket{n}") for n in range(12))
+    drawn = drawn_edits(Program(text), {19: 1.0, 60: 0.5}, operators=tuple(map(noted, EDITS)))
+    first = list(islice(drawn, 40))
+    early = len(asked)
+    rest = list(drawn)
+
+    assert {edit.splice.line for edit in first[:10]} == {19}
+    assert 3 * early < len(asked)
+    # Nearly in order: what comes late was shown to be likelier by a run.
+    late = [edit for edit in rest if edit.cost < first[-1].cost - EVIDENCE]
+    assert len(rest) > 10_000 and not late
 
 
 def test_a_suspicious_line_comes_before_an_innocent_one() -> None:

@@ -31,7 +31,7 @@ async def daytona(tmp_path: Path) -> AsyncIterator[Any]:
         yield service
 
 
-@pytest.fixture(params=["e2b", "daytona"])
+@pytest.fixture(params=["e2b", pytest.param("daytona", marks=pytest.mark.nightly)])
 async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
     """Each of the two services."""
     stub = STUBS[{"e2b": "E2BService", "daytona": "DaytonaService"}[request.param]](tmp_path)
