@@ -69,9 +69,9 @@ DATA = (
 """Programs that are data, of no room."""
 CEILINGS = {
     "app.py": 80, "setup.py": 74, "agent": 40, "agent/core": 1_750, "agent/doors": 5_050,
-    "agent/healing": 2_200, "agent/intake": 4_650, "agent/judge": 8_900, "agent/log": 1_600,
-    "agent/memory": 2_350, "agent/project": 2_550, "agent/repair": 4_650,
-    "agent/repair/edits": 4_250, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_150,
+    "agent/healing": 2_250, "agent/intake": 4_650, "agent/judge": 8_900, "agent/log": 1_600,
+    "agent/memory": 2_350, "agent/project": 2_550, "agent/repair": 4_700,
+    "agent/repair/edits": 4_350, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_150,
     "agent/run": 2_450, "agent/thinking": 1_200, "agent/tools": 1_300, "demo": 2_100,
     "evaluation": 3_800, "llm": 6_000, "prompts": 1, "sandbox": 9_200, "selfheal": 104,
     "tests": 3_250, "tests/agent": 20_800, "tests/agent/project": 1_750, "tests/agent/tools": 1_150,
