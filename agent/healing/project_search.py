@@ -51,7 +51,7 @@ BEYOND = 400
 RIVALS_SHARE, RIVALS_S = 0.3, 1.0
 """How much longer other files are searched then: a share of the work so far, and at least so many
 processor seconds."""
-MOST_RIVALS, RIVALS_JUDGED_S = 3, 5.0
+MOST_RIVALS, RIVALS_JUDGED_S = 2, 10.0
 """Repairs that are judged beside the one that is taken, and the seconds in which one is begun."""
 AS_SUSPECT = 0.5
 """Of the suspicion of the file that has something: whose file has less is not waited for."""

@@ -212,7 +212,7 @@ def single_edits(
     program: Program,
     suspicion: Mapping[int, float],
     protected: tuple[tuple[int, int], ...] = (),
-    operators: tuple[Operator, ...] = EDITS,
+    operators: tuple[Operator, ...] | None = None,
     *,
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
@@ -233,22 +233,23 @@ def drawn_edits(
     program: Program,
     suspicion: Mapping[int, float],
     protected: tuple[tuple[int, int], ...] = (),
-    operators: tuple[Operator, ...] = EDITS,
+    operators: tuple[Operator, ...] | None = None,
     *,
     within: ast.AST | None = None,
     closed: Collection[ast.AST] = (),
     over: Callable[[], bool] = never,
 ) -> Iterator[Edit]:
-    """Every single edit, nearly the cheapest first, listed as far as they are drawn: an operator
-    looks at a node once what it proposes there can come next. An edit that another operator has
-    cheaper may come twice.
+    """Every single edit, nearly the cheapest first; without `operators` those of the whole table.
+    They are listed as far as they are drawn: an operator looks at a node once what it proposes
+    there can come next. An edit that another operator has cheaper may come twice.
 
     Only edits `within` a node, where one is given; none in the bodies of `closed` functions.
     Once it is `over`, what was found until then; of a large text no more than `MOST_EDITS`.
     """
     nodes = list(_walked(within or program.tree, closed))
     propose = _Proposals(
-        program, suspicion, operators, closed, MOST_EACH if len(nodes) > LARGE else None,
+        program, suspicion, EDITS if operators is None else operators, closed,
+        MOST_EACH if len(nodes) > LARGE else None,
         [(program.line_start(first), program.line_start(last + 1)) for first, last in protected],
     )
     costs: dict[tuple[int, int, str], float] = {}
