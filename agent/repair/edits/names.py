@@ -59,7 +59,9 @@ def attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     if isinstance(parent, ast.Call) and parent.func is node:
         return
     for other in program.attributes:
-        if other != node.attr:
+        # Nobody forgot which of Python's own attributes to set.
+        is_own = other.startswith("__") and not isinstance(node.ctx, ast.Load)
+        if other != node.attr and not is_own:
             yield attribute_name(program, node, other, 2.5)
     if isinstance(node.ctx, ast.Load):
         yield program.replace(node, program.code(node.value), 4.0)

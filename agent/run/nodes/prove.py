@@ -71,15 +71,15 @@ def proof_of(
     return Proof(level="E2", why=f"{passed}, {unseen}{before}")
 
 
-def of_a_suite(proof: Proof, rivals: int) -> Proof:
+def of_a_suite(proof: Proof, rivals: int, left_open: bool = False) -> Proof:
     """The proof of a project's repair, with what its suite leaves open; pure. `rivals` pass all of
-    it too."""
+    it too, and others did where it was `left_open` when a remembered repair was learned."""
+    level = "E1" if proof.level == "E2" and (rivals or left_open) else proof.level
     if rivals:
-        why = f"{proof.why}; one of {rivals + 1} repairs that its suite does not tell apart"
-        return Proof(
-            level="E1" if proof.level == "E2" else proof.level, why=why,
-            evidence=Evidence(others=rivals),
-        )
+        why = f"{proof.why}; at least {rivals + 1} repairs pass its suite, this one among them"
+        return Proof(level=level, why=why, evidence=Evidence(others=rivals))
+    if left_open:
+        return Proof(level=level, why=proof.why)
     if proof.level != "E1":
         return proof
     return Proof(level="E1", why=f"{proof.why}; the suite pins no more than this")
@@ -198,7 +198,8 @@ async def prove(state: State, ctx: Context) -> State:
     if ctx.task.project is not None:
         known = state.get("rivals_id")
         others = len(ctx.store.get(known, Alternatives).behaviours) - 1 if known else 0
-        proof = of_a_suite(proof, others) if state["iteration"] > 0 else proof
+        if state["iteration"] > 0:
+            proof = of_a_suite(proof, others, bool(state.get("caveat")))
     elif elsewhere:
         pass  # what else is asked is asked of the entry
     elif proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:

@@ -200,7 +200,9 @@ async def _looked_back_in(
         _credit(ctx, known, helped=report.passed)
         if report.passed:
             ctx.emit(Recalled(hit=True, replayed=True, note=solution.note))
-            found = RecalledFix(solution=solution, report=report)
+            found = RecalledFix(
+                solution=solution, report=report, left_open=known.fix.standing == "open",
+            )
             return apply_recalled_fix(ctx, base, found, iteration=1) | {"recalled": True}
         ctx.emit(Recalled(hit=True, note=f"failed its replay and was demoted: {solution.note}"))
         if time.monotonic() - began > REPLAY_S:

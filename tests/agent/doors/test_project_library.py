@@ -121,3 +121,16 @@ def test_the_guides_table_has_the_servers_own_tools(project: Path) -> None:
         )
         for one in schemas if one["name"] in own
     }
+
+
+@pytest.mark.slow
+def test_what_its_suite_leaves_open_is_said_again_when_memory_heals(project: Path) -> None:
+    (project / "tally.py").write_text("def grown(n):\n    return n - 2\n")
+    (project / "test_tally.py").write_text(
+        "from tally import grown\n\n\ndef test_grown():\n    assert grown(2) == 4\n"
+    )
+    first, again = heal_project(project), heal_project(project)
+    assert (first.strategy, again.strategy) == ("search", "memory")
+    assert first.rivals is not None and "repairs pass its suite" in first.reason
+    assert "other repairs passed these tests too when it was learned" in again.reason
+    assert "pins no more" not in again.reason and again.proof == "E1"

@@ -391,3 +391,10 @@ def test_an_edit_of_a_very_long_line_is_told_by_what_differs() -> None:
     assert edit_in_words(LINE, RIGHT) == "changed `-` to `+` in line 2"
     both = RIGHT.replace("v9=x-9", "v9=x+9")
     assert edit_in_words(LINE, both) == "changed several places of line 2"
+
+
+def test_no_attribute_of_pythons_own_is_set_in_the_place_of_another() -> None:
+    source = "class A:\n    def f(self, n):\n        self.n = n\n        return self.__class__.m\n"
+    found = texts(source)
+    assert any("self.m = n" in one for one in found)
+    assert not any("self.__class__ = n" in one for one in found)

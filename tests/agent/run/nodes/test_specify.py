@@ -512,6 +512,10 @@ def test_a_projects_proof_says_what_its_suite_leaves_open() -> None:
     assert of_a_suite(two, 0) == two
     found = of_a_suite(two, 2)
     assert (found.level, found.why) == (
-        "E1", f"{two.why}; one of 3 repairs that its suite does not tell apart"
+        "E1", f"{two.why}; at least 3 repairs pass its suite, this one among them"
     )
     assert found.evidence is not None and found.evidence.others == 2
+    # What was open when a remembered repair was learned is said beside it.
+    assert [of_a_suite(proof, 0, left_open=True) for proof in (one, two)] == [
+        one, Proof(level="E1", why=two.why)
+    ]
