@@ -57,8 +57,8 @@ INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-pro
 TONE_MARKS = {"plain": "·", "good": "✓", "bad": "✗", "warning": "!"}
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
-    "budget": "⏱", "cancelled": "■", "failed": "!", "waiting": "?", "running": "●", "empty": "○",
-    "finished": "●",
+    "model_failed": "✗", "budget": "⏱", "cancelled": "■", "failed": "!", "waiting": "?",
+    "running": "●", "empty": "○", "finished": "●",
 }
 
 

@@ -15,7 +15,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Origin = Literal["user", "doctest", "spec", "adversarial", "held-out"]
+from agent.core.trust import (
+    DERIVED_ORIGINS,
+    PINNING_ORIGINS,
+    VETO,
+    VETOING_ORIGINS,
+    WEIGHTS,
+    Origin,
+)
+
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
 """How a test came out, in pytest's classes; `timeout` is ours."""
 Integrity = Literal["outside", "observed", "in-process"]
@@ -34,7 +42,8 @@ Category = Literal[
     "environment", "unknown",
 ]
 RunOutcome = Literal[
-    "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "budget", "cancelled"
+    "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "model_failed", "budget",
+    "cancelled",
 ]
 
 PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
@@ -45,10 +54,6 @@ def claim(level: ProofLevel, integrity: Integrity | None, reason: str = "") -> s
     if integrity is None:
         return level
     return f"{level} · {integrity}" + (f": {reason}" if reason else "")
-
-
-VETOING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest", "held-out"})
-"""Origins whose failing tests forbid success; the others are evidence only."""
 
 
 class Value(BaseModel):
@@ -416,18 +421,40 @@ class Report(Value):
 
     @property
     def trusted(self) -> tuple[Verdict, ...]:
-        """Verdicts of the tests that may forbid success."""
+        """Verdicts of the tests that may forbid success alone."""
         return tuple(v for v in self.verdicts if v.origin in VETOING_ORIGINS)
 
     @property
+    def is_pinned(self) -> bool:
+        """Whether tests of the user say what the program does; derived ones are doubts then."""
+        return any(verdict.origin in PINNING_ORIGINS for verdict in self.verdicts)
+
+    @property
     def oracle(self) -> tuple[Verdict, ...]:
-        """The verdicts that decide: those of trusted tests, and where there are none those of
-        examples that were derived from the task's words before any code was seen."""
-        return self.trusted or tuple(one for one in self.verdicts if one.origin == "spec")
+        """The verdicts that decide: those of trusted tests, and where no test is the user's own
+        also those of tests that were derived from the task's words."""
+        if self.is_pinned:
+            return self.trusted
+        deciding = VETOING_ORIGINS | DERIVED_ORIGINS
+        return tuple(one for one in self.verdicts if one.origin in deciding)
 
     @property
     def failing(self) -> tuple[Verdict, ...]:
-        return tuple(verdict for verdict in self.oracle if verdict.fails)
+        """The verdicts that forbid success: derived ones only together (`core.trust`)."""
+        failing = tuple(verdict for verdict in self.oracle if verdict.fails)
+        derived = sum(WEIGHTS[one.origin] for one in failing if one.origin in DERIVED_ORIGINS)
+        if derived >= VETO:
+            return failing
+        return tuple(one for one in failing if one.origin in VETOING_ORIGINS)
+
+    @property
+    def doubts(self) -> tuple[Verdict, ...]:
+        """Derived tests that fail and forbid nothing: they are shown, and hold a proof at E1."""
+        forbidding = self.failing
+        return tuple(
+            one for one in self.verdicts
+            if one.origin in DERIVED_ORIGINS and one.fails and one not in forbidding
+        )
 
     @property
     def weakest(self) -> Verdict | None:

@@ -17,7 +17,6 @@ from agent.core.domain import (
     Evidence,
     Jail,
     JailLayer,
-    Origin,
     ProofLevel,
     Report,
     Rivals,
@@ -27,11 +26,13 @@ from agent.core.domain import (
     SuspectFile,
     Value,
 )
+from agent.core.rounds import Approach, Ruled, Stop
+from agent.core.trust import Origin
 from llm.types import Finish
 
 Step = Literal[
-    "recall", "specify", "generate", "attack", "execute", "diagnose", "repair",
-    "select", "ask", "critique", "prove", "gate", "learn", "finish",
+    "recall", "specify", "generate", "attack", "execute", "arbitrate", "diagnose", "repair",
+    "attempt", "select", "ask", "critique", "prove", "gate", "learn", "finish",
 ]
 
 
@@ -142,6 +143,29 @@ class Recalled(Value):
     """What earlier failures like this one have taught."""
 
 
+class RoundEnded(Value):
+    """One round of the ladder was judged; it counts as an iteration whatever it brought."""
+
+    kind: Literal["round_ended"] = "round_ended"
+    iteration: int
+    approach: Approach
+    better: bool
+    """It has come nearer than all before it."""
+
+
+class TestRuled(Value):
+    """A derived test that the program fails was judged itself, before the program is changed."""
+
+    __test__ = False
+
+    kind: Literal["test_ruled"] = "test_ruled"
+    test: str
+    ruling: Ruled
+    why: str
+    quote: str = ""
+    """The sentence of the task that settles it, word by word; empty where none does."""
+
+
 class PatchProposed(Value):
     kind: Literal["patch_proposed"] = "patch_proposed"
     iteration: int
@@ -158,6 +182,8 @@ class PartialFound(Value):
     passed: int
     total: int
     note: str
+    code: str = ""
+    """The text of its entry file, where a run ends with it."""
 
 
 class Ambiguous(Value):
@@ -170,8 +196,11 @@ class Ambiguous(Value):
 
 class Critiqued(Value):
     kind: Literal["critiqued"] = "critiqued"
-    verdict: Literal["approve", "reject"]
+    verdict: Literal["approve", "reject", "object"]
+    """`object` is a doubt that could not be made a test, and forbids nothing."""
     note: str
+    tests: tuple[str, ...] = ()
+    """Names of tests that its objections became."""
 
 
 class Proved(Value):
@@ -311,6 +340,8 @@ class Resumed(Value):
 class RunFinished(Value):
     kind: Literal["run_finished"] = "run_finished"
     outcome: RunOutcome
+    stopped: Stop | None = None
+    """Why no further round was tried, where it stopped short of its goal."""
     proof: ProofLevel | None
     strategy: Strategy | None
     reason: str
@@ -335,9 +366,9 @@ class RunFailed(Value):
 
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
-    | Searched | Recalled | PatchProposed | PartialFound | Ambiguous | Critiqued | Proved
-    | LessonLearned | ModelAsked | ModelCalled | ModelFailed | FellBack | Extended | Notice
-    | Waiting | Answered | Resumed | RunFinished | RunFailed,
+    | Searched | Recalled | RoundEnded | TestRuled | PatchProposed | PartialFound | Ambiguous
+    | Critiqued | Proved | LessonLearned | ModelAsked | ModelCalled | ModelFailed | FellBack
+    | Extended | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
     Field(discriminator="kind"),
 ]
 

@@ -119,7 +119,14 @@ class Settings(BaseSettings):
         "HEAL_TRACE_CONTENT", False,
         "`1`: what is asked and answered goes into traces, where there are any",
     )
-    max_iterations: int = _set("HEAL_MAX_ITERATIONS", 5, "repairs tried in one run", ge=1)
+    max_iterations: int = _set(
+        "HEAL_MAX_ITERATIONS", 5, "rounds of repair in one run: a search, a model's repair or a "
+        "tournament is one each", ge=1,
+    )
+    parallel_strategies: int = _set(
+        "HEAL_PARALLEL_STRATEGIES", 3, "repairs that a model is asked for side by side in a "
+        "tournament; 1: none is held", ge=1, le=8,
+    )
     autonomy_level: Autonomy = _set(
         "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for approval before a repair is kept"
     )

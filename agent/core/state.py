@@ -6,10 +6,12 @@ returns unknown types as dicts with only a warning and tuples as lists.
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import Annotated, TypedDict
+
+from pydantic import Field
 
 from agent.core.domain import (
-    VETOING_ORIGINS,
     ProofLevel,
     Report,
     RunOutcome,
@@ -17,6 +19,8 @@ from agent.core.domain import (
     TestCase,
     Value,
 )
+from agent.core.rounds import Approach, Stop
+from agent.core.trust import DERIVED_ORIGINS, PINNING_ORIGINS, VETOING_ORIGINS, Origin
 
 
 class Suite(Value):
@@ -30,6 +34,10 @@ class Suite(Value):
     """A held-out test failed once and was shown; passing it proves no more."""
     unheld: str = ""
     """Why there are tests enough and none could be held out, in words."""
+    aside: Mapping[str, str] = Field(default_factory=dict)
+    """Names of derived tests that are not believed any more, and why."""
+    heard: tuple[str, ...] = ()
+    """Names of derived tests that were judged beside a program which they fail."""
     flaky: tuple[str, ...] = ()
     """Names of tests that fail in some runs of the first program only: no search goes by them,
     and a repair must pass them in every run."""
@@ -39,10 +47,29 @@ class Suite(Value):
         return (*self.visible, *self.held_out)
 
     @property
+    def is_pinned(self) -> bool:
+        """Whether tests of the user say what the program does, as `Report.is_pinned` has it."""
+        return any(test.origin in PINNING_ORIGINS for test in self.all)
+
+    @property
     def oracle(self) -> tuple[TestCase, ...]:
-        """The visible tests that decide, as `Report.oracle` has it."""
-        trusted = tuple(test for test in self.visible if test.origin in VETOING_ORIGINS)
-        return trusted or tuple(test for test in self.visible if test.origin == "spec")
+        """The visible tests that decide, as `Report.oracle` has it, but for those set aside."""
+        deciding = VETOING_ORIGINS if self.is_pinned else VETOING_ORIGINS | DERIVED_ORIGINS
+        return tuple(
+            test for test in self.visible
+            if test.origin in deciding and test.name not in self.aside
+        )
+
+    def ruled(self, report: Report) -> Report:
+        """A report with what was ruled of derived tests: those set aside say nothing any more."""
+        origins = {test.name: test.origin for test in self.all}
+        return report.model_copy(update={"verdicts": tuple(
+            one.model_copy(update={
+                "origin": origins.get(one.test, one.origin),
+                "aside": self.aside.get(one.test, one.aside),
+            })
+            for one in report.verdicts
+        )})
 
     def seen_of(self, report: Report) -> Report:
         """What may be told of a report to whoever repairs: of the tests held out, not even how they
@@ -53,10 +80,34 @@ class Suite(Value):
 
     def shown(self) -> Suite:
         """The same tests with none held out any more."""
-        opened = tuple(test.model_copy(update={"origin": "user"}) for test in self.held_out)
+        before: Origin = "user" if self.is_pinned else "task"
+        opened = tuple(
+            test.model_copy(update={"origin": before}) if test.origin == "held-out" else test
+            for test in self.held_out
+        )
         return self.model_copy(update={
             "visible": (*self.visible, *opened), "held_out": (), "held_passed": False,
         })
+
+
+class Candidate(TypedDict):
+    """What one attempt of a model came to, of a round in which there may be several."""
+
+    round: int
+    place: int
+    try_id: str
+    """The address of its `Try`."""
+
+
+def of_the_newest_round(
+    before: list[Candidate] | None, after: list[Candidate] | None
+) -> list[Candidate]:
+    """Attempts of one round side by side; those of an earlier one are gone with the first of a
+    later one."""
+    both = [*(before or ()), *(after or ())]
+    newest = max((one["round"] for one in both), default=0)
+    kept = {one["place"]: one for one in both if one["round"] == newest}
+    return [kept[place] for place in sorted(kept)]
 
 
 class State(TypedDict, total=False):
@@ -73,10 +124,29 @@ class State(TypedDict, total=False):
     best_report_id: str
     diagnosis_id: str
     iteration: int
+    """Judged rounds so far: a search, a model's repair and a tournament are one each."""
     paid: bool
-    """No repair was found without a model: from here on the plan's models are asked."""
+    """From here on the plan's models are asked: there was no program to begin with, or no repair
+    was found without a model."""
     escalated: bool
-    """That was just seen: the failure is diagnosed once more, by a model."""
+    """The failure is diagnosed once more before the next round: by a model, or of a program that
+    came nearer."""
+    approach: Approach
+    """How the next round goes about it."""
+    rounds_id: str
+    """The `Rounds` so far; absent before the first."""
+    place: int
+    """Which candidate of a tournament one attempt makes."""
+    candidates_now: Annotated[list[Candidate], of_the_newest_round]
+    """What the attempts of the newest round came to."""
+    taken: bool
+    """The newest round's program passed what it had seen, and is judged by all."""
+    objected: bool
+    """Its objections were just made tests, which are to be judged."""
+    objection: str
+    """What the critic said against the program and could not be made a test; else empty."""
+    reviewed: str
+    """The address of the program that the critic has seen."""
     strategy: Strategy
     note: str
     proposed_id: str
@@ -106,5 +176,12 @@ class State(TypedDict, total=False):
     outcome: RunOutcome
     """How the run ends, where that is decided before its last step."""
     reason: str
+    stopped: Stop
+    """Why no further round was tried, where a run stops short of its goal."""
     proof: ProofLevel
     proof_why: str
+
+
+def is_repaired(state: State) -> bool:
+    """Whether the program now judged is another than the first."""
+    return state.get("solution_id") != state.get("base_id")

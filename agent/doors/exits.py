@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from agent.core.domain import Integrity, ProofLevel
     from agent.log.result import Result
 
-HEALED, NOT_HEALED, USAGE, INTERNAL, NOT_FIXABLE, BUDGET, BELOW = range(7)
+HEALED, NOT_HEALED, USAGE, INTERNAL, NOT_FIXABLE, BUDGET, BELOW, MODEL_FAILED = range(8)
 INTERRUPTED = 130
 
 EXIT_CODES: dict[int, str] = {
@@ -22,6 +22,8 @@ EXIT_CODES: dict[int, str] = {
     BUDGET: "the budget or the time is used up",
     BELOW: "below --require-proof (default E1; a crash that merely stops is E0) or "
     "--require-integrity",
+    MODEL_FAILED: "a model gave no usable answer where one was needed; nothing is said of the "
+    "program",
     INTERRUPTED: "interrupted; nothing was written",
 }
 
@@ -61,6 +63,8 @@ def exit_code(result: Result, least: Requirements = Requirements()) -> int:
             return HEALED if enough else BELOW
         case "not_fixable":
             return NOT_FIXABLE
+        case "model_failed":
+            return MODEL_FAILED
         case "budget":
             return BUDGET
         case "cancelled":

@@ -54,6 +54,7 @@ from agent.repair.ranking.question import in_words
 STYLES: dict[RunOutcome, str] = {
     "healthy": "bold green", "healed": "bold green", "crash_stopped": "bold yellow",
     "unresolved": "bold red", "not_fixable": "bold red", "budget": "bold red",
+    "model_failed": "bold red",
     "cancelled": "bold yellow",
 }
 """How each outcome is printed."""
@@ -67,6 +68,8 @@ ADVICE: dict[RunOutcome, str] = {
     "(--tests or --tests-file).",
     "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
     "not_fixable": "Next: no edit of the program can help; do what the reason says and run again.",
+    "model_failed": "Next: see what the model said in the log, choose another, or bring code and "
+    "tests: healing those needs none.",
     "budget": "Next: give a smaller test, or a larger budget, and run again.",
     "cancelled": "Nothing was written.",
 }
@@ -87,7 +90,7 @@ def next_step(result: Result) -> str:
     """What a person can do next; empty where nothing is left to do."""
     if result.outcome is None:
         return ""
-    if result.unanswered and result.outcome in ("unresolved", "not_fixable"):
+    if result.unanswered and result.outcome in ("unresolved", "not_fixable", "model_failed"):
         return (
             f"Next: a model gave no answer: {result.unanswered.rstrip('.')}. "
             f"`{COMMAND} plan --test` tests providers and keys, and spends nothing."

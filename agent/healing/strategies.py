@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from agent.core.domain import (
@@ -21,9 +21,10 @@ from agent.core.domain import (
 )
 from agent.core.events import PartialFound, Searched
 from agent.core.trees import nodes_of
+from agent.core.trust import PINNING_ORIGINS, VETOING_ORIGINS
 from agent.healing.context import Context
 from agent.healing.project_search import search_project
-from agent.healing.searching import WALL_TIMES, search_repair
+from agent.healing.searching import WALL_TIMES, SearchResult, search_repair
 from agent.project.blame import Suspect
 from agent.project.command_suite import MOST_TRIED
 from agent.repair.syntax import compiles, mended
@@ -34,6 +35,10 @@ FOR_THE_VERDICT, MOST_RESERVED_S = 0.25, 5.0
 MOST_MENDING, MOST_MENDED = 4_000, 8
 """Edits of a project's file that does not compile, and texts of it that are judged."""
 MOST_FUNCTIONS, MOST_VALUES = 5, 8
+AROUND = 0.25
+"""The part of a search's seconds and candidates that is spent around one repair of a model."""
+LEAST_EXAMPLES = 3
+"""Examples of a task that say enough of it where the user has brought no test."""
 
 
 def reserved_s(seconds_left: float) -> float:
@@ -75,21 +80,7 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
     if ctx.task.project is not None:
         return await _in_project(attempt, ctx, ctx.task.project, verify)
 
-    found = await search_repair(
-        ctx.task,
-        attempt.solution,
-        attempt.tests,
-        attempt.report,
-        ctx.sandbox,
-        budget_s=ctx.settings.search_s,
-        wall_s=min(
-            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
-        ),
-        max_candidates=ctx.settings.max_candidates,
-        progress=ctx.emit,
-        verify=verify,
-        known=ctx.screenings,
-    )
+    found = await _searched(attempt, ctx, attempt.solution, attempt.report, verify, 1.0)
     if found.solution is None and found.partial is not None:
         ctx.emit(
             PartialFound(
@@ -108,6 +99,44 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
     )
     return Proposal(None, why, found.candidates)
+
+
+def pins(tests: Sequence[TestCase]) -> bool:
+    """Whether trusted tests say enough of what a program does for an edit of it to be searched for:
+    the user's own, or several examples of a task."""
+    own = any(test.origin in PINNING_ORIGINS for test in tests)
+    return own or sum(test.origin in VETOING_ORIGINS for test in tests) >= LEAST_EXAMPLES
+
+
+async def searched_near(
+    attempt: Attempt, ctx: Context, candidate: Solution, report: Report
+) -> tuple[Solution | None, int]:
+    """A repair near a model's that fails, which passes the judge, and how many were tried: a
+    program that is nearly right is what search is best at."""
+    if not compiles(candidate.text) or ctx.seconds_left <= reserved_s(ctx.seconds_left):
+        return None, 0
+
+    async def verify(solution: Solution) -> Report:
+        return await ctx.judge(solution, attempt.tests)
+
+    found = await _searched(attempt, ctx, candidate, report, verify, AROUND)
+    return found.solution, found.candidates
+
+
+async def _searched(
+    attempt: Attempt, ctx: Context, base: Solution, report: Report,
+    verify: Callable[[Solution], Awaitable[Report]], share: float,
+) -> SearchResult:
+    """A search around a program, with a share of what one may take."""
+    return await search_repair(
+        ctx.task, base, attempt.tests, report, ctx.sandbox,
+        budget_s=share * ctx.settings.search_s,
+        wall_s=share * min(
+            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
+        ),
+        max_candidates=max(1, int(share * ctx.settings.max_candidates)),
+        progress=ctx.emit, verify=verify, known=ctx.screenings if share == 1.0 else None,
+    )
 
 
 async def _in_project(

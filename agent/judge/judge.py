@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
     REST,
-    VETOING_ORIGINS,
     Ending,
     Report,
     Script,
@@ -23,6 +22,7 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
+from agent.core.trust import VETOING_ORIGINS
 from agent.judge import belief, jail_modules
 from agent.judge.belief import Evidence
 from agent.judge.compared.examples import answers, example_call

@@ -14,7 +14,6 @@ from typing import Literal, assert_never
 from agent.core.domain import (
     INTEGRITY_ORDER,
     PROOF_ORDER,
-    VETOING_ORIGINS,
     Diagnosis,
     Ending,
     Evidence,
@@ -48,6 +47,7 @@ from agent.core.events import (
     Proved,
     Recalled,
     Resumed,
+    RoundEnded,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -56,10 +56,13 @@ from agent.core.events import (
     StepFinished,
     StepStarted,
     TestInfo,
+    TestRuled,
     TestsFrozen,
     Waiting,
     fold_attempts,
 )
+from agent.core.rounds import Stop
+from agent.core.trust import VETOING_ORIGINS
 from agent.log.timeline import (
     Column,
     Row,
@@ -103,6 +106,10 @@ class Result:
     notices: tuple[Notice, ...] = ()
     diagnosis: Diagnosis | None = None
     critique: Critiqued | None = None
+    rulings: tuple[TestRuled, ...] = ()
+    """Derived tests that were in dispute, and what came of them."""
+    stopped: Stop | None = None
+    """Why no further round was tried, where the run stopped short of its goal."""
     partial: PartialFound | None = None
     """The best partial patch of an unresolved run: not a fix."""
     cut_after: float | None = None
@@ -283,6 +290,11 @@ def document(result: Result) -> dict[str, object]:
         "level": result.level or None,
         "refused": list(ending.refused) if ending is not None else [],
         "iterations": result.iterations,
+        "stopped": result.stopped,
+        "rulings": [
+            {"test": one.test, "ruling": one.ruling, "why": one.why, "quote": one.quote}
+            for one in result.rulings
+        ],
         "candidates": result.candidates,
         "cut_after": result.cut_after,
         "suspects": [one.model_dump(mode="json") for one in result.suspects],
@@ -302,6 +314,7 @@ def document(result: Result) -> dict[str, object]:
         "project": None,
         "not_a_fix": None if partial is None else {
             "diff": partial.diff, "passed": partial.passed, "total": partial.total,
+            "code": partial.code,
         },
     }
 
@@ -383,8 +396,8 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case RunFinished():
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
-                reason=event.reason, diff=event.diff, code=event.code or result.code,
-                kept=event.solution,
+                reason=event.reason, stopped=event.stopped, diff=event.diff,
+                code=event.code or result.code, kept=event.solution,
                 stdout=event.stdout, iterations=event.iterations,
                 # A step that was cut short told how far it came, and then left no count.
                 candidates=max(result.candidates, event.candidates),
@@ -395,6 +408,10 @@ def _after(result: Result, stamped: Stamped) -> Result:
             )
         case RunFailed():
             return replace(result, error=event.error, waiting=None)
+        case RoundEnded():
+            return replace(result, iterations=max(result.iterations, event.iteration))
+        case TestRuled():
+            return replace(result, rulings=(*result.rulings, event))
         case Resumed() | StepFinished() | CodeWritten() | ModelAsked() | Extended():
             return result
         case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from agent.core.domain import Origin, Report, Verdict
+from agent.core.domain import Report, Verdict
 from agent.core.events import (
     Event,
     Judged,
@@ -16,8 +16,11 @@ from agent.core.events import (
     StepStarted,
     TestInfo,
 )
+from agent.core.trust import Origin
 
-ORIGIN_ORDER: tuple[Origin, ...] = ("user", "doctest", "spec", "held-out", "adversarial")
+ORIGIN_ORDER: tuple[Origin, ...] = (
+    "user", "doctest", "task", "confirmed", "spec", "held-out", "adversarial"
+)
 
 
 @dataclass(frozen=True)

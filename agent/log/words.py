@@ -16,7 +16,6 @@ from agent.core.domain import (
     Ending,
     Evidence,
     Integrity,
-    Origin,
     ProofLevel,
     Report,
     RunOutcome,
@@ -45,6 +44,7 @@ from agent.core.events import (
     Proved,
     Recalled,
     Resumed,
+    RoundEnded,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -52,9 +52,12 @@ from agent.core.events import (
     Step,
     StepFinished,
     StepStarted,
+    TestRuled,
     TestsFrozen,
     Waiting,
 )
+from agent.core.rounds import Approach
+from agent.core.trust import Origin
 from agent.log.result import Result
 from agent.log.spending import call_words, dollars
 from agent.repair.ranking.question import in_words
@@ -65,6 +68,7 @@ OUTCOME_WORDS: dict[RunOutcome, str] = {
     "crash_stopped": "CRASH STOPPED, NOT SHOWN TO BE RIGHT",
     "unresolved": "NOT HEALED",
     "not_fixable": "NOT FIXABLE BY CODE",
+    "model_failed": "NOT HEALED: A MODEL GAVE NO USABLE ANSWER",
     "budget": "NOT HEALED: BUDGET OR TIME IS UP",
     "cancelled": "CANCELLED",
 }
@@ -86,8 +90,10 @@ STEP_WORDS: dict[Step, str] = {
     "generate": "Write a draft",
     "attack": "Try to break it",
     "execute": "Run the tests",
+    "arbitrate": "Judge the tests in dispute",
     "diagnose": "Find the cause",
     "repair": "Search for a repair",
+    "attempt": "Ask a model for a repair",
     "select": "Choose the best repair",
     "ask": "Ask which behaviour is right",
     "critique": "Review the repair",
@@ -96,10 +102,19 @@ STEP_WORDS: dict[Step, str] = {
     "learn": "Keep what helped",
     "finish": "Finish",
 }
+APPROACH_WORDS: dict[Approach, str] = {
+    "search": "a search without a model",
+    "minimal": "a small edit by a model",
+    "tournament": "several repairs by models side by side",
+    "rewrite": "a function written anew",
+    "fresh": "a fresh start",
+}
 ORIGIN_WORDS: dict[Origin, str] = {
     "user": "Your tests",
     "doctest": "Doctests",
-    "spec": "From the task",
+    "task": "From the task's words",
+    "spec": "Derived from the task",
+    "confirmed": "Derived, and confirmed",
     "held-out": "Held out",
     "adversarial": "Adversarial",
 }
@@ -165,6 +180,15 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             tone: Tone = "good" if event.hit and event.replayed else "plain"
             yield Line(f"memory: {event.note.removeprefix('from memory: ')}", tone)
             yield from (Line(f"seen before: {lesson}") for lesson in event.lessons)
+        case RoundEnded():
+            how = APPROACH_WORDS[event.approach]
+            yield Line(
+                f"round {event.iteration}: {how}{', which comes nearer' if event.better else ''}",
+                detail=True,
+            )
+        case TestRuled():
+            quoted = f' (“{event.quote}”)' if event.quote else ""
+            yield Line(f"test {event.ruling}: {event.test}: {event.why}{quoted}", "warning")
         case PatchProposed():
             yield Line(f"patch by {event.strategy}: {event.note}")
         case PartialFound():

@@ -21,15 +21,17 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Command
+from langgraph.types import Command, Send
 
 from agent.core.domain import Report
 from agent.core.events import Step, StepFinished, StepStarted, Waiting
-from agent.core.state import State
+from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.log.waiting import ForStep
+from agent.run.nodes.arbitrate import arbitrate
 from agent.run.nodes.ask import ask
 from agent.run.nodes.attack import attack
+from agent.run.nodes.attempt import attempt
 from agent.run.nodes.critique import critique
 from agent.run.nodes.diagnose import diagnose
 from agent.run.nodes.execute import execute
@@ -42,6 +44,8 @@ from agent.run.nodes.recall import recall
 from agent.run.nodes.repair import repair
 from agent.run.nodes.select import select
 from agent.run.nodes.specify import specify
+from agent.thinking.arbitration import in_dispute
+from agent.thinking.roles import ARBITER
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -53,8 +57,10 @@ STEPS: dict[Step, Node] = {
     "generate": generate,
     "attack": attack,
     "execute": execute,
+    "arbitrate": arbitrate,
     "diagnose": diagnose,
     "repair": repair,
+    "attempt": attempt,
     "select": select,
     "ask": ask,
     "critique": critique,
@@ -101,20 +107,51 @@ async def after_specify(state: State) -> str:
 
 
 async def after_execute(state: State, runtime: Runtime[Context]) -> str:
+    """On to a person's review, or to the cause; but first a derived test that alone speaks against
+    the program is judged itself."""
+    ctx = runtime.context
+    report = ctx.store.get(state["report_id"], Report)
+    suite = ctx.store.get(state["suite_id"], Suite)
+    disputed = in_dispute(suite, report) and not any(one.fails for one in report.trusted)
+    if disputed and ctx.task.text and ctx.plan.of(ARBITER.name) is not None:
+        return "arbitrate"
+    return "critique" if report.passed else "diagnose"
+
+
+async def after_arbitrate(state: State, runtime: Runtime[Context]) -> str:
     report = runtime.context.store.get(state["report_id"], Report)
     return "critique" if report.passed else "diagnose"
 
 
-async def after_diagnose(state: State, runtime: Runtime[Context]) -> str:
-    """Repairs, unless no edit could help or no iteration is left."""
-    is_last = state["iteration"] >= runtime.context.settings.max_iterations
-    return "finish" if state.get("outcome") or is_last else "repair"
+def next_round(state: State, runtime: Runtime[Context]) -> str | list[Send]:
+    """The step that repairs: a search, or a model; several times side by side in a tournament."""
+    match state["approach"]:
+        case "search":
+            return "repair"
+        case "tournament":
+            count = runtime.context.settings.parallel_strategies
+            return [Send("attempt", {**state, "place": place}) for place in range(count)]
+        case _:
+            return "attempt"
 
 
-async def after_select(state: State) -> str:
+async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[Send]:
+    """Repairs, unless no edit could help or no further round is tried."""
+    return "finish" if state.get("outcome") else next_round(state, runtime)
+
+
+async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Send]:
     if state.get("outcome"):
         return "finish"
-    return "diagnose" if state.get("escalated") else "ask"
+    if state.get("taken"):
+        return "ask"
+    return "diagnose" if state.get("escalated") else next_round(state, runtime)
+
+
+async def after_critique(state: State) -> str:
+    if state.get("outcome"):
+        return "finish"
+    return "execute" if state.get("objected") else "prove"
 
 
 async def after_ask(state: State) -> str:
@@ -141,12 +178,16 @@ def build_graph() -> StateGraph[State, Context]:
     graph.add_conditional_edges("specify", after_specify, ["attack", "generate"])
     graph.add_edge("generate", "attack")
     graph.add_edge("attack", "execute")
-    graph.add_conditional_edges("execute", after_execute, ["critique", "diagnose"])
-    graph.add_conditional_edges("diagnose", after_diagnose, ["repair", "finish"])
+    graph.add_conditional_edges("execute", after_execute, ["arbitrate", "critique", "diagnose"])
+    graph.add_conditional_edges("arbitrate", after_arbitrate, ["critique", "diagnose"])
+    graph.add_conditional_edges("diagnose", after_diagnose, ["repair", "attempt", "finish"])
     graph.add_edge("repair", "select")
-    graph.add_conditional_edges("select", after_select, ["finish", "diagnose", "ask"])
+    graph.add_edge("attempt", "select")
+    graph.add_conditional_edges(
+        "select", after_select, ["finish", "diagnose", "ask", "repair", "attempt"]
+    )
     graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
-    graph.add_conditional_edges("critique", unless_over("prove"), ["finish", "prove"])
+    graph.add_conditional_edges("critique", after_critique, ["finish", "execute", "prove"])
     graph.add_edge("prove", "gate")
     graph.add_conditional_edges("gate", unless_over("learn"), ["finish", "learn"])
     graph.add_edge("learn", "finish")

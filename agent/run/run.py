@@ -38,9 +38,9 @@ from agent.log.waiting import ForStep, pending
 from agent.repair.ranking.question import BadAnswer, answered_test
 from agent.run.nodes.finish import conclude
 from agent.run.resources import Resources
-from llm import LlmError, Plan, Reply, Usage
+from llm import LlmError, NoModel, Plan, Reply, Usage
 from llm.budget import Caps
-from llm.errors import NeedsKey, OverBudget
+from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.router import Router
 from sandbox import OwnedSandbox, SandboxError
 
@@ -255,8 +255,10 @@ class Run:
             await self._pause(str(error))
         except NeedsKey as error:
             self._wait_for("key", str(error))
-        except LlmError as error:
+        except (NoModel, NotRecorded) as error:
             await self.conclude("not_fixable", str(error))
+        except LlmError as error:
+            await self.conclude("model_failed", str(error))
         except SandboxError as error:
             await self.conclude("not_fixable", f"the sandbox cannot run code: {error}")
         except RunOver:

@@ -34,7 +34,7 @@ Read = TypeVar("Read")
 ANSWER_SHARE = 2
 """The part of a window that an answer takes is one of so many at most: the rest is the question's,
 also where a small window would not hold the role's longest answer."""
-MOST_CALLS, MOST_STEPS, MOST_LINES = 12, 8, 5
+MOST_CALLS, MOST_STEPS, MOST_LINES, MOST_OBJECTIONS = 12, 8, 5, 3
 
 Expression = Annotated[str, Field(max_length=200)]
 Aside = Annotated[str, Field(max_length=100)]
@@ -94,10 +94,19 @@ class Investigation(RootCause):
     """The text of a JSON object."""
 
 
+class Objection(Value):
+    """A call that shows what is wrong with a program, and the sentence that says so."""
+
+    quote: Sentence
+    call: Expression
+    expected: Expression
+
+
 class Critique(Value):
-    """A review of a passing program; anything but approval sends it back."""
+    """A review of a program. An objection is made a test before it counts."""
 
     note: Sentence
+    objections: Annotated[tuple[Objection, ...], Field(max_length=MOST_OBJECTIONS)] = ()
     approve: bool
 
 
@@ -166,6 +175,7 @@ INVESTIGATOR = Role("debugger", "investigate", Investigation)
 CRITIC = Role("critic", "review", Critique)
 MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
 ARBITER = Role("arbiter", "judge", Ruling)
+PREDICTOR = Role("arbiter", "predict", SpecTests)
 PLANNER = Role("planner", "plan", Steps)
 ROLES: tuple[Role[SpecTests] | Role[AdversarialCalls] | Role[RootCause] | Role[Critique]
              | Role[Summary] | Role[Ruling] | Role[Steps], ...] = (
@@ -229,27 +239,38 @@ async def ask_if_it_answers(
         return None
 
 
-async def ask_for_code(ctx: Context, template: str, variables: Mapping[str, str]) -> str:
-    """A whole program of one file from the generator; raises an `LlmError`."""
+async def ask_for_code(
+    ctx: Context, template: str, variables: Mapping[str, str], temperature: float | None = None
+) -> str:
+    """A whole program of one file from the generator; raises an `LlmError`. `temperature` is asked
+    for in place of its prompt's."""
     answerer = await ctx.answerer(GENERATOR)
-    return await ask_code(answerer, _request(ctx, answerer, GENERATOR, template, variables))
+    request = _request(ctx, answerer, GENERATOR, template, variables)
+    return await ask_code(answerer, _warmed(request, temperature))
 
 
-async def ask_for_edits(ctx: Context, variables: Mapping[str, str]) -> str:
+async def ask_for_edits(
+    ctx: Context, variables: Mapping[str, str], temperature: float | None = None
+) -> str:
     """The program in `variables["code"]` with the generator's edits made; raises an `LlmError`."""
     answerer = await ctx.answerer(GENERATOR)
     request = _request(ctx, answerer, GENERATOR, "edit", variables)
-    return await ask_edits(answerer, request, variables["code"])
+    return await ask_edits(answerer, _warmed(request, temperature), variables["code"])
 
 
 async def ask_for_files(
-    ctx: Context, template: str, variables: Mapping[str, str], read: Callable[[str], Read]
+    ctx: Context, template: str, variables: Mapping[str, str], read: Callable[[str], Read],
+    temperature: float | None = None,
 ) -> Read:
     """What `read` makes of the generator's files or edits, by its template `draft` or `edit_files`;
     it may refuse them by a `BadReply`. Raises an `LlmError`."""
     answerer = await ctx.answerer(GENERATOR)
     request = _request(ctx, answerer, GENERATOR, template, variables)
-    return await ask_read(answerer, request, read)
+    return await ask_read(answerer, _warmed(request, temperature), read)
+
+
+def _warmed(request: Request, temperature: float | None) -> Request:
+    return request if temperature is None else replace(request, temperature=temperature)
 
 
 async def share_of_an_answer(ctx: Context, program: str) -> float:

@@ -10,7 +10,7 @@ from typing import Literal
 from agent.core.domain import REST, File, Project, Report, Script, Solution, SuspectFile
 from agent.healing.context import Context
 from agent.healing.project_search import search_project
-from agent.healing.strategies import Attempt, reserved_s
+from agent.healing.strategies import AROUND, Attempt, reserved_s
 from agent.intake.environment import standard_modules
 from agent.intake.task import PASTED
 from agent.judge.project_run import laid
@@ -25,8 +25,6 @@ from agent.tools.workspace import inside
 from llm import BadReply
 from llm.asking.answers import edited_files, edits_by_file, files_of
 
-AROUND = 0.25
-"""The part of a search's seconds and candidates that is spent around one repair of a model."""
 MOST_FILES = 20
 """Files of one draft."""
 SUFFIXES = (".py", ".json", ".csv", ".txt", ".toml", ".yaml")
@@ -94,7 +92,8 @@ async def question_of_files(
 
 
 async def edited_solution(
-    attempt: Attempt, ctx: Context, question: Mapping[str, str], tried: Sequence[str],
+    attempt: Attempt, ctx: Context, question: Mapping[str, str], told: Sequence[str],
+    temperature: float | None = None,
 ) -> Solution:
     """The program with one answer's edits made; raises an `LlmError`."""
     project = ctx.task.project
@@ -109,9 +108,9 @@ async def edited_solution(
                 raise BadReply(_refusal(path, path in there, editable))
         return edited_files(texts, edits)
 
-    variables = {**question, "attempts": "\n\n".join(tried)}
+    variables = {**question, "attempts": "\n\n".join(told)}
     return attempt.solution.with_texts(
-        await ask_for_files(ctx, "edit_files", variables, read), origin="model"
+        await ask_for_files(ctx, "edit_files", variables, read, temperature), origin="model"
     )
 
 

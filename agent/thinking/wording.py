@@ -68,8 +68,8 @@ def repair_question(
     known: Sequence[str] = (),
     attempts: Sequence[str] = (),
 ) -> Mapping[str, str]:
-    """The variables of the generator's `repair` and `edit`: `cases` are the tests that fail, and
-    `attempts` the patches of earlier repairs, the newest last."""
+    """The variables of the generator's templates for repairs of one file: `cases` are the tests
+    that fail, and `attempts` the patches of earlier repairs, the newest last."""
     return {
         "code": code, "task": task, "tests": tests(cases), "failures": failures(report),
         "diagnosis": diagnosis(found), "suspects": suspects(found.blamed),

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from llm.asking.answers import code_of, edited, edits_of, json_of
 from llm.asking.prompts import fenced, mark_for
+from llm.asking.schemas import complete
 from llm.errors import BadReply, Refused, Truncated
 from llm.provider import Provider
 from llm.tokens import answer_tokens, question_tokens
@@ -33,8 +34,8 @@ async def ask_typed(
     accept: Callable[[object], T],
 ) -> T:
     """What `accept` makes of a JSON value that is valid under `schema`; it may still refuse the
-    value by a `BadReply`."""
-    question = replace(request, output=Json(schema))
+    value by a `BadReply`. Fields that have a default are asked for, and may be missing."""
+    question = replace(request, output=Json(complete(schema)))
     return await _ask(provider, question, lambda text: accept(json_of(text, schema)))
 
 

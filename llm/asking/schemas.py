@@ -41,6 +41,25 @@ def _inlined(schema: Schema, definitions: Mapping[str, Schema]) -> dict[str, obj
     return found
 
 
+def complete(schema: Schema) -> dict[str, object]:
+    """An inlined schema as it is asked for: every field is, also one that an answer may lack."""
+    found: dict[str, object] = {}
+    for key, value in schema.items():
+        match key, value:
+            case "default", _:
+                continue
+            case "properties", Mapping():
+                found[key] = {name: complete(one) for name, one in value.items()}
+                found["required"] = [*value]
+            case "items", Mapping():
+                found[key] = complete(value)
+            case "required", _:
+                found.setdefault(key, value)
+            case _:
+                found[key] = value
+    return found
+
+
 _KNOWN = {
     "type", "default", "enum", "properties", "required", "additionalProperties", "items",
     "minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum",
@@ -71,7 +90,8 @@ def in_words(schema: Schema, place: str = "") -> str:
         }:
             told = []
             for name, one in properties.items():
-                words = in_words(one if name in required else {}, f"{place}/{name}")
+                is_asked = name in required or "default" in one
+                words = in_words(one if is_asked else {}, f"{place}/{name}")
                 told.append(f'"{name}": {words}')
             return f"{{{', '.join(told)}}}"
     raise BadPrompt(

@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
-from agent.core.domain import Example, Origin, Raises, Script, TestCase
+from agent.core.domain import Example, Raises, Script, TestCase
 from agent.core.trees import expression, is_literal
+from agent.core.trust import Origin
 from agent.intake.found.effects import keeps_state, prints
 from agent.intake.parsing import (
     BUILTIN_NAMES,
@@ -44,7 +45,7 @@ def tests_from_doctests(text: str) -> tuple[TestCase, ...]:
 
 def tests_from_prompts(text: str, program: str = "") -> tuple[TestCase, ...]:
     """Tests from a pasted interpreter session: lines with `>>>` and their answers."""
-    return tuple(_tests(text, "user", program, set()))
+    return tuple(_tests(text, "task", program, set()))
 
 
 def has_prompts(text: str) -> bool:

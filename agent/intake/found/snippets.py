@@ -20,8 +20,9 @@ import ast
 from collections.abc import Sequence
 from copy import deepcopy
 
-from agent.core.domain import Example, Origin, Raises, Script, TestCase
+from agent.core.domain import Example, Raises, Script, TestCase
 from agent.core.trees import is_literal
+from agent.core.trust import Origin
 from agent.intake.errors import NotFixable
 from agent.intake.found.effects import keeps_state
 from agent.intake.parsing import (

@@ -123,7 +123,7 @@ def _test(text: str, call: _Call, taken: set[str]) -> TestCase | None:
     raised = _RAISES.match(rest)
     if raised and raised.group(1) in BUILTIN_NAMES and not _DOUBT.search(before):
         name = unique(shortened(f"{call.source} raises {raised.group(1)}"), taken)
-        return Raises(name=name, origin="user", call=call.source, exception=raised.group(1))
+        return Raises(name=name, origin="task", call=call.source, exception=raised.group(1))
     wanted = _WANTED.match(rest)
     told = wanted is not None
     if wanted is not None:
@@ -137,7 +137,7 @@ def _test(text: str, call: _Call, taken: set[str]) -> TestCase | None:
     if expected is None:
         return None
     name = unique(shortened(f"{call.source} == {expected}"), taken)
-    return Example(name=name, origin="user", call=call.source, expected=expected)
+    return Example(name=name, origin="task", call=call.source, expected=expected)
 
 
 def _sentence(text: str, call: _Call) -> tuple[str, str]:

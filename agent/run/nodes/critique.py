@@ -1,25 +1,36 @@
-"""Critique: a second look at a repair that passes; it fails closed."""
+"""Critique: a second look at a program before it is kept, by one who is not told its verdict.
+
+It fails closed: what nobody could review is not kept. An objection must be made a test before it
+counts, and that test is judged like any other that was derived; one that cannot be is a doubt.
+"""
 
 from __future__ import annotations
 
-from agent.core.domain import Report, Solution
+from collections.abc import Sequence
+
+from agent.core.domain import Report, Solution, TestCase
 from agent.core.events import Critiqued
+from agent.core.rounds import Rounds
 from agent.core.state import State, Suite
 from agent.healing.context import Context
-from agent.thinking.roles import CRITIC, Critique, ask_if_it_answers
+from agent.run.nodes.specify import announce, derived_test
+from agent.thinking.arbitration import stands_in
+from agent.thinking.roles import CRITIC, Critique, Objection, ask_if_it_answers
 from agent.thinking.wording import tests
 from agent.thinking.wording_of_files import texts_of_tests
 from llm.asking.answers import FILE
 
 
 async def critique(state: State, ctx: Context) -> State:
-    """Asks the critic about a changed program; an unchanged one needs no review."""
-    if state["iteration"] == 0:
-        return {}
+    """Asks the critic about a program that was written or changed, once for each."""
     before = ctx.store.get(state["base_id"], Solution)
     after = ctx.store.get(state["solution_id"], Solution)
+    is_as_brought = after.files == before.files and ctx.task.solution is not None
+    if is_as_brought or state.get("reviewed") == state["solution_id"]:
+        return {}
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
+    free = ctx.free(state)
     answer = await ask_if_it_answers(
         ctx,
         CRITIC,
@@ -32,18 +43,72 @@ async def critique(state: State, ctx: Context) -> State:
             "before_solution": before, "after_solution": after,
             "crash_only": not report.oracle,
         },
-        free=ctx.free(state),
-        without="A repair that nobody reviewed is not kept.",
-    ) or Critique(approve=False, note="it could not be reviewed: the critic gave no answer")
-    ctx.emit(Critiqued(verdict="approve" if answer.approve else "reject", note=answer.note))
+        free=free,
+        without="A program that nobody reviewed is not kept.",
+    )
+    update: State = {"reviewed": state["solution_id"], "objection": ""}
+    if answer is None:
+        note = "it could not be reviewed: the critic gave no answer"
+        ctx.emit(Critiqued(verdict="reject", note=note))
+        return update | {"outcome": "unresolved", "stopped": "critic", "reason": note}
     if answer.approve:
-        return {}
-    reason = f"the critic rejected the repair: {answer.note}"
-    return {"outcome": "unresolved", "reason": reason}
+        ctx.emit(Critiqued(verdict="approve", note=answer.note))
+        return update
+    if free or ctx.plan.of(CRITIC.name) is None:
+        return update | _refused_by_rule(state, ctx, answer)
+    return update | _objected(state, ctx, suite, answer)
+
+
+def _refused_by_rule(state: State, ctx: Context, answer: Critique) -> State:
+    """A rule has seen what no test may be asked of: a changed test, a deliberate end removed."""
+    ctx.emit(Critiqued(verdict="reject", note=answer.note))
+    return {
+        "outcome": "unresolved", "stopped": "critic",
+        "reason": f"the critic rejected the repair: {answer.note}",
+    }
+
+
+def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> State:
+    """The suite with a test for each objection that quotes the task and can be asked."""
+    fresh = _tests_of(answer.objections, ctx.task.text, suite)
+    if not fresh:
+        ctx.emit(Critiqued(verdict="object", note=answer.note))
+        return {"objection": answer.note}
+    ctx.emit(Critiqued(
+        verdict="reject", note=answer.note, tests=tuple(test.name for test in fresh),
+    ))
+    announce(ctx, fresh)
+    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    rounds = rounds.model_copy(update={
+        "notes": (*rounds.notes, f"A reviewer of a program that was tried says: {answer.note}"),
+    })
+    grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
+    return {
+        "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(rounds),
+        "objection": "", "objected": True,
+    }
+
+
+def _tests_of(
+    objections: Sequence[Objection], words: str, suite: Suite
+) -> tuple[TestCase, ...]:
+    names = {test.name for test in suite.all}
+    codes = {test.code for test in suite.all}
+    found: dict[str, TestCase] = {}
+    for one in objections:
+        test = derived_test(one.call, one.expected, words)
+        if test is not None and stands_in(one.quote, words) and (
+            test.name not in names and test.code not in codes
+        ):
+            found[test.name] = test
+    return tuple(found.values())
 
 
 def _text_of(after: Solution, before: Solution) -> str:
     """The program; of several files those that were changed, each after a line with its path."""
     if len(after.files) == 1:
         return after.text
-    return "\n".join(f"{FILE}{one.path}\n{one.after}" for one in after.changed_from(before))
+    shown = after.changed_from(before) or after.changed_from(before.model_copy(
+        update={"files": ()}
+    ))
+    return "\n".join(f"{FILE}{one.path}\n{one.after}" for one in shown)

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, TestCase
 from agent.core.events import Diagnosed, Notice, Recalled
-from agent.core.state import State, Suite
+from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.flakiness import RUNS
+from agent.healing.ladder import UNSURE
+from agent.healing.rounds import first_or_next, surer
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
@@ -26,7 +28,7 @@ async def diagnose(state: State, ctx: Context) -> State:
     solution = ctx.store.get(state["solution_id"], Solution)
     report = suite.seen_of(ctx.store.get(state["report_id"], Report))
     failing = {verdict.test for verdict in report.failing}
-    if state["iteration"] > 0 and failing and failing <= {*suite.flaky}:
+    if is_repaired(state) and failing and failing <= {*suite.flaky}:
         names = [name for name in suite.flaky if name in failing]
         return {
             "outcome": "unresolved",
@@ -53,7 +55,11 @@ async def diagnose(state: State, ctx: Context) -> State:
         _remind(ctx, state, found, solution)
     update: State = {"diagnosis_id": ctx.store.put(found)}
     if not found.fixable:
-        update |= {"outcome": "not_fixable", "reason": found.cause}
+        return update | {"outcome": "not_fixable", "reason": found.cause}
+    if "approach" not in state or state.get("taken"):
+        return update | first_or_next({**state, **update}, ctx)
+    if state["approach"] == "minimal" and found.confidence < UNSURE:
+        update["approach"] = surer({**state, **update}, ctx)
     return update
 
 

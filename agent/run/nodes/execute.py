@@ -18,11 +18,12 @@ async def execute(state: State, ctx: Context) -> State:
     if suite.flaky and state["iteration"] > 0:
         flaky = tuple(test for test in suite.all if test.name in suite.flaky)
         report = await with_reruns(ctx, solution, flaky, report)
+    report = suite.ruled(report)
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
     report_id = ctx.store.put(report)
-    update: State = {"report_id": report_id}
-    if state["iteration"] == 0 or _better(state, ctx, report):
+    update: State = {"report_id": report_id, "objected": False}
+    if "best_report_id" not in state or _better(state, ctx, report):
         update |= {"best_id": state["solution_id"], "best_report_id": report_id}
     return update | _shown(state, ctx, suite, report)
 

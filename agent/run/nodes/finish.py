@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from agent.core.domain import Report, RunOutcome, Solution
 from agent.core.events import Event, ModelCalled, ModelFailed, PartialFound, RunFinished, Stamped
-from agent.core.state import State
+from agent.core.state import State, is_repaired
 from agent.healing.context import Context
 from agent.log.store import Store
 
@@ -31,14 +31,14 @@ def conclude(
     outcome: RunOutcome = refused or "unresolved"
     if refused is None and report is not None and report.passed:
         kept = store.get(state["solution_id"], Solution)
-        if state["iteration"] == 0:
+        if not is_repaired(state):
             outcome, reason = "healthy", state["proof_why"]
         elif report.oracle:
             outcome, reason = "healed", f"{state['note']}; {state['proof_why']}"
         else:
             outcome = "crash_stopped"
             reason = f"{state['note']}; nothing shows that the result is right: add a test"
-    if outcome in ("unresolved", "budget"):
+    if outcome in ("unresolved", "budget", "model_failed"):
         _show_best(state, store, log, emit)
     good = outcome in ("healthy", "healed", "crash_stopped")
     calls = [one.event for one in log if isinstance(one.event, ModelCalled | ModelFailed)]
@@ -47,8 +47,9 @@ def conclude(
     emit(
         RunFinished(
             outcome=outcome,
+            stopped=state.get("stopped") if not good else None,
             proof=state.get("proof") if good else None,
-            strategy=state.get("strategy") if good and iterations else None,
+            strategy=state.get("strategy") if good and is_repaired(state) else None,
             reason=reason or f"still failing after {iterations} iterations",
             diff=kept.diff(base) if kept is not None and base is not None else "",
             code=kept.text if kept is not None else "",
@@ -73,12 +74,14 @@ def _show_best(
     report = store.get(state["best_report_id"], Report)
     shown = [entry.event for entry in log if isinstance(entry.event, PartialFound)]
     passed, _ = report.score
-    if report.passed or passed <= max((partial.passed for partial in shown), default=0):
+    if passed <= max((partial.passed for partial in shown), default=-1):
         return
     best = store.get(state["best_id"], Solution)
     emit(
         PartialFound(
             diff=best.diff(store.get(state["base_id"], Solution)),
-            passed=passed, total=len(report.oracle), note=f"not a fix: {best.note}",
+            passed=passed, total=len(report.oracle), code=best.text,
+            note=f"passes, and was not kept: {best.note}" if report.passed
+            else f"not a fix: {best.note}",
         )
     )

@@ -9,13 +9,13 @@ from __future__ import annotations
 from langgraph.types import interrupt
 
 from agent.core.domain import Solution
-from agent.core.state import State
+from agent.core.state import State, is_repaired
 from agent.healing.context import Context
 
 
 async def gate(state: State, ctx: Context) -> State:
     """Passes, or waits for `{"approve": bool}`."""
-    if ctx.settings.autonomy_level == "full_auto" or state["iteration"] == 0:
+    if ctx.settings.autonomy_level == "full_auto" or not is_repaired(state):
         return {}
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.core.domain import Alternatives, Diagnosis, Lesson, Rivals, Solution
 from agent.core.events import LessonLearned, Notice
-from agent.core.state import State
+from agent.core.state import State, is_repaired
 from agent.healing.context import Context
 from agent.memory import (
     Failure,
@@ -26,7 +26,7 @@ async def learn(state: State, ctx: Context) -> State:
     Only what passed tests is worth remembering. A fix recalled is known already, unless it came
     for another failure: then this one's is kept too.
     """
-    if state["iteration"] == 0 or state["proof"] == "E0":
+    if not is_repaired(state) or state["proof"] == "E0":
         return {}
     try:
         if state["strategy"] != "memory":

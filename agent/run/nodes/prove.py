@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from agent.core.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase, tally
 from agent.core.events import Ambiguous, Proved
-from agent.core.state import State, Suite
+from agent.core.state import State, Suite, is_repaired
+from agent.core.trust import VETOING_ORIGINS
 from agent.healing.context import Context
 from agent.healing.proving import (
     ENOUGH_PROBES,
@@ -54,19 +55,23 @@ def proof_of(
     if not showing or (failed and not failed & showing):
         which = "a test that failed before" if showing else "any test"
         return Proof(level="E0", why=f"{passed}; nothing is shown by {which}")
-    if not suite.held_out:
+    if report.doubts:
+        told = ", ".join(f"`{one.name}`" for one in report.doubts[:2])
+        return Proof(level="E1", why=f"{passed}; but it fails {told}, derived from the task")
+    held_out = [test for test in suite.held_out if test.origin in VETOING_ORIGINS]
+    if not held_out:
         shown = "the held-out test had to be shown" if suite.consulted else suite.unheld
         return Proof(level="E1", why="; ".join(filter(None, (passed, shown))))
     if any(verdict.type_differs for verdict in trusted):
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
-    if not {test.name for test in suite.held_out} <= showing:
+    if not {test.name for test in held_out} <= showing:
         return Proof(level="E1", why=f"{passed}; the held-out test shows nothing")
     known = [test for test in suite.visible if test.origin != "adversarial"]
-    if not any(makes_new_calls(test, known, program) for test in suite.held_out):
+    if not any(makes_new_calls(test, known, program) for test in held_out):
         return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
-    if any(is_told(test, read) for test in suite.held_out):
+    if any(is_told(test, read) for test in held_out):
         return Proof(level="E1", why=f"{passed}; its model has read the held-out test")
-    unseen = f"{len(suite.held_out)} of them never seen by the repair"
+    unseen = f"{len(held_out)} of them never seen by the repair"
     before = ", though it passed before" if suite.held_passed else ""
     return Proof(level="E2", why=f"{passed}, {unseen}{before}")
 
@@ -189,20 +194,25 @@ async def prove(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution).seen_at(solution.entry)
     texts = [file.text for file in base.files]
     read = "\n".join([*texts, ctx.task.text]) if state.get("strategy") == "model" else ""
-    first = ctx.first_report if state["iteration"] > 0 else None
+    first = ctx.first_report if is_repaired(state) else None
     failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
+    if state.get("objection"):
+        proof = Proof(
+            level="E1" if proof.level == "E2" else proof.level,
+            why=f"{proof.why}; the critic objects: {state['objection']}",
+        )
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     rivals: Alternatives | None = None
     elsewhere = any(one.path != solution.entry for one in solution.changed_from(base))
     if ctx.task.project is not None:
         known = state.get("rivals_id")
         others = len(ctx.store.get(known, Alternatives).behaviours) - 1 if known else 0
-        if state["iteration"] > 0:
+        if is_repaired(state):
             proof = of_a_suite(proof, others, bool(state.get("caveat")))
     elif elsewhere:
         pass  # what else is asked is asked of the entry
-    elif proof.level == "E2" and budget_s > 0 and state["iteration"] > 0:
+    elif proof.level == "E2" and budget_s > 0 and is_repaired(state):
         found = await _evidence(state, ctx, report, suite, budget_s)
         proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals
     elif proof.level == "E2" and state.get("rivals_id"):

@@ -1,67 +1,173 @@
-"""Select: a verified program is taken; without one, what comes next is decided."""
+"""Select: what a round brought is weighed; the best of it is taken, or what comes next is decided.
+
+A round counts as an iteration whatever it brought. A program that passes is taken. One that fails
+and has come nearer is what the next round goes on from; any other is put away, and told.
+"""
 
 from __future__ import annotations
 
-from agent.core.domain import Alternatives, Solution
+from agent.core.domain import Alternatives, Report, Solution, Strategy
 from agent.core.events import (
     Ambiguous,
     CodeWritten,
-    Extended,
+    Judged,
     Notice,
     PatchProposed,
     Searched,
-    StepStarted,
 )
+from agent.core.rounds import Round, Rounds, Try
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
 from agent.healing.context import Context
+from agent.healing.ladder import NoMore
 from agent.healing.recollection import RecalledFix, apply_recalled_fix
+from agent.healing.rounds import (
+    LEAST_S,
+    begun,
+    counted,
+    fingerprint,
+    go_on,
+    signature,
+    stopped,
+    time_is_over,
+)
+from agent.healing.tournament import held
 from agent.repair.ranking.question import question
-from llm.errors import OverBudget
-
-LEAST_S = 1.0
-"""Seconds of a run below which no model is asked any more."""
 
 
 async def select(state: State, ctx: Context) -> State:
-    """Takes what the repair has proposed, and counts the iteration."""
+    """Takes what the round has brought, and counts it."""
+    if state["approach"] == "search":
+        return await _after_search(state, ctx)
+    return await _after_attempts(state, ctx)
+
+
+async def _after_search(state: State, ctx: Context) -> State:
     key = state["proposed_id"]
     if not key and state.get("reserve_id"):
         return _from_reserve(state, ctx)
-    if not key and not state.get("paid") and _a_model_can_help(ctx):
-        model = ctx.plan.of(GENERATOR)
-        ctx.emit(Notice(level="info", text=(
-            f"No repair was found without a model ({state.get('reason', '')}). From here on models "
-            f"are asked{f', {model.words} for a repair' if model else ''}."
-        )))
-        return {"paid": True, "escalated": True}
-    if not key:
-        if _out_of_time(state, ctx):
-            return _time_is_over(ctx)
-        return {"outcome": "unresolved", "reason": state.get("reason", "")}
-    rivals = state["proposed_rivals_id"]
-    solution = ctx.store.get(key, Solution)
-    base = ctx.store.get(state["base_id"], Solution)
-    iteration_now = state["iteration"] + 1
-    ctx.emit(CodeWritten(iteration=iteration_now, solution=solution))
-    ctx.emit(
-        PatchProposed(
-            iteration=iteration_now, strategy=state["strategy"], note=solution.note,
-            diff=solution.diff(base),
+    if key:
+        rivals = state["proposed_rivals_id"]
+        solution = ctx.store.get(key, Solution)
+        others = ctx.store.get(rivals, Alternatives) if rivals else None
+        return counted(state, ctx, Round(approach="search", program=fingerprint(solution))) | (
+            _taken(state, ctx, solution, others)
         )
+    if _out_of_time(state, ctx):
+        return time_is_over(ctx)
+    return _next(state, ctx, Round(approach="search", told=state.get("reason", "")))
+
+
+async def _after_attempts(state: State, ctx: Context) -> State:
+    number = state["iteration"] + 1
+    tries = [
+        ctx.store.get(one["try_id"], Try) for one in state["candidates_now"]
+        if one["round"] == number
+    ]
+    base = ctx.store.get(state["base_id"], Solution)
+    tried = sum(one.candidates for one in tries)
+    state = {**state, "candidates": state.get("candidates", 0) + tried}
+    suite = ctx.store.get(state["suite_id"], Suite)
+    best = await held(ctx, tries, base, suite.oracle)
+    faults = [one for one in tries if one.is_models_fault]
+    if len(faults) == len(tries):
+        return _next(state, ctx, Round(
+            approach=state["approach"], told=faults[0].fault,
+        ), fault=faults[0].fault) | {"candidates": state["candidates"]}
+    for one in tries:
+        if one.fault and one is not best.chosen:
+            _told(ctx, one)
+    chosen = best.chosen
+    before = ctx.store.get(state["report_id"], Report)
+    found = Round(
+        approach=state["approach"],
+        program=fingerprint(chosen.solution or ctx.store.get(state["solution_id"], Solution)),
+        signature=signature(chosen.report), better=_nearer(chosen, before, ctx),
+        told="\n\n".join(_told_of(one, base) for one in tries if not one.is_models_fault),
     )
-    asked = question(ctx.store.get(rivals, Alternatives), base) if rivals else None
+    if chosen.solution is not None and chosen.report is not None and chosen.report.passed:
+        update = counted(state, ctx, found) | _taken(state, ctx, chosen.solution, best.others)
+    else:
+        _told(ctx, chosen)
+        update = _next(state, ctx, found, chosen)
+    return update | {"candidates": state["candidates"]}
+
+
+def _told(ctx: Context, one: Try) -> None:
+    ctx.emit(Notice(level="info", text=f"A repair by {one.by} {one.fault}."))
+
+
+def _told_of(one: Try, base: Solution) -> str:
+    diff = one.solution.diff(base) if one.solution is not None else ""
+    return f"{diff}\n{one.fault}".strip()
+
+
+def _taken(
+    state: State, ctx: Context, solution: Solution, others: Alternatives | None
+) -> State:
+    """The state with a program that passes the visible tests."""
+    number = state["iteration"] + 1
+    base = ctx.store.get(state["base_id"], Solution)
+    strategy: Strategy = "search" if state["approach"] == "search" else "model"
+    ctx.emit(CodeWritten(iteration=number, solution=solution))
+    ctx.emit(PatchProposed(
+        iteration=number, strategy=strategy, note=solution.note, diff=solution.diff(base),
+    ))
+    asked = question(others, base) if others is not None else None
     if asked is not None:
-        ctx.emit(Ambiguous(iteration=iteration_now, rivals=asked))
+        ctx.emit(Ambiguous(iteration=number, rivals=asked))
     return {
-        "solution_id": key, "iteration": iteration_now, "note": solution.note,
-        "rivals_id": rivals, "caveat": "", "open_id": "", "escalated": False,
+        "solution_id": ctx.store.put(solution), "note": solution.note, "strategy": strategy,
+        "rivals_id": "" if others is None else ctx.store.put(others),
+        "caveat": "", "open_id": "", "taken": True,
     }
 
 
-def _a_model_can_help(ctx: Context) -> bool:
-    """Whether the plan has a model for repairs, and the run some time for it."""
-    return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > LEAST_S
+def _next(
+    state: State, ctx: Context, found: Round, chosen: Try | None = None, *, fault: str = ""
+) -> State:
+    """The state for the next round, or with the reason why there is none."""
+    update = counted(state, ctx, found)
+    if fault:
+        return update | {
+            "outcome": "model_failed", "stopped": "model",
+            "reason": f"the generator brought no repair: {fault}",
+        }
+    if chosen is not None and chosen.solution is not None and chosen.report is not None:
+        number = state["iteration"] + 1
+        base = ctx.store.get(state["base_id"], Solution)
+        ctx.emit(CodeWritten(iteration=number, solution=chosen.solution))
+        ctx.emit(PatchProposed(
+            iteration=number, strategy="model", note=chosen.solution.note,
+            diff=chosen.solution.diff(base),
+        ))
+        ctx.emit(Judged(iteration=number, report=chosen.report))
+        if found.better:
+            report_id, key = ctx.store.put(chosen.report), ctx.store.put(chosen.solution)
+            update |= {
+                "solution_id": key, "report_id": report_id, "best_id": key,
+                "best_report_id": report_id,
+            }
+    rounds = ctx.store.get(update["rounds_id"], Rounds)
+    following = go_on(state, ctx, rounds)
+    if isinstance(following, NoMore):
+        return update | stopped(state, ctx, following.why, found)
+    return update | begun(state, ctx, following, found)
+
+
+def _nearer(chosen: Try, before: Report, ctx: Context) -> bool:
+    """Whether a program passes more of the tests than the one it was made from, and none less than
+    the first."""
+    report = chosen.report
+    if chosen.solution is None or report is None:
+        return False
+    passing = {one.name for one in report.verdicts if one.passed}
+    first = ctx.first_report
+    lost = {one.name for one in first.trusted if one.passed} - passing if first else set()
+    seen = {one.test for one in report.verdicts}
+    known = sum(one.passed for one in before.oracle if one.test in seen)
+    lost = {name for name in lost if any(one.name == name for one in report.verdicts)}
+    return not lost and report.score[0] > known
 
 
 def _from_reserve(state: State, ctx: Context) -> State:
@@ -71,7 +177,7 @@ def _from_reserve(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     found = ctx.store.get(state["reserve_id"], RecalledFix)
     return apply_recalled_fix(ctx, base, found, state["iteration"] + 1) | {
-        "suite_id": ctx.store.put(suite), "reserve_id": "",
+        "suite_id": ctx.store.put(suite), "reserve_id": "", "escalated": False, "taken": True,
     }
 
 
@@ -82,18 +188,7 @@ def _out_of_time(state: State, ctx: Context) -> bool:
     searches = [entry.event for entry in ctx.log() if isinstance(entry.event, Searched)]
     cut_after = searches[-1].cut_after if searches else None
     early = cut_after is not None and cut_after < ctx.settings.search_s
-    return (early and not state.get("paid")) or ctx.seconds_left <= 0
+    has_model = ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > LEAST_S
+    return (early and not has_model) or ctx.seconds_left <= 0
 
 
-def _time_is_over(ctx: Context) -> State:
-    """Ends the run; where it pauses, asks for more time, and uses what was given since."""
-    words = f"the run's {ctx.settings.budget_s:g} seconds are over"
-    if not ctx.pauses:
-        return {"outcome": "budget", "reason": words}
-    for entry in reversed(ctx.log()):
-        match entry.event:
-            case Extended():
-                return {"escalated": True}
-            case StepStarted(step="repair"):
-                break
-    raise OverBudget(words, "run seconds")

@@ -9,17 +9,20 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from agent.core.domain import VETOING_ORIGINS, Example, Report, Solution, TestCase
+from agent.core.domain import Example, Raises, Report, Solution, TestCase
 from agent.core.events import Notice, TestInfo, TestsFrozen
 from agent.core.state import State, Suite
 from agent.core.trees import expression, is_literal, plain
+from agent.core.trust import VETOING_ORIGINS
 from agent.healing.context import Context
 from agent.intake import calls_made, fixes_a_value, makes_new_calls
 from agent.intake.asked.held_out import contains_test, file_without_test
-from agent.thinking.roles import SPEC_TESTER, SpecTest, ask
+from agent.intake.parsing import BUILTIN_NAMES
+from agent.thinking.roles import SPEC_TESTER, ask_if_it_answers
 
 HOLD_OUT_FROM = 4
 """The number of trusted tests from which one is kept from the repair."""
+RAISED = re.compile(r"raises (\w+)")
 MOST_PARTED = 12
 """Tests of files that are tried: each takes reading its file anew."""
 
@@ -44,8 +47,22 @@ async def specify(state: State, ctx: Context) -> State:
             hold_out, grown, ctx.store.get(state["report_id"], Report),
             ctx.store.get(state["solution_id"], Solution),
         )
+    elif ctx.settings.hold_out and ctx.task.solution is None:
+        grown = held_of_derived(grown)
     announce(ctx, grown.held_out)
     return {"suite_id": ctx.store.put(grown)}
+
+
+def held_of_derived(suite: Suite) -> Suite:
+    """Keeps a derived test from whoever writes and repairs, where enough are left. It shows nothing
+    above E0, and is in dispute like any other where a program fails it."""
+    derived = [test for test in suite.visible if test.origin == "spec"]
+    if len(derived) < HOLD_OUT_FROM:
+        return suite
+    held = derived[-1]
+    return suite.model_copy(update={
+        "visible": tuple(test for test in suite.visible if test is not held), "held_out": (held,),
+    })
 
 
 async def _from_words(
@@ -53,36 +70,64 @@ async def _from_words(
 ) -> tuple[TestCase, ...]:
     if not ctx.task.text:
         return ()
-    answer = await ask(ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free)
-    codes = {test.code for test in known}
-    usable = [example for example in answer.examples if is_stated(example, ctx.task.text)]
-    if len(usable) < len(answer.examples):
-        ctx.emit(Notice(level="info", text=(
-            f"{len(answer.examples) - len(usable)} examples of the spec tester are left out: they "
-            "have no literal value, or call what the words do not name."
-        )))
-    written = [(plain(example.call), plain(example.expected)) for example in usable]
-    examples = (
-        Example(name=f"{call} == {value}", origin="spec", call=call, expected=value)
-        for call, value in written
+    answer = await ask_if_it_answers(
+        ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free,
+        without="The run goes on with the tests that it has.",
     )
-    return tuple(example for example in examples if example.code not in codes)
+    given = answer.examples if answer is not None else ()
+    made = [derived_test(one.call, one.expected, ctx.task.text) for one in given]
+    tests = [test for test in made if test is not None]
+    asked = Counter(test.call for test in tests)
+    told: dict[str, set[str]] = {}
+    for test in tests:
+        told.setdefault(test.call, set()).add(test.code)
+    usable = [test for test in tests if len(told[test.call]) == 1]
+    if len(usable) < len(given):
+        ctx.emit(Notice(level="info", text=(
+            f"{len(given) - len(usable)} examples of the spec tester are left out: they have no "
+            "literal value, call what the words do not name, or contradict each other."
+        )))
+    codes = {test.code for test in known}
+    fresh = {test.code: test for test in usable if test.code not in codes and asked[test.call]}
+    return tuple(fresh.values())
 
 
-def is_stated(example: SpecTest, words: str) -> bool:
-    """Whether an example has a literal value and uses only names that the words give: no program
-    is written to pass a test of a name that the tester made up."""
-    call, value = expression(example.call), expression(example.expected)
-    if call is None or value is None or not is_literal(value):
+def derived_test(call: str, expected: str, words: str) -> Example | Raises | None:
+    """A test that was derived from a task's words; `None` where it asks nothing, has no literal
+    value, or calls what the words do not name: no program is written to pass a test of a name that
+    was made up."""
+    if not is_stated(call, words):
+        return None
+    asked = plain(call)
+    raised = RAISED.fullmatch(expected.strip())
+    if raised is not None:
+        exception = raised.group(1)
+        if exception not in BUILTIN_NAMES:
+            return None
+        return Raises(
+            name=f"{asked} raises {exception}", origin="spec", call=asked, exception=exception
+        )
+    value = expression(expected)
+    if value is None or not is_literal(value):
+        return None
+    wanted = plain(expected)
+    return Example(name=f"{asked} == {wanted}", origin="spec", call=asked, expected=wanted)
+
+
+def is_stated(code: str, words: str) -> bool:
+    """Whether an expression calls something that the words name, and nothing that they do not."""
+    call = expression(code)
+    if call is None:
         return False
-    given = {*re.findall(r"\w+", words), *vars(builtins)}
+    stated = {*re.findall(r"\w+", words)}
     bound = {
         node.id if isinstance(node, ast.Name) else node.arg for node in ast.walk(call)
         if isinstance(node, ast.arg)
         or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     }
     used = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
-    return used <= given | bound
+    own = (used & stated) - {*vars(builtins)} - bound
+    return bool(own) and used <= stated | {*vars(builtins)} | bound
 
 
 def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:

@@ -27,6 +27,7 @@ GIVEN: dict[str, tuple[str, str, object]] = {
     "HEAL_RECORD": ("~/r.jsonl", "record", Path("~/r.jsonl").expanduser()),
     "HEAL_TRACE_CONTENT": ("1", "trace_content", True),
     "HEAL_MAX_ITERATIONS": ("7", "max_iterations", 7),
+    "HEAL_PARALLEL_STRATEGIES": ("2", "parallel_strategies", 2),
     "HEAL_AUTONOMY": ("review_repairs", "autonomy_level", "review_repairs"),
     "HEAL_BUDGET_S": ("9.5", "budget_s", 9.5),
     "HEAL_MODEL_S": ("7", "model_s", 7.0),

@@ -21,7 +21,7 @@ def test_all_sources_of_tests_are_joined_under_unique_names():
     assert (task.solution.entry, task.solution.text) == ("solution.py", code)
     assert [(test.origin, test.code) for test in task.tests] == [
         ("user", "assert add(1, 2) == 3"), ("user", "assert add(1, 1) == 2"),
-        ("doctest", "assert add(2, 2) == 4"), ("user", "assert add(3, 3) == 6"),
+        ("doctest", "assert add(2, 2) == 4"), ("task", "assert add(3, 3) == 6"),
     ]
     assert len({test.name for test in task.tests}) == 4
 

@@ -36,11 +36,11 @@ DOUBTFUL = (
 
 
 @pytest.mark.parametrize("words", CLEAR)
-def test_clear_examples_are_tests_of_the_user(words):
+def test_clear_examples_are_tests_of_the_task(words):
     tests = intake.tests_from_words(words)
 
     assert [test.code for test in tests] == CLEAR[words]
-    assert {test.origin for test in tests} == {"user"}
+    assert {test.origin for test in tests} == {"task"}
 
 
 @pytest.mark.parametrize("words", DOUBTFUL)

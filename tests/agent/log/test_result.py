@@ -271,10 +271,12 @@ def test_what_sets_itself_aside_neither_passes_nor_fails() -> None:
 def test_the_document_names_the_run_the_fault_and_what_is_no_fix() -> None:
     healed = document(fold(log_of(STARTED, FINISHED)))
     refused = document(Result(outcome="not_fixable", reason="no", error="no"))
-    partial = document(fold(log_of(PartialFound(diff="d", passed=1, total=2, note="n"))))
+    partial = document(fold(log_of(PartialFound(
+        diff="d", passed=1, total=2, note="n", code="c",
+    ))))
 
     assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
-    assert partial["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2}
+    assert partial["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2, "code": "c"}
 
 
 def test_the_document_lists_each_verdict() -> None:

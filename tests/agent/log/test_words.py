@@ -12,7 +12,6 @@ from agent.core.domain import (
     Diagnosis,
     Ending,
     Integrity,
-    Origin,
     ProofLevel,
     Report,
     Rivals,
@@ -48,6 +47,7 @@ from agent.core.events import (
     TestsFrozen,
     Waiting,
 )
+from agent.core.trust import Origin
 from agent.log.result import Result, fold
 from agent.log.words import (
     INTEGRITY_MEANING,

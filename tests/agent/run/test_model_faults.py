@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.doors.exits import NOT_FIXABLE, exit_code
+from agent.doors.exits import MODEL_FAILED, exit_code
 from agent.intake import from_page
 from agent.log.result import Result
 from agent.run.session import open_session
@@ -41,7 +41,8 @@ FAULTS: dict[str, tuple[Said, str]] = {
 WITHOUT = {
     "qa_adversary": "No adversarial calls are added.",
     "debugger": "The run goes on with what was seen by running the program.",
-    "critic": "A repair that nobody reviewed is not kept.",
+    "critic": "A program that nobody reviewed is not kept.",
+    "spec_tester": "The run goes on with the tests that it has.",
     "memory_summariser": "What helped is kept as an edit, not in words.",
 }
 """What the run says of how it goes on."""
@@ -98,7 +99,8 @@ async def test_a_generator_without_an_answer_leaves_the_program_and_says_why(
 ) -> None:
     said, words = FAULTS[fault]
     result, told = await with_fault("generator", said, tmp_path)
-    assert (result.outcome, result.code) == ("unresolved", HARD)
+    assert (result.outcome, result.code) == ("model_failed", HARD)
+    assert (exit_code(result), result.stopped) == (MODEL_FAILED, "model")
     assert result.reason.startswith("the generator brought no repair: ")
     assert words in result.reason
     asked = [one for one in told if one.kind == "model_asked" and one.role == "generator"]
@@ -106,21 +108,21 @@ async def test_a_generator_without_an_answer_leaves_the_program_and_says_why(
     assert not [one for one in told if one.kind == "run_failed"]
 
 
-async def test_a_task_in_words_goes_on_without_its_adversary(tmp_path: Path) -> None:
-    result, told = await with_fault("qa_adversary", FAULTS["refused"][0], tmp_path, WORDS)
-    assert warnings(told)[0].endswith(WITHOUT["qa_adversary"])
+@pytest.mark.parametrize("role", ["qa_adversary", "spec_tester"])
+async def test_a_task_in_words_goes_on_without_a_tester(tmp_path: Path, role: str) -> None:
+    result, told = await with_fault(role, FAULTS["refused"][0], tmp_path, WORDS)
+    assert warnings(told)[0].endswith(WITHOUT[role])
     assert (result.outcome, result.code) == ("healthy", SOLVED)
 
 
-@pytest.mark.parametrize("role", ["generator", "spec_tester"])
 async def test_a_task_in_words_that_nobody_writes_ends_with_the_providers_words(
-    tmp_path: Path, role: str
+    tmp_path: Path,
 ) -> None:
-    """There is no program that an edit could mend: as with a missing package, what is to be
-    mended is outside of it."""
-    result, told = await with_fault(role, fails(529, "overloaded_error", "all busy"), tmp_path,
-                                    WORDS)
-    assert (result.outcome, exit_code(result)) == ("not_fixable", NOT_FIXABLE)
+    """It says nothing against a program: there is none."""
+    result, told = await with_fault(
+        "generator", fails(529, "overloaded_error", "all busy"), tmp_path, WORDS
+    )
+    assert (result.outcome, exit_code(result)) == ("model_failed", MODEL_FAILED)
     assert "has no capacity now" in result.reason
     assert "all busy" in result.reason
     assert [one.kind for one in told][-2:] == ["model_failed", "run_finished"]

@@ -118,7 +118,7 @@ async def test_a_task_in_words_is_replayed_too(tmp_path: Path) -> None:
         live = model.settings(tmp_path / "live", record=record)
         first, _ = await healed(live, "", "", WORDS)
     second, _ = await again(tmp_path / "replayed", record, "", "", WORDS)
-    assert (first.outcome, first.calls) == ("healthy", 3)
+    assert (first.outcome, first.calls) == ("healthy", 4)
     assert (second.outcome, second.code, second.tests) == (first.outcome, SOLVED, first.tests)
 
 

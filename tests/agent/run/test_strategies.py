@@ -9,7 +9,7 @@ import pytest
 from agent.core.events import RunFinished
 from agent.healing.context import Context
 from agent.healing.strategies import Attempt, Proposal
-from agent.run.nodes.repair import STRATEGIES
+from agent.run.nodes.repair import SEARCHES
 from tests.agent.runs import healed, last, of_kind
 
 CODE = "def area(width, height):\n    return width + height\n"
@@ -34,7 +34,7 @@ def answering(code: str):  # type: ignore[no-untyped-def]
 async def test_where_no_program_is_found_the_run_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(STRATEGIES, "search", empty)
+    monkeypatch.setitem(SEARCHES, "search", empty)
     end = await end_of(tmp_path)
     assert (end.outcome, end.reason, end.candidates) == ("unresolved", "nothing found", 3)
 
@@ -42,7 +42,7 @@ async def test_where_no_program_is_found_the_run_says_so(
 async def test_a_strategys_word_is_not_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(STRATEGIES, "search", answering(CODE.replace("+", "-")))
+    monkeypatch.setitem(SEARCHES, "search", answering(CODE.replace("+", "-")))
     end = await end_of(tmp_path)
     assert (end.outcome, end.code, end.diff) == ("unresolved", CODE, "")
 
@@ -59,7 +59,7 @@ async def test_the_best_program_judged_is_shown_and_called_no_fix(
             return Proposal(None, "nothing found")
         return Proposal(attempt.solution.with_text(code, note="a try"), "")
 
-    monkeypatch.setitem(STRATEGIES, "search", worse_each_time)
+    monkeypatch.setitem(SEARCHES, "search", worse_each_time)
     log = await healed(tmp_path, CODE, TESTS)
 
     (partial,) = of_kind(log, "partial_found")

@@ -219,10 +219,10 @@ async def test_a_task_in_words_is_written_tested_and_attacked_by_models(tmp_path
         qa_adversary='{"calls": [{"why": "nothing in it", "call": "shout(\'\')"}]}',
     ) as model:
         result, _ = await healed(model.settings(tmp_path), "", "", WORDS)
-    assert model.asked == ["spec_tester", "generator", "qa_adversary"]
+    assert model.asked == ["spec_tester", "generator", "qa_adversary", "critic"]
     assert (result.outcome, result.code) == ("healthy", SOLVED)
     assert {test.origin for test in result.tests} == {"spec", "adversarial"}
-    assert result.tokens == 3 * 276
+    assert result.tokens == 4 * 276
 
 
 async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path) -> None:

@@ -10,16 +10,17 @@ import pytest
 
 from agent.core.domain import Diagnosis, Example, File, Report, Solution, Task, TestCase, Verdict
 from agent.core.events import Event, Stamped
+from agent.core.rounds import Approach, Try
 from agent.healing.context import PROMPTS, Context
-from agent.healing.strategies import Attempt, Proposal
-from agent.thinking.rewriting import by_model
+from agent.healing.strategies import Attempt
+from agent.thinking.rewriting import one_try
 from agent.thinking.roles import GENERATOR
 from llm.asking.prompts import load
 from llm.plan import Choice, Plan
 from tests.llm.scripted import Answer, Scripted
 
 ROOM = load(PROMPTS, GENERATOR).max_tokens
-CASE = Example(name="f", origin="user", call="f()", expected="2")
+CASE = Example(name="f", origin="task", call="f()", expected="2")
 EDIT = "<<<<<<< SEARCH\n    return 1\n=======\n    return 1 + 1\n>>>>>>> REPLACE\n"
 BAD_EDIT = EDIT.replace("return 1\n=", "return 3\n=")
 
@@ -36,7 +37,7 @@ def whole(code: str) -> str:
 
 def verdict(status: str) -> Verdict:
     return Verdict.model_validate({
-        "name": "f", "test": "f", "origin": "user", "status": status, "integrity": "outside",
+        "name": "f", "test": "f", "origin": "task", "status": status, "integrity": "outside",
         "message": "gives 1",
     })
 
@@ -67,18 +68,32 @@ class Surroundings:
 
 
 async def proposed(
-    provider: str, text: str, *answers: str
-) -> tuple[Proposal, list[str], list[Event]]:
+    provider: str, text: str, *answers: str, approach: Approach = "minimal", place: int = 0,
+    told: Sequence[str] = (),
+) -> tuple[Try, list[str], list[Event]]:
     """What comes of asking for a repair, the questions, and what the user is told."""
     model = Scripted([Answer((said,)) for said in answers])
+    found, told_user = await _tried(model, provider, text, approach, place, told)
+    return found, [request.messages[-1].text for request in model.asked], told_user
+
+
+async def asked_as(approach: Approach, place: int, text: str) -> tuple[Scripted, Try]:
+    model = Scripted([Answer((whole(repaired(text)),))])
+    found, _ = await _tried(model, "ollama", text, approach, place, ())
+    return model, found
+
+
+async def _tried(
+    model: Scripted, provider: str, text: str, approach: Approach, place: int, told: Sequence[str]
+) -> tuple[Try, list[Event]]:
     here = Surroundings(model, Plan(provider, "", (Choice(GENERATOR, provider, "m", ""),)))
     solution = Solution(files=(File(path="f.py", text=text),), entry="f.py")
     attempt = Attempt(
         solution, (CASE,), Report(solution=solution.id, verdicts=(verdict("failed"),)),
         Diagnosis(category="wrong_result", cause="f() gives 1"),
     )
-    proposal = await by_model(attempt, cast(Context, here))  # only these fields are read
-    return proposal, [request.messages[-1].text for request in model.asked], here.told
+    given = cast(Context, here)  # only these fields are read
+    return await one_try(attempt, given, approach, told, place), here.told
 
 
 def repaired(text: str) -> str:
@@ -109,8 +124,9 @@ async def test_a_program_is_asked_for_whole_where_an_answer_has_room_and_else_it
 async def test_a_local_model_is_not_asked_for_what_its_answer_cannot_hold() -> None:
     proposal, asked, _ = await proposed("ollama", program(ROOM), whole("x = 1\n"))
     assert (proposal.solution, asked) == (None, [])
-    assert "takes 100% of the longest answer that ollama/m may give" in proposal.why
-    assert "bring a shorter program" in proposal.why
+    assert "takes 100% of the longest answer that ollama/m may give" in proposal.fault
+    assert "bring a shorter program" in proposal.fault
+    assert proposal.is_models_fault
 
 
 async def test_after_bad_edits_the_whole_program_is_asked_for_where_it_fits() -> None:
@@ -126,13 +142,41 @@ async def test_after_bad_edits_the_whole_program_is_asked_for_where_it_fits() ->
 async def test_after_bad_edits_a_program_that_does_not_fit_is_not_asked_for() -> None:
     proposal, asked, told = await proposed("anthropic", program(ROOM), BAD_EDIT)
     assert (proposal.solution, len(asked), told) == (None, 2, [])
-    assert "twice in a wrong form" in proposal.why
+    assert "twice in a wrong form" in proposal.fault
 
 
-async def test_the_next_question_shows_the_repair_that_did_not_pass() -> None:
+async def test_a_repair_that_does_not_pass_says_how_and_the_next_question_shows_it() -> None:
     text = program(100)
-    answers = (whole(text + "# once\n"), whole(repaired(text)))
-    _, (first, second), _ = await proposed("ollama", text, *answers)
+    found, (first,), _ = await proposed("ollama", text, whole(text + "# once\n"))
+    assert found.report is not None
+    assert (found.fault, found.report.passed) == ("passes 0 of 1 tests (f: gives 1)", False)
     assert "# once" not in first
+    _, (second,), _ = await proposed("ollama", text, whole(repaired(text)), told=["+# once"])
     assert "+# once" in second
-    assert "passes 0 of 1 tests (f: gives 1)" in second
+
+
+@pytest.mark.parametrize(("approach", "place", "words", "warmth"), [
+    ("minimal", 0, "Change as little as the fault needs", 0.0),
+    ("rewrite", 0, "Write the function in which the fault lies anew", 0.0),
+    ("fresh", 0, "choose another way", 0.0),
+    ("tournament", 0, "Change as little as the fault needs", 0.0),
+    ("tournament", 1, "Write the function in which the fault lies anew", 0.7),
+    ("tournament", 2, "choose another way", 0.7),
+])
+async def test_each_approach_is_asked_for_in_its_own_words(
+    approach: Approach, place: int, words: str, warmth: float
+) -> None:
+    text = program(100)
+    model, found = await asked_as(approach, place, text)
+    (request,) = model.asked
+    assert words in request.messages[-1].text
+    assert request.temperature == warmth
+    assert found.solution is not None
+
+
+async def test_an_answer_that_changes_nothing_is_told() -> None:
+    text = program(100)
+    found, _, _ = await proposed("ollama", text, whole(text))
+    assert (found.solution, found.fault, found.is_models_fault) == (
+        None, "leaves the program as it is", False
+    )

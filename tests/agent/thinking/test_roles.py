@@ -24,6 +24,7 @@ from agent.thinking.roles import (
     GENERATOR,
     INVESTIGATOR,
     PLANNER,
+    PREDICTOR,
     QA_ADVERSARY,
     ROLES,
     SPEC_TESTER,
@@ -36,7 +37,7 @@ from agent.thinking.roles import (
 from agent.thinking.wording import numbered
 from llm import BadPrompt, BadReply, Code, Json
 from llm.asking.prompts import load
-from llm.asking.schemas import closing_room, in_words
+from llm.asking.schemas import closing_room, complete, in_words
 from llm.errors import ContextOverflow
 from llm.provider import estimated_tokens
 from llm.providers.openai import strict_schema
@@ -45,6 +46,7 @@ from tests.llm.scripted import Scripted, saying
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"
 VALUES = {
     "attempts": "- return a\n+ return -a",
+    "calls": "f(1)\nf(2)",
     "category": "wrong_result",
     "cause": "f(1) gives 1 where 2 is expected",
     "code": "def f(a):\n    return a\n",
@@ -61,7 +63,7 @@ VALUES = {
     "tests": "assert f(1) == 2",
     "tools": "file_read: Read a text file.",
 }
-ALL = (*ROLES, INVESTIGATOR)
+ALL = (*ROLES, INVESTIGATOR, PREDICTOR)
 FORMS = {(role.name, role.template): in_words(schema_of(role.answer)) for role in ALL}
 
 
@@ -106,7 +108,7 @@ def test_every_file_of_prompts_is_a_role_and_every_golden_one_a_template() -> No
 
 def test_the_generator_writes_repairs_and_edits() -> None:
     assert {*load(PROMPTS, GENERATOR).templates} == {
-        "draft", "repair", "edit", "edit_files"
+        "draft", "reference", "repair", "rewrite", "fresh", "edit", "edit_files"
     }
 
 
@@ -136,7 +138,7 @@ def test_an_answer_is_bounded_and_its_longest_form_fits_the_roles_tokens(role: A
     schema = schema_of(role.answer)
     Draft202012Validator.check_schema(schema)
     assert in_words(schema)
-    answer = json.dumps(longest(schema), ensure_ascii=False)
+    answer = json.dumps(longest(complete(schema)), ensure_ascii=False)
     Draft202012Validator(schema).validate(json.loads(answer))
     assert estimated_tokens(answer) <= load(PROMPTS, role.name).max_tokens
 
@@ -183,7 +185,7 @@ async def test_a_question_carries_its_form_its_settings_and_its_prompts_hash() -
     assert (answer.note, answer.approve) == ("plain", True)
     (request,) = model.asked
     prompt = load(PROMPTS, "critic")
-    assert request.output == Json(schema_of(CRITIC.answer))
+    assert request.output == Json(complete(schema_of(CRITIC.answer)))
     assert FORMS["critic", "review"] in request.system
     assert (request.max_tokens, request.deadline_s, request.effort, request.prompt) == (
         prompt.max_tokens, prompt.deadline_s, prompt.effort, prompt.hash

@@ -64,7 +64,9 @@ def test_the_critic_rejects_a_changed_test() -> None:
     answer = json.loads(
         critique({"before_solution": before, "after_solution": after, "crash_only": False})
     )
-    assert answer == {"approve": False, "note": "the repair changes a test"}
+    assert answer == {
+        "approve": False, "note": "the repair changes a test", "objections": [],
+    }
 
 
 @pytest.mark.parametrize("end", ["raise ValueError('no')", "sys.exit(3)", "exit()"])

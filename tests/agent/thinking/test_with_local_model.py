@@ -55,6 +55,6 @@ async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did
     (failed,) = [one.event for one in log if isinstance(one.event, ModelFailed)]
     assert (failed.role, failed.error) == ("generator", "TimedOut")  # it babbles, and is stopped
     result = fold(log)
-    assert (result.outcome, result.error) == ("unresolved", "")
+    assert (result.outcome, result.error) == ("model_failed", "")
     assert result.tokens == sum(call.tokens for call in (*calls, failed)) > failed.tokens
     assert result.cost_usd == 0.0

@@ -1,0 +1,68 @@
+"""The rounds of a run: how each went about a repair, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agent.core.domain import Report, Solution, Value
+
+Approach = Literal["search", "minimal", "tournament", "rewrite", "fresh"]
+"""Ways to a repair by rising cost: no model, one small edit, several at once, the function anew,
+the program anew."""
+Stop = Literal["iterations", "no_model", "stuck", "model", "time", "critic"]
+"""Why no further round is tried: as many as allowed, no model to ask, nothing new to try, models
+that give no answer, no time, or nobody who reviews."""
+
+Ruled = Literal["confirmed", "set aside", "undecided"]
+"""What comes of a derived test in dispute."""
+
+
+class Try(Value):
+    """One program that a model brought, with its verdict; or why it brought none."""
+
+    solution: Solution | None = None
+    report: Report | None = None
+    fault: str = ""
+    """What is wrong with it, in words; empty where it passes."""
+    by: str = ""
+    """The model, by its name."""
+    is_models_fault: bool = False
+    """There is no program, since the model gave no usable answer."""
+    candidates: int = 1
+    """Programs that were tried for it: itself, and those of a search around it."""
+
+
+class Round(Value):
+    """One judged round."""
+
+    approach: Approach
+    program: str = ""
+    """The hash of its program's syntax tree; empty where it brought none."""
+    signature: str = ""
+    """The hash of which tests fail and how."""
+    better: bool = False
+    """It has come nearer than all before it."""
+    refuted: bool = False
+    """Its program passed all that it had seen, and failed another test."""
+    told: str = ""
+    """What the next round is told of it: the change, and what was wrong with it."""
+
+
+class Rounds(Value):
+    """All rounds of a run, in order."""
+
+    all: tuple[Round, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What whoever reviewed has said against programs that passed."""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What rounds with models came to, and what was said against them, for the next one."""
+        tried = [one.told for one in self.all if one.told and one.approach != "search"]
+        return (*tried, *self.notes)
+
+    def refuted(self) -> Rounds:
+        """The same, its last program refuted by a test that it had not seen."""
+        *before, last = self.all
+        last = last.model_copy(update={"refuted": True})
+        return self.model_copy(update={"all": (*before, last)})

@@ -1,0 +1,152 @@
+"""The rounds of one run: what each starts from, how it is counted, and which follows."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Sequence
+
+from agent.core.domain import Diagnosis, Report, Solution
+from agent.core.events import Extended, Notice, RoundEnded, StepStarted
+from agent.core.rounds import Approach, Round, Rounds, Stop
+from agent.core.settings import GENERATOR
+from agent.core.state import State, Suite
+from agent.healing.context import Context
+from agent.healing.ladder import NoMore, Situation, next_approach
+from agent.healing.strategies import Attempt, pins
+from llm.errors import OverBudget
+
+DEBUGGER = "debugger"
+LEAST_S = 1.0
+"""Seconds of a run below which no model is asked any more."""
+STOPPED: dict[Stop, str] = {
+    "iterations": "as many rounds as allowed were tried",
+    "no_model": "no model is configured that could go on",
+    "stuck": "every way to a repair was tried",
+    "model": "its model gave no usable answer",
+    "time": "the run's time is over",
+    "critic": "the repair could not be reviewed",
+}
+
+
+def attempt_of(state: State, ctx: Context) -> Attempt:
+    """What the next round starts from. A search goes around the program as it came; a model is
+    shown the one that has come nearest."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    key = state["base_id"] if state["approach"] == "search" else state["solution_id"]
+    return Attempt(
+        solution=ctx.store.get(key, Solution),
+        tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),
+        report=suite.seen_of(ctx.store.get(state["report_id"], Report)),
+        diagnosis=ctx.store.get(state["diagnosis_id"], Diagnosis),
+    )
+
+
+def first_or_next(state: State, ctx: Context) -> State:
+    """The state after a program that was taken has failed a test that it had not seen, and before
+    the first round: how the next one goes about it, or why there is none."""
+    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    update: State = {"taken": False}
+    if state.get("taken") and rounds.all:
+        rounds = rounds.refuted()
+        update["rounds_id"] = ctx.store.put(rounds)
+    following = go_on(state, ctx, rounds)
+    last = rounds.all[-1] if rounds.all else Round(approach="search")
+    if isinstance(following, NoMore):
+        return update | stopped(state, ctx, following.why, last)
+    return update | begun(state, ctx, following, last) | {"escalated": False}
+
+
+def surer(state: State, ctx: Context) -> Approach:
+    """The way of the next round where its diagnosis is no more than a guess."""
+    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    following = go_on(state, ctx, rounds)
+    return state["approach"] if isinstance(following, NoMore) else following
+
+
+def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
+    """The way of the next round, or why there is none."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    has_model = ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > LEAST_S
+    confidence = 1.0
+    if "diagnosis_id" in state and ctx.plan.of(DEBUGGER) is not None and state.get("paid"):
+        confidence = ctx.store.get(state["diagnosis_id"], Diagnosis).confidence
+    return next_approach(rounds.all, Situation(
+        drafted=ctx.task.solution is None, has_model=has_model,
+        may_search=pins(suite.oracle) or not has_model,
+        most=ctx.settings.max_iterations, parallel=ctx.settings.parallel_strategies,
+        confidence=confidence,
+    ))
+
+
+def begun(state: State, ctx: Context, approach: Approach, found: Round) -> State:
+    """The next round; the first that asks a model says so, and has the failure diagnosed by one."""
+    paid = state.get("paid", False)
+    if approach != "search" and not paid and found.told and ctx.task.solution is not None:
+        model = ctx.plan.of(GENERATOR)
+        ctx.emit(Notice(level="info", text=(
+            f"No repair was found without a model ({found.told}). From here on models are asked"
+            f"{f', {model.words} for a repair' if model else ''}."
+        )))
+    return {
+        "approach": approach, "paid": paid or approach != "search",
+        "escalated": (not paid and approach != "search") or found.better,
+    }
+
+
+def stopped(state: State, ctx: Context, why: Stop, found: Round) -> State:
+    if ctx.seconds_left <= LEAST_S:
+        return time_is_over(ctx)
+    told = found.told.splitlines()[-1] if found.told else ""
+    reason = told if why == "no_model" else f"{STOPPED[why]}; {told}".rstrip("; ")
+    return {"outcome": "unresolved", "stopped": why, "reason": reason}
+
+
+def counted(state: State, ctx: Context, found: Round) -> State:
+    """The state with one round more."""
+    known = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    ctx.emit(RoundEnded(
+        iteration=state["iteration"] + 1, approach=found.approach, better=found.better,
+    ))
+    return {
+        "rounds_id": ctx.store.put(known.model_copy(update={"all": (*known.all, found)})),
+        "iteration": state["iteration"] + 1, "escalated": False, "taken": False,
+    }
+
+
+def time_is_over(ctx: Context) -> State:
+    """Ends the run; where it pauses, asks for more time, and uses what was given since."""
+    words = f"the run's {ctx.settings.budget_s:g} seconds are over"
+    if not ctx.pauses:
+        return {"outcome": "budget", "stopped": "time", "reason": words}
+    for entry in reversed(ctx.log()):
+        match entry.event:
+            case Extended():
+                return {"escalated": True}
+            case StepStarted(step="repair" | "attempt"):
+                break
+    raise OverBudget(words, "run seconds")
+
+
+def fingerprint(solution: Solution) -> str:
+    """The same for programs that differ in comments and layout only."""
+    texts = []
+    for file in sorted(solution.files, key=lambda one: one.path):
+        try:
+            texts.append(ast.dump(ast.parse(file.text)))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            texts.append(file.text)
+    return _hashed(texts)
+
+
+def signature(report: Report | None) -> str:
+    """The same for programs that fail the same tests in the same way."""
+    if report is None or report.passed:
+        return ""
+    return _hashed([f"{one.name}\n{one.got or one.message}" for one in report.failing])
+
+
+def _hashed(texts: Sequence[str]) -> str:
+    return hashlib.sha256(
+        "\0".join(texts).encode("utf-8", "surrogatepass")
+    ).hexdigest()[:16]

@@ -1,0 +1,42 @@
+"""Arbitrate: where a program fails tests that were derived for it, these are judged first.
+
+A test of the user, and an example that stands in the words, is never in dispute.
+"""
+
+from __future__ import annotations
+
+from agent.core.domain import Report, Solution
+from agent.core.events import Judged, TestRuled
+from agent.core.state import State, Suite
+from agent.healing.context import Context
+from agent.thinking.arbitration import Dispute, in_dispute, rulings
+
+
+async def arbitrate(state: State, ctx: Context) -> State:
+    """Rules on each derived test that the program fails; none is ever edited to fit."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    report = ctx.store.get(state["report_id"], Report)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    tests = {test.name: test for test in suite.all}
+    disputes = [
+        Dispute(tests[one.test], one) for one in in_dispute(suite, report) if one.test in tests
+    ]
+    found = await rulings(ctx, solution, disputes)
+    for one in found:
+        ctx.emit(TestRuled(test=one.test, ruling=one.ruling, why=one.why, quote=one.quote))
+    confirmed = {one.test for one in found if one.ruling == "confirmed"}
+
+    def weighed(name: str) -> dict[str, str]:
+        return {"origin": "confirmed"} if name in confirmed else {}
+
+    suite = suite.model_copy(update={
+        "visible": tuple(one.model_copy(update=weighed(one.name)) for one in suite.visible),
+        "held_out": tuple(one.model_copy(update=weighed(one.name)) for one in suite.held_out),
+        "aside": {**suite.aside, **{
+            one.test: one.why for one in found if one.ruling == "set aside"
+        }},
+        "heard": (*suite.heard, *(one.test.name for one in disputes)),
+    })
+    report = suite.ruled(report)
+    ctx.emit(Judged(iteration=state["iteration"], report=report))
+    return {"suite_id": ctx.store.put(suite), "report_id": ctx.store.put(report)}

@@ -1,0 +1,280 @@
+"""Who is right where a program fails a test that was derived for it: what other witnesses say.
+
+In order of cost: whether the program answers alike each time, what earlier programs of the run that
+passed every trusted test gave, a second prediction from the words alone, a plain program written
+from the words to compute it, and last an arbiter, who must quote the sentence that settles it.
+Nobody of them is shown both answers but the arbiter. One witness is enough where the value could
+hardly come about by chance; where it could, as a truth could, it takes two.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agent.core.domain import (
+    Example,
+    File,
+    Raises,
+    Report,
+    Script,
+    Solution,
+    TestCase,
+    Verdict,
+)
+from agent.core.events import CodeWritten, Judged
+from agent.core.rounds import Ruled
+from agent.core.settings import GENERATOR
+from agent.core.state import Suite
+from agent.core.trees import plain
+from agent.healing.context import Context
+from agent.intake.task import PASTED
+from agent.thinking.roles import ARBITER, PREDICTOR, ask_for_code, ask_if_it_answers
+from llm import LlmError
+from llm.errors import NeedsKey, NotRecorded, OverBudget
+
+RUNS = 3
+"""Times that a program is asked the same before what it answers counts."""
+MOST_RULED = 3
+"""Tests that the arbiter is asked about at once; others stay as they are."""
+UNDECIDED = "nothing settles it"
+
+
+@dataclass(frozen=True)
+class Dispute:
+    """A derived test, and how the program fails it."""
+
+    test: TestCase
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What comes of a test in dispute."""
+
+    test: str
+    ruling: Ruled
+    why: str
+    quote: str = ""
+
+
+@dataclass
+class _Case:
+    """A dispute with the witnesses heard so far."""
+
+    dispute: Dispute
+    for_test: list[str] = field(default_factory=list)
+    for_code: list[str] = field(default_factory=list)
+
+    def hear(self, value: str, who: str) -> None:
+        """A value that somebody else gives for the call."""
+        if same(value, expected_of(self.dispute.test)):
+            self.for_test.append(who)
+        elif same(value, gave(self.dispute.verdict)):
+            self.for_code.append(who)
+
+    @property
+    def needed(self) -> int:
+        told = (expected_of(self.dispute.test), gave(self.dispute.verdict))
+        return 1 if all(map(_telling, told)) else 2
+
+    @property
+    def settled(self) -> Ruling | None:
+        name = self.dispute.test.name
+        if len(self.for_test) >= self.needed and not self.for_code:
+            return Ruling(name, "confirmed", f"{_and(self.for_test)} the same value")
+        if len(self.for_code) >= self.needed and not self.for_test:
+            return Ruling(name, "set aside", f"{_and(self.for_code)} what the program gives")
+        return None
+
+
+def _and(who: Sequence[str]) -> str:
+    return f"{' and '.join(who)} give{'s' if len(who) == 1 else ''}"
+
+
+def in_dispute(suite: Suite, report: Report) -> tuple[Verdict, ...]:
+    """Derived tests that the program fails and nobody has judged yet. Adversarial calls are no
+    more than evidence where tests of the user say what the program does."""
+    derived = {"spec"} if suite.is_pinned else {"spec", "adversarial"}
+    known = {*suite.heard, *suite.aside}
+    return tuple(
+        one for one in report.verdicts
+        if one.origin in derived and one.fails and one.test not in known
+    )
+
+
+async def rulings(
+    ctx: Context, solution: Solution, disputes: Sequence[Dispute]
+) -> tuple[Ruling, ...]:
+    """What comes of each dispute; a role that gives no answer is told, and settles nothing."""
+    wavering = await _wavering(ctx, solution, disputes)
+    found = [
+        Ruling(one.test.name, "set aside", "the program answers it otherwise from run to run")
+        for one in disputes if one.test.name in wavering
+    ]
+    cases = [_Case(one) for one in disputes if one.test.name not in wavering]
+    for witness in (_earlier, _predicted, _referred):
+        left = [one for one in cases if one.settled is None]
+        if left:
+            await witness(ctx, solution, left)
+    settled = [one.settled for one in cases if one.settled is not None]
+    left = [one for one in cases if one.settled is None]
+    ruled = [await _ruled(ctx, solution, one) for one in left[:MOST_RULED]]
+    rest = [Ruling(one.dispute.test.name, "undecided", UNDECIDED) for one in left[MOST_RULED:]]
+    return (*found, *settled, *ruled, *rest)
+
+
+async def _wavering(
+    ctx: Context, solution: Solution, disputes: Sequence[Dispute]
+) -> set[str]:
+    """Tests that do not come out alike each time."""
+    tests = [one.test for one in disputes]
+    seen = {one.test.name: {_told(one.verdict)} for one in disputes}
+    for _ in range(RUNS - 1):
+        for verdict in (await ctx.judge(solution, tests)).verdicts:
+            seen.setdefault(verdict.test, set()).add(_told(verdict))
+    return {name for name, told in seen.items() if len(told) > 1}
+
+
+def _told(verdict: Verdict) -> tuple[str, str]:
+    return verdict.status, verdict.got
+
+
+async def _earlier(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
+    """What other programs of this run, which passed every trusted test, gave."""
+    events = [entry.event for entry in ctx.log()]
+    texts = {
+        event.solution.id: _dumped(event.solution)
+        for event in events if isinstance(event, CodeWritten)
+    }
+    own = _dumped(solution)
+    heard = {own}
+    for event in events:
+        if not isinstance(event, Judged) or any(one.fails for one in event.report.trusted):
+            continue
+        text = texts.get(event.report.solution, own)
+        if text in heard:
+            continue
+        heard.add(text)
+        _hear_all(cases, event.report, "another program of this run")
+
+
+def _hear_all(cases: Sequence[_Case], report: Report, who: str) -> None:
+    verdicts = {one.test: one for one in report.verdicts}
+    for case in cases:
+        found = verdicts.get(case.dispute.test.name)
+        if found is not None and found.passed:
+            case.for_test.append(who)
+        elif found is not None and gave(found):
+            case.hear(gave(found), who)
+
+
+def _dumped(solution: Solution) -> str:
+    return "\n".join(file.text.strip() for file in solution.files)
+
+
+async def _predicted(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
+    """What follows from the words alone, by one who sees neither program nor test."""
+    if ctx.plan.of(ARBITER.name) is None:
+        return
+    calls = [_call(one.dispute.test) for one in cases]
+    answer = await ask_if_it_answers(
+        ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(filter(None, calls))},
+        without="The tests in dispute are judged without its prediction.",
+    )
+    told = {
+        "".join(one.call.split()): one.expected for one in (answer.examples if answer else ())
+    }
+    for case, call in zip(cases, calls, strict=True):
+        value = told.get("".join(call.split()))
+        if call and value is not None:
+            case.hear(value, "a second prediction from the words")
+
+
+async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
+    """What a plain program gives that was written from the words, to compute it."""
+    if ctx.plan.of(GENERATOR) is None or len(solution.files) > 1 or ctx.task.project is not None:
+        return
+    try:
+        text = await ask_for_code(ctx, "reference", {"task": ctx.task.text})
+    except (OverBudget, NeedsKey, NotRecorded):
+        raise
+    except LlmError:
+        return  # the router has told it, and nobody is heard
+    entry = solution.entry or PASTED
+    reference = Solution(files=(File(path=entry, text=text),), entry=entry, origin="model")
+    if _dumped(reference) == _dumped(solution):
+        return
+    report = await ctx.judge(reference, [one.dispute.test for one in cases])
+    _hear_all(cases, report, "a plain program written from the words")
+
+
+async def _ruled(ctx: Context, solution: Solution, case: _Case) -> Ruling:
+    """What the arbiter says; without a sentence that stands in the task word by word it is open."""
+    name = case.dispute.test.name
+    if ctx.plan.of(ARBITER.name) is None:
+        return Ruling(name, "undecided", "no model is there to judge it")
+    answer = await ask_if_it_answers(
+        ctx, ARBITER, {
+            "task": ctx.task.text, "code": solution.text, "test": case.dispute.test.code,
+            "failure": _failure(case.dispute.verdict),
+        },
+        without="The test in dispute stays as it is.",
+    )
+    if answer is None or answer.verdict == "spec_ambiguous":
+        return Ruling(name, "undecided", answer.reason if answer else UNDECIDED)
+    if not stands_in(answer.quote, ctx.task.text):
+        return Ruling(name, "undecided", "the arbiter's quote does not stand in the task")
+    ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
+    return Ruling(name, ruling, answer.reason, answer.quote)
+
+
+def _failure(verdict: Verdict) -> str:
+    return verdict.message
+
+
+def stands_in(quote: str, words: str) -> bool:
+    """Whether a quote stands in a text word by word, however it is broken into lines; pure."""
+    said = " ".join(quote.split()).strip(" .\"'`")
+    return len(said) > 2 and said in " ".join(words.split())
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two expressions are the same value; an exception is `raises` and its name. Pure."""
+    if not one or not other:
+        return False
+    if one.startswith("raises ") or other.startswith("raises "):
+        return one.split() == other.split()
+    try:
+        return bool(ast.literal_eval(one) == ast.literal_eval(other))
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return plain(one) == plain(other)
+
+
+def _telling(value: str) -> bool:
+    """Whether two who answer alike hardly do so by chance."""
+    return value not in ("True", "False", "None", "0", "1", "-1", "[]", "{}", "()", "''", "")
+
+
+def expected_of(test: TestCase) -> str:
+    """What a test expects of its call; empty where it expects no more than an end of it."""
+    match test:
+        case Example(expected=expected):
+            return expected
+        case Raises(exception=exception):
+            return f"raises {exception}"
+        case _:
+            return ""
+
+
+def gave(verdict: Verdict) -> str:
+    """What the program gave for the call of a test that it fails; empty where nobody knows."""
+    if verdict.status == "error" and verdict.got:
+        return f"raises {verdict.got.partition(':')[0]}"
+    return verdict.got
+
+
+def _call(test: TestCase) -> str:
+    """What a test asks, without what it expects; empty for a script."""
+    return "" if isinstance(test, Script) else test.call
