@@ -43,9 +43,11 @@ def tests_from_doctests(text: str) -> tuple[TestCase, ...]:
     return tuple(tests)
 
 
-def tests_from_prompts(text: str, program: str = "") -> tuple[TestCase, ...]:
+def tests_from_prompts(
+    text: str, program: str = "", origin: Origin = "user"
+) -> tuple[TestCase, ...]:
     """Tests from a pasted interpreter session: lines with `>>>` and their answers."""
-    return tuple(_tests(text, "task", program, set()))
+    return tuple(_tests(text, origin, program, set()))
 
 
 def has_prompts(text: str) -> bool:

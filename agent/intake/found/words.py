@@ -61,7 +61,7 @@ def tests_from_words(
     prompts = "\n".join(_prompt_blocks(text))
     taken: set[str] = set()
     tests: list[TestCase] = [
-        test for test in tests_from_prompts(prompts)
+        test for test in tests_from_prompts(prompts, origin="task")
         if names is None or _head(test) in names
     ]
     taken |= {test.name for test in tests}

@@ -68,7 +68,7 @@ async def _asked(
     found: Diagnosis,
 ) -> RootCause | None:
     """What the debugger says; a model that can is given tools to look around in a project."""
-    free = not state.get("paid", False)
+    free = ctx.free(state)
     without = "The run goes on with what was seen by running the program."
     if not free and ctx.task.project is not None and await may_look(ctx):
         tools = looking_tools(ctx.task, ctx.task.project, solution, suite, ctx.sandbox,

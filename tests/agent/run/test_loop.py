@@ -1,0 +1,310 @@
+"""How a loop with models ends, and what it asks on the way: scripted models, each call counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.core.events import CodeWritten, Critiqued, RoundEnded, TestRuled
+from agent.log.result import Result
+from tests.agent.claude import Said, claude, fenced
+from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, healed
+
+WORDS = (
+    "Write shout(words), which gives each word in capitals with an exclamation mark after it, "
+    "joined by single spaces. shout('') gives ''."
+)
+WORST = "def shout(words):\n    return ''\n"
+HASHED = "def shout(words):\n    return str(hash(words)) if words else ''\n"
+
+
+def specs(*pairs: tuple[str, str]) -> str:
+    return json.dumps({"examples": [{"call": call, "expected": value} for call, value in pairs]})
+
+
+RIGHT_SPECS = specs(
+    ("shout('a b')", "'A! B!'"), ("shout('x')", "'X!'"), ("shout('q r')", "'Q! R!'")
+)
+ONE_WRONG = specs(
+    ("shout('a b')", "'A! B!'"), ("shout('x')", "'X'"), ("shout('q r')", "'Q! R!'")
+)
+
+
+async def told(
+    folder: Path, words: str = WORDS, code: str = "", tests: str = "", given: Any = None,
+    **said: Said | list[Said],
+) -> tuple[Result, list[Any], list[str]]:
+    """How a run ends, its events, and which roles were asked."""
+    async with claude(**said) as model:
+        settings = model.settings(folder, **(given or {}))
+        result, events = await healed(settings, code, tests, words)
+        return result, events, model.asked
+
+
+def rulings(events: list[Any]) -> list[tuple[str, str]]:
+    return [(one.test, one.ruling) for one in events if isinstance(one, TestRuled)]
+
+
+def rounds(events: list[Any]) -> list[str]:
+    return [one.approach for one in events if isinstance(one, RoundEnded)]
+
+
+# Who is right: the program or a derived test
+
+
+async def test_a_wrong_draft_is_not_healed_by_a_search_that_fits_its_one_example(
+    tmp_path: Path,
+) -> None:
+    result, events, asked = await told(
+        tmp_path, generator=[fenced(HASHED), fenced(SOLVED)], spec_tester=RIGHT_SPECS,
+        arbiter=RIGHT_SPECS,
+    )
+    assert (result.outcome, result.code, result.proof) == ("healed", SOLVED, "E0")
+    assert {ruling for _, ruling in rulings(events)} == {"confirmed"}
+    assert rounds(events) == ["minimal"]
+    assert asked == [
+        "spec_tester", "generator", "qa_adversary", "arbiter", "debugger", "generator", "critic",
+    ]
+
+
+async def test_what_fails_what_was_derived_is_never_healed_above_nothing(tmp_path: Path) -> None:
+    result, _, _ = await told(
+        tmp_path, generator=fenced(HASHED), spec_tester=RIGHT_SPECS, arbiter=RIGHT_SPECS,
+    )
+    assert result.outcome == "unresolved"
+    assert result.proof is None
+
+
+@pytest.mark.parametrize("example", ["", " shout('a b') gives 'A! B!'."])
+async def test_a_right_program_is_not_changed_for_one_wrong_derived_test(
+    tmp_path: Path, example: str
+) -> None:
+    result, events, asked = await told(
+        tmp_path, WORDS + example, generator=fenced(SOLVED), spec_tester=ONE_WRONG,
+        arbiter=specs(("shout('x')", "'X!'")),
+    )
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+    assert rulings(events) == [("shout('x') == 'X'", "set aside")]
+    assert result.rulings[0].why == (
+        "a second prediction from the words gives what the program gives"
+    )
+    assert asked.count("generator") == 1
+    (verdict,) = [one for one in result.report.verdicts if one.aside] if result.report else []
+    assert (verdict.name, verdict.standing) == ("shout('x') == 'X'", "set aside")
+
+
+async def test_an_arbiter_settles_by_a_sentence_that_stands_in_the_words(tmp_path: Path) -> None:
+    ruling = {
+        "quote": "with an exclamation mark after it", "reason": "each word has a mark",
+        "verdict": "test_wrong",
+    }
+    result, events, asked = await told(
+        tmp_path, generator=[fenced(SOLVED), fenced(WORST)], spec_tester=ONE_WRONG,
+        arbiter=[specs(), json.dumps(ruling)],
+    )
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+    (ruled,) = [one for one in events if isinstance(one, TestRuled)]
+    assert (ruled.ruling, ruled.quote) == ("set aside", ruling["quote"])
+    assert asked[3:6] == ["arbiter", "generator", "arbiter"]  # prediction, reference, ruling
+
+
+@pytest.mark.parametrize("quote", ["each word is followed by a mark", ""])
+async def test_an_arbiter_that_quotes_what_does_not_stand_there_settles_nothing(
+    tmp_path: Path, quote: str
+) -> None:
+    ruling = json.dumps({"quote": quote, "reason": "so it is", "verdict": "code_wrong"})
+    result, events, _ = await told(
+        tmp_path, generator=[fenced(SOLVED), fenced(WORST)], spec_tester=ONE_WRONG,
+        arbiter=[specs(), ruling],
+    )
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+    assert rulings(events) == [("shout('x') == 'X'", "undecided")]
+
+
+async def test_two_derived_tests_that_nothing_settles_forbid_success_together(
+    tmp_path: Path,
+) -> None:
+    two_wrong = specs(("shout('a b')", "'A B!'"), ("shout('x')", "'X'"))
+    open_ = json.dumps({"quote": "", "reason": "open", "verdict": "spec_ambiguous"})
+    result, events, _ = await told(
+        tmp_path, generator=fenced(SOLVED), spec_tester=two_wrong, arbiter=[specs(), open_],
+    )
+    assert result.outcome == "unresolved"
+    assert [ruling for _, ruling in rulings(events)] == ["undecided", "undecided"]
+    assert result.code == SOLVED  # shown, and not called healed
+
+
+async def test_beside_tests_of_the_user_a_derived_one_that_fails_is_a_doubt(tmp_path: Path) -> None:
+    open_ = json.dumps({"quote": "", "reason": "open", "verdict": "spec_ambiguous"})
+    two_wrong = specs(("shout('a c')", "'A C!'"), ("shout('y')", "'Y'"))
+    result, _, _ = await told(
+        tmp_path, tests=HARD_TESTS, generator=fenced(SOLVED), spec_tester=two_wrong,
+        arbiter=[specs(), open_],
+    )
+    assert (result.outcome, result.code, result.proof) == ("healthy", SOLVED, "E1")
+    assert "but it fails `shout('a c') == 'A C!'`" in result.proof_why
+
+
+# The critic
+
+
+def objecting(call: str, expected: str, quote: str, note: str = "it lacks the marks") -> str:
+    return json.dumps({
+        "note": note, "approve": False,
+        "objections": [{"quote": quote, "call": call, "expected": expected}],
+    })
+
+
+async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test(tmp_path: Path) -> None:
+    upper = "def shout(words):\n    return words.upper()\n"
+    result, events, asked = await told(
+        tmp_path, generator=[fenced(upper), fenced(SOLVED)],
+        critic=[
+            objecting("shout('a b')", "'A! B!'", "with an exclamation mark after it"),
+            json.dumps({"note": "fine", "approve": True}),
+        ],
+        arbiter=specs(("shout('a b')", "'A! B!'")),
+    )
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert rulings(events) == [("shout('a b') == 'A! B!'", "confirmed")]
+    assert asked == [
+        "spec_tester", "generator", "qa_adversary", "critic", "arbiter", "debugger", "generator",
+        "critic", "memory_summariser",
+    ]
+    verdicts = [one.verdict for one in events if isinstance(one, Critiqued)]
+    assert verdicts == ["reject", "approve"]
+
+
+async def test_what_the_critic_says_is_told_to_the_next_round(tmp_path: Path) -> None:
+    upper = "def shout(words):\n    return words.upper()\n"
+    async with claude(
+        generator=[fenced(upper), fenced(SOLVED)],
+        critic=[
+            objecting("shout('a b')", "'A! B!'", "with an exclamation mark after it"),
+            json.dumps({"note": "fine", "approve": True}),
+        ],
+        arbiter=specs(("shout('a b')", "'A! B!'")),
+    ) as model:
+        await healed(model.settings(tmp_path), "", "", WORDS)
+    sent = [str(seen.json["messages"]) for seen in model.server.seen]
+    (second,) = [text for text in sent[4:] if "Repair the program" in text]
+    assert "it lacks the marks" in second
+
+
+async def test_a_critic_that_objects_to_everything_does_not_end_a_right_run(
+    tmp_path: Path,
+) -> None:
+    result, events, asked = await told(
+        tmp_path, generator=fenced(SOLVED),
+        critic=objecting("shout('a b')", "'A B'", "joined by single spaces", "all wrong"),
+        arbiter=specs(("shout('a b')", "'A! B!'")),
+    )
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+    assert rulings(events) == [("shout('a b') == 'A B'", "set aside")]
+    assert asked.count("critic") == 1
+
+
+@pytest.mark.parametrize("quote", ["which nobody wrote", "joined by single spaces"])
+async def test_an_objection_that_is_no_test_is_a_doubt(tmp_path: Path, quote: str) -> None:
+    call = "shout('a b')" if quote.startswith("which") else "made_up('a')"
+    result, events, _ = await told(
+        tmp_path, code=HARD, tests=HARD_TESTS, generator=fenced(SOLVED),
+        critic=objecting(call, "'A'", quote, "I do not like it"),
+    )
+    assert (result.outcome, result.code, result.proof) == ("healed", SOLVED, "E1")
+    assert "the critic objects: I do not like it" in result.proof_why
+    assert [one.verdict for one in events if isinstance(one, Critiqued)] == ["object"]
+
+
+async def test_the_critic_is_not_told_how_the_tests_came_out(tmp_path: Path) -> None:
+    async with claude(generator=fenced(SOLVED)) as model:
+        await healed(model.settings(tmp_path), HARD, HARD_TESTS, WORDS)
+    critic = model.server.seen[model.asked.index("critic")].json
+    assert "pass" not in critic["messages"][0]["content"]
+
+
+# Rounds
+
+
+async def test_each_answer_is_a_round_and_the_last_allowed_is_the_end(tmp_path: Path) -> None:
+    others = [f"def shout(words):\n    return words + '{mark}'\n" for mark in "?;:,"]
+    for most, approaches in [
+        (1, ["search"]), (2, ["search", "minimal"]), (4, ["search", "minimal", "minimal",
+                                                          "tournament"]),
+    ]:
+        result, events, asked = await told(
+            tmp_path / str(most), "", HARD, HARD_TESTS, {"max_iterations": most},
+            generator=[fenced(one) for one in others * 2],
+        )
+        assert (result.outcome, result.stopped) == ("unresolved", "iterations")
+        assert (rounds(events), result.iterations) == (approaches, most)
+        assert asked.count("generator") == sum(
+            {"search": 0, "minimal": 1, "tournament": 3}[one] for one in approaches
+        )
+
+
+async def test_a_model_that_repeats_itself_is_asked_in_another_way(tmp_path: Path) -> None:
+    result, events, asked = await told(
+        tmp_path, "", HARD, HARD_TESTS, {"max_iterations": 10, "parallel_strategies": 1},
+        generator=fenced(WRONG),
+    )
+    assert rounds(events) == ["search", "minimal", "minimal", "rewrite", "fresh"]
+    assert (result.outcome, result.stopped) == ("unresolved", "stuck")
+    assert asked.count("generator") == 4
+
+
+async def test_a_tournament_takes_what_passes_and_asks_no_further(tmp_path: Path) -> None:
+    result, events, asked = await told(
+        tmp_path, "", HARD, HARD_TESTS,
+        generator=[fenced(WRONG), fenced(WRONG), fenced(WORST), fenced(SOLVED), fenced(WORST)],
+    )
+    assert (result.outcome, result.code, result.strategy) == ("healed", SOLVED, "model")
+    assert rounds(events) == ["search", "minimal", "minimal", "tournament"]
+    assert asked.count("generator") == 5
+
+
+async def test_a_regression_is_put_away_and_what_came_nearer_is_gone_on_from(
+    tmp_path: Path,
+) -> None:
+    near = "def shout(words):\n    return words.upper() + '!' if words else words\n"
+    async with claude(generator=[fenced(near), fenced(WORST), fenced(SOLVED)]) as model:
+        result, events = await healed(
+            model.settings(tmp_path, parallel_strategies=1, max_candidates=1), HARD, HARD_TESTS
+        )
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert [one.better for one in events if isinstance(one, RoundEnded)][1:3] == [True, False]
+    asked = [
+        seen.json["messages"][0]["content"] for seen, role in
+        zip(model.server.seen, model.asked, strict=True) if role == "generator"
+    ]
+    assert "words.upper() + '!' if words else words" in asked[1]
+    assert asked[2].index("words.upper()") < asked[2].index("return ''")  # shown, and then told
+    written = [one.solution.text for one in events if isinstance(one, CodeWritten)]
+    assert written == [HARD, near, WORST, SOLVED]
+
+
+async def test_a_search_goes_on_around_what_a_model_has_nearly_right(tmp_path: Path) -> None:
+    nearly = SOLVED.replace("' '.join", "''.join")
+    result, events, asked = await told(
+        tmp_path, "", HARD, HARD_TESTS, {"max_candidates": 2_000, "search_s": 20.0},
+        generator=fenced(nearly),
+    )
+    assert (result.outcome, result.strategy) == ("healed", "model")
+    assert "' '.join" in result.code
+    assert asked.count("generator") == 1
+    assert rounds(events) == ["search", "minimal"]
+
+
+async def test_a_diagnosis_that_is_a_guess_is_followed_by_no_small_edit(tmp_path: Path) -> None:
+    guess = json.dumps({
+        "cause": "who knows", "category": "wrong_result", "lines": [], "fixable": True,
+        "confidence": 10,
+    })
+    result, events, _ = await told(
+        tmp_path, "", HARD, HARD_TESTS, {"parallel_strategies": 1}, debugger=guess,
+        generator=fenced(SOLVED),
+    )
+    assert (result.outcome, rounds(events)) == ("healed", ["search", "rewrite"])
