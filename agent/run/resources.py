@@ -18,7 +18,7 @@ from agent.core.settings import Settings, data_folder
 from agent.healing.models import Models
 from agent.log.bus import EventBus
 from agent.log.store import Store
-from agent.memory import Memory, open_memory
+from agent.memory.visitors import Memories
 from agent.run.uploads import Uploads, uploads
 from agent.thinking.rules import rules
 from llm import Provider, rules_provider
@@ -73,7 +73,7 @@ class Resources:
     models: Models
     sandbox: Sandbox
     store: Store
-    memory: Memory
+    memories: Memories
     bus: EventBus
     rules: Provider
     """Answers in place of models where none is asked."""
@@ -102,14 +102,14 @@ async def open_resources(
         files.callback(steps.close)
         store = Store(folder / "runs.db")
         files.callback(store.close)
-        memory = open_memory(folder / "memory.db")
-        files.callback(memory.close)
+        memories = Memories(folder)
+        files.callback(memories.close)
         engine = LazyEngine(folder / "checkpoints.db", files)
         try:
             yield Resources(
-                settings, models, jail, store, memory, EventBus(store),
+                settings, models, jail, store, memories, EventBus(store),
                 rules_provider(rules(settings.drafts)), steps, engine,
-                tuple(filter(None, (warning, memory.notice))),
+                tuple(filter(None, (warning, memories.owner.notice))),
             )
         finally:
             await engine.close()

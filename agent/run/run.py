@@ -295,7 +295,7 @@ class Run:
             router=self._router(),
             rules=shared.rules,
             sandbox=OwnedSandbox(shared.sandbox, self.id),
-            memory=shared.memory,
+            memory=shared.memories.of(options.visitor),
             store=shared.store,
             settings=shared.settings.model_copy(update={
                 "max_iterations": options.max_iterations, "budget_s": self.seconds,

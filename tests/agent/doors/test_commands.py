@@ -50,7 +50,8 @@ TEST = ("--tests", "assert add(2, 3) == 5")
 KEYS = {
     "run_id", "outcome", "proof", "integrity", "integrity_reason", "diff", "files", "tests",
     "strategy", "provider", "iterations",
-    "candidates", "cut_after", "stopped", "rulings", "rivals", "calls", "tokens", "cost_usd", "seconds", "reason",
+    "candidates", "cut_after", "stopped", "rulings", "rivals", "calls", "tokens", "cost_usd",
+    "seconds", "reason",
     "error", "not_a_fix", "sandbox", "level", "refused", "evidence", "suspects", "project",
 }
 

@@ -144,7 +144,7 @@ async def test_a_memory_that_fails_in_the_middle_does_not_stop_the_run(tmp_path:
 
 async def test_a_memory_that_can_only_be_read_still_heals(session: Session) -> None:
     await healed(session, BROKEN, TESTS)
-    session._shared.memory._db.execute("pragma query_only = 1")
+    session._shared.memories.owner._db.execute("pragma query_only = 1")
     again = await healed(session, BROKEN, TESTS)
     (notice,) = of_kind(again, "notice")
     assert "readonly database. How the replay went is not remembered." in notice.text

@@ -1,0 +1,49 @@
+"""Nothing that one visitor's runs have learned reaches another's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.core.events import to_jsonl
+from agent.intake import from_page
+from agent.memory import visitors
+from agent.memory.visitors import Memories
+from agent.run.session import open_session
+from tests.agent.runs import finished, last, settings
+
+CANARY = "ACME_SECRET_TOKEN_42"
+CODE = f"def area({CANARY}, height):\n    return {CANARY} + height\n"
+TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 3) == 9"
+
+
+async def test_a_visitors_fixes_and_lessons_are_their_own(tmp_path: Path) -> None:
+    other = CODE.replace(CANARY, "width")
+    async with open_session(settings(tmp_path)) as session:
+        first = await finished(session, from_page(CODE, TESTS).task, visitor="a" * 32)
+        theirs = await finished(session, from_page(other, TESTS).task, visitor="b" * 32)
+        owners = await finished(session, from_page(CODE, TESTS).task)
+        again = await finished(session, from_page(CODE, TESTS).task, visitor="a" * 32)
+
+    assert (last(first).strategy, last(first).proof) == ("search", "E1")
+    assert last(theirs).strategy == "search"
+    assert CANARY not in to_jsonl(theirs)
+    assert not [one for one in theirs if one.event.kind == "recalled" and one.event.lessons]
+    assert last(owners).strategy == "search"
+    assert last(again).strategy == "memory"
+
+
+def test_who_came_longest_ago_is_forgotten_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visitors, "MOST_KEPT", 2)
+    monkeypatch.setattr(visitors, "MOST_OPEN", 1)
+    memories = Memories(tmp_path)
+    kept = []
+    for name in "abc":
+        memories.of(name)
+        kept.append({path.name for path in (tmp_path / "visitors").glob("*.db")})
+    memories.close()
+    assert [len(one) for one in kept] == [1, 2, 2]
+    assert len(kept[2] & kept[1]) == 1
