@@ -156,6 +156,9 @@ class Page:
                     kept["asked"], kept["answer"], run_id=kept["run"],
                     visitor=self.panel.visitor(visit),
                 )
+            elif refused := await self._refused_to(visit, kept["run"]):
+                yield _refused(refused)
+                return
             else:
                 await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
         except (Unavailable, NoProvider, ValueError) as fault:
@@ -224,21 +227,28 @@ class Page:
             return {"said": sentence(said)}
         return {**typed, "said": ""}
 
-    async def stop(self, kept: BrowserRun) -> Update:
-        """Cancels the run; whoever follows it sees its end."""
+    async def stop(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
+        """Cancels the run of whoever started it; all who follow it see its end."""
         session = await self._host.session()
         if not kept["run"]:
             return {"said": sentence("There is no run to stop.")}
         if await self._log(kept["run"]) is None:
             self._stopped_early.add(kept["run"])
+        elif not await self.panel.owns(kept["run"], visit):
+            return {"said": sentence("Only whoever started this run can stop it.")}
         else:
             await session.cancel(kept["run"])
         return {"said": ""}
 
-    async def decide(self, kept: BrowserRun, **value: object) -> Update:
-        """Answers the question that this page showed, and no later one."""
+    async def decide(
+        self, kept: BrowserRun, visit: Visit = NEW_VISIT, **value: object
+    ) -> Update:
+        """Answers the question that this page showed, and no later one, for whoever started the
+        run."""
         session = await self._host.session()
         try:
+            if refused := await self._refused_to(visit, kept["run"]):
+                return {"said": sentence(refused)}
             await session.answer(kept["run"], kept["interrupt"], value)
         except Unavailable as refusal:
             return {"said": sentence(str(refusal))}
@@ -258,8 +268,15 @@ class Page:
         elif waiting.needs == "key" and not (end or session.can_go_on(kept["run"])):
             said = "That key is still missing: give it under “Models and keys”."
         else:
-            return await self.decide(kept, **({"end": True} if end else {}))
+            return await self.decide(kept, visit, **({"end": True} if end else {}))
         return {"said": sentence(said)}
+
+    async def _refused_to(self, visit: Visit, run: str) -> str:
+        """Why a visitor may not answer what a run asks; empty where they may."""
+        refusal = (await self._host.running()).refusal
+        if refusal or await self.panel.owns(run, visit):
+            return refusal
+        return "Only whoever started this run can answer it."
 
     async def _result(self, run: str) -> Result:
         return fold(await self._log(run) or ())

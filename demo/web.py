@@ -247,10 +247,10 @@ def _wire(
         begun.then, page.heal, (*WISHES, "kept", *INPUTS, "iterations"), ("bench", "said"), STREAMED
     )
     on(run.then, page.settle, state, SETTLED)
-    on(parts["stop"].click, page.stop, ("kept",), ("said",))
+    on(parts["stop"].click, page.stop, state, ("said",))
     for event in (
-        on(parts["approve"].click, page.decide, ("kept",), ("said",), approve=True),
-        on(parts["reject"].click, page.decide, ("kept",), ("said",), approve=False),
+        on(parts["approve"].click, page.decide, state, ("said",), approve=True),
+        on(parts["reject"].click, page.decide, state, ("said",), approve=False),
         on(parts["go-on"].click, page.go_on, state, ("said",)),
         on(parts["end-here"].click, page.go_on, state, ("said",), end=True),
     ):
