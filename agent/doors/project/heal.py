@@ -41,6 +41,7 @@ from agent.doors.project.look import (
     rest_of_suite,
     task_to_heal,
 )
+from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.shown import commit_message, edits, show, show_verdicts, verdict_line
 from agent.doors.terminal import STANDING_STYLES
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
@@ -79,8 +80,8 @@ def heal_project(
     if inputs.failed_outside and not seen.is_red:
         raise NotFixable(
             "environment", "what failed just now passes in the jail: the cause is none of the "
-            "project's files (a variable, a file that is ignored or left out, the order of tests, "
-            "the time)",
+            "project's files (where modules are found, a variable, a file that is ignored or left "
+            "out, the order of tests, the time)",
         )
     _tell_failing(seen, face)
     log = _healed(opener, seen, face) if seen.is_red else ()
@@ -108,9 +109,9 @@ def heal_project(
     if face.json:
         face.data(project_document(result, seen, commits))
     else:
-        show(result, seen.tree.files, seen.wanted, face)
+        show(result, seen.tree.files, seen.wanted, face, next_steps(result, seen))
         if result.diff and not asked and code == HEALED:
-            kept.append("Nothing is written yet: add --apply, --commit or --out FILE.")
+            kept.append("Next: nothing is written yet; add --apply, --commit or --out FILE.")
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:
@@ -173,8 +174,20 @@ def project_document(
         "changed": [
             {"file": path, "line": line} for path, line in edits(seen.tree.files, result)
         ],
+        "next": next_steps(result, seen),
+        "model_question": question(result, seen) or None,
         "commit": vars(commits[0]) if commits else None,
     }}
+
+
+def markdown_of(result: Result, seen: Seen) -> str:
+    """The heal for the readers of a pull request."""
+    from agent.doors.project.reports import markdown
+
+    return markdown(
+        result, seen.run, seen.wanted, seen.tree.files, seen.project.name,
+        seen.project.command_words, next_steps(result, seen), question(result, seen),
+    )
 
 
 def _edited(result: Result, seen: Seen) -> list[Edited]:
@@ -224,14 +237,11 @@ def _papers(
     result: Result, writing: WriteOptions, papers: ProjectWriting, seen: Seen
 ) -> list[str]:
     """Writes the report and the suite, however the heal ended."""
-    from agent.doors.project.reports import junit, markdown
+    from agent.doors.project.reports import junit
 
     kept = []
     if papers.report is not None:
-        text = markdown(
-            against(result, writing.least), seen.run, seen.wanted, seen.tree.files,
-            seen.project.name, seen.project.command_words,
-        )
+        text = markdown_of(against(result, writing.least), seen)
         write_new(
             papers.report, text.encode("utf-8", "surrogateescape"), overwrite=writing.force
         )

@@ -7,7 +7,7 @@ and vetoes no repair. What decides is the word of the verdict alone, by one tabl
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from agent.core.domain import (
     REST,
@@ -26,9 +26,9 @@ _HEAD = r"^(?:setup: |teardown: )?(?:\w+\.)*"
 _NO_PATH = r"(?!: ')"
 _OUTSIDE: tuple[tuple[str, str], ...] = (
     (r"^setup: fixture '(\w+)' not found",
-     "it asks for the fixture {0}, which is not here: its plugin or its conftest is missing"),
+     "the fixture {0} is not here: its plugin or its conftest is missing"),
     (r"async def functions are not natively supported",
-     "it is a coroutine, and no plugin that runs those is here"),
+     "no plugin that runs coroutines is here"),
     (r"\[Errno -[23]\] (?:Name or service not known|Temporary failure in name resolution)",
      DENIAL_MEANINGS["network"]),
     (r"\[Errno 101\] Network is unreachable", DENIAL_MEANINGS["network"]),
@@ -48,9 +48,9 @@ _OUTSIDE: tuple[tuple[str, str], ...] = (
     (r"^(a test file needs files, and at this level .*)", "that is for us to mend: {0}"),
     (r"^it did not run$", "a fault of ours: it did not run"),
 )
-"""What a verdict's message has in it, and why the test is set aside then."""
+"""What a verdict's message has in it, and why such tests are set aside, be it one or many."""
 _NO_MODULE = re.compile(_HEAD + r"ModuleNotFoundError: No module named '([\w.]+)'")
-_DOCTEST = "a doctest that failed before; --doctests has it count"
+_DOCTEST = "doctests that failed before count with --doctests alone"
 _LISTED = 3
 
 
@@ -78,12 +78,14 @@ def with_outside_failures(report: Report, task: Task) -> Report:
     )})
 
 
-def still_counting_tests(tests: Sequence[TestCase], report: Report) -> tuple[TestCase, ...]:
+def still_counting_tests(
+    tests: Sequence[TestCase], report: Report, watched: Collection[str] = (),
+) -> tuple[TestCase, ...]:
     """The tests without what a report sets aside, and without the rests of files in which pytest
-    has found no more."""
+    has found no more. Those that are `watched` stay: a repair may mend them too."""
     aside: dict[str, list[str]] = {}
     for verdict in report.verdicts:
-        if verdict.aside:
+        if verdict.aside and verdict.name not in watched:
             aside.setdefault(verdict.test, []).append(verdict.name)
     judged = {verdict.test for verdict in report.verdicts if not verdict.aside}
     collected = {

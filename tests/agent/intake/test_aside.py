@@ -45,8 +45,8 @@ def seen(
 
 
 OUTSIDE = {
-    "setup: fixture 'spam' not found": "asks for the fixture spam",
-    "Failed: async def functions are not natively supported. at line 177": "a coroutine",
+    "setup: fixture 'spam' not found": "the fixture spam is not here",
+    "Failed: async def functions are not natively supported. at line 177": "coroutines",
     "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>":
         "allows no network",
     "socket.gaierror: [Errno -2] Name or service not known at line 3 (calc.py)":
@@ -98,7 +98,7 @@ def test_what_is_set_aside_neither_fails_nor_passes() -> None:
 
     assert report.passed and not report.failing and report.score == (1, 1)
     words = outside_failure_words(report)
-    assert words.startswith("`test_a` is set aside: it asks for the fixture a")
+    assert words.startswith("`test_a` is set aside: the fixture a is not here")
 
 
 def test_nothing_goes_by_what_is_set_aside() -> None:
