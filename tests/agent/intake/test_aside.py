@@ -110,6 +110,10 @@ def test_nothing_goes_by_what_is_set_aside() -> None:
 
     (left,) = still_counting_tests(TASK.tests, report)
     assert left == ONE.model_copy(update={"without": ("test_a[2]",)})
+    # What is watched is judged again with each repair, which may mend it.
+    assert still_counting_tests(TASK.tests, report, ["test_a[2]", "test_b"])[:2] == (
+        TASK.tests[:2]
+    )
 
 
 def test_the_rest_of_a_file_stays_until_pytest_has_looked() -> None:
