@@ -149,8 +149,9 @@ TimeoutOption = Annotated[
 ]
 TestTimeoutOption = Annotated[
     float, typer.Option(
-        "--test-timeout", min=0, metavar="SECONDS", help="In a project: how long one test may take "
-        "(default: `timeout` in [tool.heal], or 120)."
+        "--test-timeout", min=0, metavar="SECONDS", show_default=False,
+        help="In a project: how long one test may take (default: `timeout` in [tool.heal], or "
+        "120)."
     )
 ]
 TestCommandOption = Annotated[

@@ -45,6 +45,8 @@ _OUTSIDE: tuple[tuple[str, str], ...] = (
     (_HEAD + r"PermissionError: \[Errno 13\] Permission denied: '/.*; the jail ",
      DENIAL_MEANINGS["files"]),
     (_HEAD + r"OSError: \[Errno 30\] Read-only file system", DENIAL_MEANINGS["files"]),
+    (_HEAD + r"TclError: (?:no display name|couldn't connect to display|Can't find a usable \w+\.)",
+     "the jail has no display"),
     (r"^(a test file needs files, and at this level .*)", "that is for us to mend: {0}"),
     (r"^it did not run$", "a fault of ours: it did not run"),
 )

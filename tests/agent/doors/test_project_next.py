@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
+from agent.core.events import Judged
 from agent.core.settings import Settings
 from agent.doors.commands import RunOptions
 from agent.doors.project.choice import ProjectInputs
@@ -21,7 +22,7 @@ from agent.log.result import Result
 from agent.project.interpreter import find_interpreter
 from agent.project.layout import find_layout
 from agent.project.tree import read_tree
-from tests.agent.doors.conftest import ReplayedSession
+from tests.agent.doors.conftest import BROKEN, ReplayedSession, judged
 from tests.agent.doors.test_project_words import MONEY, verdict
 from tests.agent.project.small_project import FAILING, FILES, PROJECT
 
@@ -114,6 +115,22 @@ def test_what_failed_and_passes_now_is_flaky_and_not_healthy(
     result = concluded(seen, ending("healthy").log("r1"))
     assert (result.outcome, result.proof) == ("not_fixable", None)
     assert result.reason.startswith(f"{SPLIT} failed, and passes now although nothing was changed")
+
+
+def test_what_the_jail_has_not_is_told_in_the_place_of_a_flaky_suite(
+    seen: Seen, ending: Callable[..., ReplayedSession]
+) -> None:
+    begun = judged(BROKEN, "failed").report
+    report = Report(solution=begun.solution, verdicts=(
+        verdict(SPLIT, "failed", aside="the jail has no display"),
+        verdict(OTHERS[0], "failed", aside="it failed before"),
+    ))
+    log = ending("healthy", Judged(iteration=0, report=report), code=BROKEN).log("r1")
+    result = concluded(seen, log)
+    assert (result.outcome, result.reason) == ("not_fixable", (
+        f"nothing of the program was seen to be wrong: `{SPLIT}` is set aside: the jail has no "
+        "display"
+    ))
 
 
 def test_more_time_is_more_for_the_search_too(monkeypatch: pytest.MonkeyPatch) -> None:

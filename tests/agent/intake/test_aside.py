@@ -49,6 +49,8 @@ OUTSIDE = {
     "Failed: async def functions are not natively supported. at line 177": "coroutines",
     "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>":
         "allows no network",
+    "_tkinter.TclError: no display name and no $DISPLAY environment variable at line 3":
+        "has no display",
     "socket.gaierror: [Errno -2] Name or service not known at line 3 (calc.py)":
         "allows no network",
     f"PermissionError: [Errno 13] Permission denied at line 232 (socket.py){JAIL}":
