@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent.core.domain import Report
 from agent.core.events import Stamped
 from agent.core.settings import Settings, data_folder
 from agent.doors.commands import (
@@ -45,6 +46,7 @@ from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.shown import commit_message, edits, show, show_verdicts, verdict_line
 from agent.doors.terminal import STANDING_STYLES
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
+from agent.intake import with_outside_failures
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import verdicts
 from agent.log.result import Result, document
@@ -138,11 +140,14 @@ def _standing(seen: Seen, least: Requirements) -> Result:
 
 
 def _tell_failing(seen: Seen, face: Display) -> None:
-    """Lists the first tests that are to be healed."""
+    """Lists the first tests that are to be healed, without those that no edit could mend."""
     failing = [
         one for one in verdicts(seen.run, [rest_of_suite()], seen.project)
         if one.fails and one.name in {*seen.wanted}
     ]
+    if failing and seen.tree.editable:
+        report = Report(solution="", verdicts=tuple(failing))
+        failing = [*with_outside_failures(report, task_to_heal(seen)).failing] or failing
     for one in failing[:MOST_TOLD]:
         face.terminal.say(verdict_line(one, face.terminal), STANDING_STYLES[one.standing])
     if len(failing) > MOST_TOLD:

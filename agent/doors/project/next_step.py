@@ -45,8 +45,9 @@ def _helping(result: Result, seen: Seen) -> Iterator[str]:
         yield f"heal one test alone, if the causes differ: `{COMMAND} run '{failure.name}'`"
     if not (inputs.since or seen.project.changed or seen.project.command):
         yield "say since which commit it fails: --since REV; what changed since is searched first"
-    if result.suspects and not inputs.only and len(seen.project.editable) > 1:
-        yield f"name the file, where you know it: --only {result.suspects[0].file}"
+    likely = [*dict(seen.project.changed), *(one.file for one in result.suspects)]
+    if likely and not inputs.only and len(seen.project.editable) > 1:
+        yield f"name the file, where you know it: --only {likely[0]}"
     yield "read the places above, and mend it by hand; or add a test that fails with less code"
     if result.provider == "mock":
         yield f"ask a model: `{COMMAND} plan` says who would answer; --report FILE has the question"

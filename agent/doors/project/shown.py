@@ -34,7 +34,7 @@ from agent.repair.proof.doubts import idle_assignments
 MOST_SHOWN = 20
 SUBJECT = 72
 """Characters of a commit's first line."""
-MOST_LINES = 4
+MOST_LINES = 5
 """Lines of what a test says."""
 MOST_SUSPECTS, MOST_CHANGED = 4, 3
 
@@ -201,6 +201,8 @@ def commit_message(
 def message_lines(message: str, most: int = MOST_LINES) -> list[str]:
     """The first lines of what a test says, each indented and none too long."""
     lines = [line.rstrip() for line in message.strip().split("\n") if line.strip()]
+    if "Expected:" in lines:  # of a doctest the example, without the text above it
+        lines = lines[max(0, lines.index("Expected:") - 1) :]
     more = [f"    … {counted(len(lines) - most, 'more line')}"] if len(lines) > most else []
     return [f"    {cut(line)}" for line in lines[:most]] + more
 

@@ -24,9 +24,12 @@ from sandbox.types import DENIAL_MEANINGS
 
 _HEAD = r"^(?:setup: |teardown: )?(?:\w+\.)*"
 _NO_PATH = r"(?!: ')"
+_NO_FIXTURE = r"^file \S+, line \d+\n.*?\nE +fixture '(\w+)' not found"
 _OUTSIDE: tuple[tuple[str, str], ...] = (
     (r"^setup: fixture '(\w+)' not found",
-     "the fixture {0} is not here: its plugin or its conftest is missing"),
+     "the fixture {0} is not here, since its plugin or its conftest is missing"),
+    # As a project's own pytest has it.
+    (_NO_FIXTURE, "the fixture {0} is not here, since its plugin or its conftest is missing"),
     (r"async def functions are not natively supported",
      "no plugin that runs coroutines is here"),
     (r"\[Errno -[23]\] (?:Name or service not known|Temporary failure in name resolution)",
@@ -60,13 +63,22 @@ def outside(verdict: Verdict, task: Task) -> str:
     """Why a failure is not the program's, in words; empty where it may be."""
     for pattern, words in _OUTSIDE:
         if found := re.search(pattern, verdict.message, re.DOTALL):
-            return words.format(*found.groups())
+            return "" if _is_a_fixture_of_its_own(pattern, found, task) else words.format(
+                *found.groups()
+            )
     if found := _NO_MODULE.search(verdict.message):
         return absent_package(found.group(1).partition(".")[0], task)
     beside = any(one.origin in VETOING_ORIGINS - {"doctest"} for one in task.tests)
     if verdict.origin == "doctest" and beside and not task.doctests:
         return _DOCTEST
     return ""
+
+
+def _is_a_fixture_of_its_own(pattern: str, found: re.Match[str], task: Task) -> bool:
+    """Whether a fixture that is missing is one that the program, itself a plugin, speaks of."""
+    return pattern == _NO_FIXTURE and task.solution is not None and any(
+        re.search(rf"\b{found[1]}\b", file.text) for file in task.solution.files
+    )
 
 
 def with_outside_failures(report: Report, task: Task) -> Report:

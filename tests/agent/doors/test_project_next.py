@@ -16,7 +16,7 @@ from agent.doors.project.choice import ProjectInputs
 from agent.doors.project.heal import markdown_of, project_document
 from agent.doors.project.look import Seen, concluded
 from agent.doors.project.next_step import next_steps, question
-from agent.doors.project.shown import evidence_words
+from agent.doors.project.shown import evidence_words, message_lines
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
 from agent.project.interpreter import find_interpreter
@@ -63,6 +63,8 @@ def unhealed() -> Result:
      ["--timeout 600", f"one test alone, if the causes differ: `python -m agent run '{SPLIT}'`"],
      ["heal all that fails"]),
     ({"outcome": "budget", "provider": "openai"}, {}, ["--timeout 600"], ["ask a model"]),
+    ({}, {"project": PROJECT.model_copy(update={"changed": (("src/till/__init__.py", (1,)),)})},
+     ["--only src/till/__init__.py"], ["--since"]),
     ({}, {"inputs": ProjectInputs(Path("."), only=["src"], since="HEAD~1")}, ["by hand"],
      ["--since", "--only"]),
 ])
@@ -131,6 +133,14 @@ def test_what_the_jail_has_not_is_told_in_the_place_of_a_flaky_suite(
         f"nothing of the program was seen to be wrong: `{SPLIT}` is set aside: the jail has no "
         "display"
     ))
+
+
+def test_of_a_failing_doctest_its_example_is_shown() -> None:
+    said = "012 About.\n014     >>> split(2, 1)\nExpected:\n    [2]\nGot:\n    []\n\nm.py:14: x"
+    assert message_lines(said) == [
+        "    014     >>> split(2, 1)", "    Expected:", "        [2]", "    Got:", "        []",
+        "    … 1 more line",
+    ]
 
 
 def test_more_time_is_more_for_the_search_too(monkeypatch: pytest.MonkeyPatch) -> None:

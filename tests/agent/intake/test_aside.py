@@ -46,6 +46,8 @@ def seen(
 
 OUTSIDE = {
     "setup: fixture 'spam' not found": "the fixture spam is not here",
+    "file tests/test_a.py, line 4\n  def test_a(spam):\nE       fixture 'spam' not found\n> x":
+        "the fixture spam is not here",
     "Failed: async def functions are not natively supported. at line 177": "coroutines",
     "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>":
         "allows no network",
@@ -81,6 +83,14 @@ def test_a_failure_of_the_surroundings_is_told_by_its_words(message: str, word: 
 ])
 def test_what_may_be_the_programs_own_failure_is_not_set_aside(message: str) -> None:
     assert outside(seen("test_a", message=message), TASK) == ""
+
+
+def test_a_fixture_of_the_program_itself_may_be_what_is_broken() -> None:
+    message = "file tests/test_a.py, line 4\n  def test_a(spam):\nE       fixture 'spam' not found"
+    plugin = Solution(files=(File(path="plugin.py", text="def spam(): pass\n"),), entry="plugin.py")
+    assert outside(seen("test_a", message=message), TASK) != ""
+    task = TASK.model_copy(update={"solution": plugin})
+    assert outside(seen("test_a", message=message), task) == ""
 
 
 def test_a_failing_doctest_counts_alone_or_where_it_is_asked_for() -> None:
