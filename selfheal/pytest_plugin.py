@@ -31,6 +31,13 @@ class _Healer:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._failed: dict[str, None] = {}
+        self._left: dict[str, None] = {}
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._left = dict.fromkeys(item.nodeid for item in session.items)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self._left.pop(nodeid, None)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -51,6 +58,7 @@ class _Healer:
         from agent.doors.project.after_pytest import heal_in_a_process
 
         heal_in_a_process(
-            config.rootpath, [*self._failed], [*config.invocation_params.args],
-            config.invocation_params.dir, cache.mkdir("heal") / "heal.patch",
+            config.rootpath, [*self._failed], [*self._left],
+            [*config.invocation_params.args], config.invocation_params.dir,
+            cache.mkdir("heal") / "heal.patch",
         )

@@ -92,3 +92,13 @@ def test_paths_that_documents_name_exist() -> None:
         if not (ROOT / path).exists()
     ]
     assert not dead
+
+
+def test_each_row_of_what_is_shown_names_a_test_that_there_is() -> None:
+    text = read("docs/tools.md")
+    rows = re.findall(r"^\| .+ \| `(tests/[\w/]+\.py)::(\w+)` \|$", text, re.MULTILINE)
+    assert len(rows) == text.count("| `tests/") > 10
+    assert not [
+        name for path, name in rows
+        if not re.search(rf"^(?:async )?def {name}\(", read(path), re.MULTILINE)
+    ]

@@ -136,8 +136,30 @@ RoleOption = Annotated[
         help="Give a role to another model, or to no model: --role critic=mock. Repeatable.",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Let --out and --log overwrite.")]
-
+ForceOption = Annotated[
+    bool, typer.Option(
+        "--force", help="Let --out, --log, --report and --junit write over a file that is there."
+    )
+]
+TimeoutOption = Annotated[
+    float | None, typer.Option(
+        "--timeout", min=1, metavar="SECONDS", help="How long a heal may take (default 120); the "
+        "search gets its share."
+    )
+]
+TestTimeoutOption = Annotated[
+    float, typer.Option(
+        "--test-timeout", min=0, metavar="SECONDS", show_default=False,
+        help="In a project: how long one test may take (default: `timeout` in [tool.heal], or "
+        "120)."
+    )
+]
+TestCommandOption = Annotated[
+    str, typer.Option(
+        "--test-cmd", metavar="CMD", help="In a project: `python …` in the place of pytest; "
+        "its exit code is the verdict. Slow to heal by: each candidate is a fresh run."
+    )
+]
 
 BudgetOption = Annotated[
     float | None, typer.Option(
@@ -226,12 +248,9 @@ def run(
     with_files: WithOption = None,
     python: PythonOption = None,
     stdin: StdinOption = None,
-    test_cmd: Annotated[
-        str, typer.Option(
-            "--test-cmd", metavar="CMD", help="In a project: `python …` in the place of pytest; "
-            "its exit code is the verdict. Slow: each candidate is a fresh run."
-        )
-    ] = "",
+    test_cmd: TestCommandOption = "",
+    test_timeout: TestTimeoutOption = 0,
+    timeout: TimeoutOption = None,
     keyword: Annotated[
         str, typer.Option("-k", metavar="EXPR", help="In a project: tests as pytest's -k has them.")
     ] = "",
@@ -268,7 +287,11 @@ def run(
     log: LogOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Heal a Python file, or a task in words."""
+    """Heal a project whose tests fail, one Python file, or a task in words.
+
+    PATH is a folder of the project or a test of it: its own suite judges. Of a file the tests are
+    given by --tests or --tests-file.
+    """
 
     def work(face: Display) -> int:
         from agent.doors import commands
@@ -281,7 +304,7 @@ def run(
             out, log, apply, force, Requirements(require_proof, require_integrity)
         )
         models = commands.RunOptions(
-            provider, model, role or (), max_iterations, ask or None, budget_usd
+            provider, model, role or (), max_iterations, ask or None, budget_usd, timeout
         )
         from agent.doors.project import choice
 
@@ -290,9 +313,9 @@ def run(
             "--stdin": stdin, "--doctests": doctests, "--ask": ask,
         }
         of_project = {
-            "--test-cmd": test_cmd, "-k": keyword, "--lf": last_failed, "--only": only,
-            "--exclude": exclude, "--report": report, "--junit": junit, "--commit": commit,
-            "--grant": grant, "--since": since,
+            "--test-cmd": test_cmd, "--test-timeout": test_timeout, "-k": keyword,
+            "--lf": last_failed, "--only": only, "--exclude": exclude, "--report": report,
+            "--junit": junit, "--commit": commit, "--grant": grant, "--since": since,
         }
         if path is not None and choice.is_of_project(path, brings_tests=bool(tests or tests_file)):
             _refuse(of_file, f"{path} is judged by its project's own suite")
@@ -301,7 +324,7 @@ def run(
             return project.heal_project(
                 _opener(context), choice.ProjectInputs.of(
                     path, args or (), keyword, last_failed, python, only or (), exclude or (),
-                    deselect or (), grant, test_cmd, since,
+                    deselect or (), grant, test_cmd, since, test_timeout,
                 ), writing, face, models, project.ProjectWriting(report, junit, commit),
             )
         _refuse(of_project, NO_PROJECT)
@@ -326,6 +349,8 @@ def pytest(
     exclude: ExcludeOption = None,
     since: SinceOption = "",
     grant: GrantOption = False,
+    test_timeout: TestTimeoutOption = 0,
+    timeout: TimeoutOption = None,
     out: OutOption = None,
     report: ReportOption = None,
     junit: JunitOption = None,
@@ -351,9 +376,10 @@ def pytest(
             choice.ProjectInputs(
                 choice.project_around(here) or here, python=python, only=only or (),
                 exclude=exclude or (), grant=grant, since=since,
+                test_timeout=test_timeout,
             ),
             args or (), commands.WriteOptions(out, log, apply, force), face,
-            commands.RunOptions(provider, budget_usd=budget_usd),
+            commands.RunOptions(provider, budget_usd=budget_usd, budget_s=timeout),
             ProjectWriting(report, junit, commit),
         )
 
@@ -371,6 +397,8 @@ def check(
     doctests: DoctestsOption = False,
     with_files: WithOption = None,
     python: PythonOption = None,
+    test_cmd: TestCommandOption = "",
+    test_timeout: TestTimeoutOption = 0,
     grant: GrantOption = False,
     stdin: StdinOption = None,
     as_json: JsonOption = False,
@@ -393,11 +421,14 @@ def check(
 
             return project.check_project(
                 choice.ProjectInputs.of(
-                    path, args or (), python=python, deselect=deselect or (), grant=grant
+                    path, args or (), python=python, deselect=deselect or (), grant=grant,
+                    test_command=test_cmd, test_timeout=test_timeout,
                 ),
                 Requirements("E0", require_integrity), face,
             )
-        _refuse({"--grant": grant}, NO_PROJECT)
+        _refuse(
+            {"--grant": grant, "--test-cmd": test_cmd, "--test-timeout": test_timeout}, NO_PROJECT
+        )
         return commands.check(
             _opener(context),
             commands.Inputs(path, None, tests or (), tests_file, with_files or (), python,

@@ -114,6 +114,8 @@ class RunOptions:
     ask: bool | None = None
     """Whether a person is asked where the tests leave several behaviours open."""
     budget_usd: float | None = None
+    budget_s: float | None = None
+    """Wall seconds; the search gets as much more or less."""
 
     def settings(self, **given: object) -> Settings:
         """The settings of the environment with these; raises `Usage` and `BadSettings`."""
@@ -121,6 +123,9 @@ class RunOptions:
             roles = parse_roles(",".join(self.roles))
         except ValueError as error:
             raise Usage(f"--role: {error}") from error
+        if self.budget_s is not None:
+            usual = Settings.from_env()
+            given["search_s"] = usual.search_s * self.budget_s / max(usual.budget_s, 1.0)
         return Settings.from_env(None, **{**vars(self), "roles": roles or None}, **given)
 
 

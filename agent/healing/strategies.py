@@ -179,15 +179,16 @@ async def _in_project(
         return Proposal(found.solution, found.solution.note, found.candidates, found.alternatives)
     if found.problem:
         return Proposal(None, f"nothing could be searched: {found.problem}")
-    files = ", ".join(one.file for one in found.suspects) or "no file that may be edited"
+    if not found.suspects:
+        return Proposal(None, "the failing tests run no file that may be edited")
+    files = ", ".join(one.file for one in found.suspects)
     slow = (
         f"; each was a fresh run of `{project.command_words}`, and at most {MOST_TRIED} are tried"
         if project.command else ""
     )
-    return Proposal(
-        None, f"the search found no repair among {found.candidates:,} candidates in {files}{slow}",
-        found.candidates,
-    )
+    cut = "" if found.cut_after is None else ", and its time was over before all were tried"
+    why = f"the search found no repair among {found.candidates:,} candidates in {files}{slow}{cut}"
+    return Proposal(None, why, found.candidates)
 
 
 async def _compiling(

@@ -20,8 +20,8 @@ from sandbox.types import Json
 
 MOST_ASKED, MOST_ASKED_S = 300, 5.0
 """Tests that are run once more beside those that are to be healed, and the seconds they took."""
-ASKED = "watched in one process; it fails where it expects something else"
-UNASKED = "watched in one process; some checks could not be asked"
+ASKED = "tests and program share a process; with other expectations the tests fail"
+UNASKED = "tests and program share a process; some checks have no other expectation to try"
 PASSED_BY = "it ends well without one of its checks"
 LOST = "it passes although a check of it fails"
 SKIPPED = "it failed before, and sets itself aside now"

@@ -59,7 +59,7 @@ INTERNAL, USAGE = 3, 4
 """Exit codes with which pytest gives up without a test to blame."""
 NOBODY = "not asked: nothing was healed"
 EXIT_CODE = "only the exit code of the test command was seen, in whose process the program is too"
-NOT_ASKED = "it failed before, and was not to be healed"
+NOT_ASKED = "failing already, and not among the tests to heal"
 
 Watch = Callable[[str, float], object]
 """Told of a test, or a file that is collected, and for how many seconds it has been running."""

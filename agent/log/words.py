@@ -237,7 +237,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             assert result.outcome is not None
             word = OUTCOME_WORDS[result.outcome]
             if result.fitting > 1:
-                word = f"one of {result.fitting} repairs that fit your tests"
+                word = f"one of at least {result.fitting} repairs that fit your tests"
             return word, tuple(_facts(result))
         case "failed":
             return "FAULT OF OURS", (result.error,)
@@ -264,7 +264,8 @@ def _facts(result: Result) -> Iterator[str]:
         yield PROOF_MEANING[result.proof]
     by = {None: "", "memory": "from memory, "}.get(result.strategy, f"by {result.strategy}, ")
     yield f"{by}{cost_words(result)}"
-    yield counted(result.iterations, "iteration")
+    if result.iterations:
+        yield counted(result.iterations, "iteration")
     if result.candidates:
         yield counted(result.candidates, "candidate")
     yield f"{result.seconds:.1f} s"
@@ -343,7 +344,7 @@ def partial_words(partial: PartialFound) -> str:
     """What the best partial patch comes to."""
     note = partial.note.removeprefix("not a fix: ")
     passed = f"{partial.passed} of {partial.total} tests pass with it"
-    return f"best partial patch, not a fix: {passed}. {note}".rstrip()
+    return f"best partial patch, not a fix: {passed}; {note}".removesuffix("; ")
 
 
 def report_words(report: Report) -> str:

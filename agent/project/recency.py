@@ -43,6 +43,7 @@ def changed_lines(
     other = [path for path in paths if _address(files[path], commit) != blobs.get(path)]
     if len(other) > MOST_CHANGED:
         return {}
+    other = _without_ignored(root, other, [path for path in other if path not in blobs])
     found = {}
     for path in other:
         before = _blob(root, blobs[path]) if path in blobs else ""
@@ -50,6 +51,19 @@ def changed_lines(
         if lines:
             found[path] = lines
     return found
+
+
+def _without_ignored(root: Path, paths: Sequence[str], new: Sequence[str]) -> list[str]:
+    """These paths without those of the new ones that git ignores: they are generated."""
+    if not new:
+        return [*paths]
+    try:
+        told = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--",
+                   *(f":(literal){path}" for path in new))
+    except GitFault:
+        return [*paths]  # an ignore file that cannot be read ignores nothing
+    ignored = {*told.decode("utf-8", "surrogateescape").split("\0")}
+    return [path for path in paths if path not in ignored]
 
 
 def lately(

@@ -18,8 +18,13 @@ from agent.project.suite import open_suite
 from agent.project.tree import is_test_code
 from agent.repair.syntax import compiles
 from agent.thinking.roles import ask_for_files
-from agent.thinking.wording import diagnosis, failures, lessons, suspects, tests
-from agent.thinking.wording_of_files import named_suspects, shown_files, suspects_of, texts_of_tests
+from agent.thinking.wording import diagnosis, lessons, suspects, tests
+from agent.thinking.wording_of_files import (
+    failing_cases,
+    named_suspects,
+    suspects_of,
+    told_of_files,
+)
 from agent.tools.errors import BadPath
 from agent.tools.workspace import inside
 from llm import BadReply
@@ -77,18 +82,16 @@ async def question_of_files(
 ) -> dict[str, str]:
     """The variables of the generator's `edit_files` but its attempts; `known` are lessons."""
     project = ctx.task.project
-    failing = {verdict.test for verdict in attempt.report.failing}
     suspected = suspects_of(ctx.log(), attempt.solution)
-    cases = [test for test in attempt.tests if test.name in failing] or attempt.tests
-    told = {
-        "files": shown_files(attempt.solution, suspected), "task": ctx.task.text,
-        "failures": failures(attempt.report),
-        "diagnosis": diagnosis(attempt.diagnosis), "lessons": lessons(known),
-    }
+    told = told_of_files(
+        attempt.solution, suspected, attempt.report, attempt.tests,
+        diagnosis(attempt.diagnosis),
+    ) | {"task": ctx.task.text, "lessons": lessons(known)}
     if project is None:
+        cases = failing_cases(attempt.tests, attempt.report)
         return told | {"tests": tests(cases), "suspects": suspects(attempt.diagnosis.blamed)}
     seen = await values_seen(attempt, ctx, project, suspected[0])
-    return told | {"tests": texts_of_tests(cases), "suspects": named_suspects(suspected, seen)}
+    return told | {"suspects": named_suspects(suspected, seen)}
 
 
 async def edited_solution(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from agent.core.domain import Script, Solution, SuspectFile, TestCase
+from agent.core.domain import Report, Script, Solution, SuspectFile, TestCase
 from agent.core.events import Searched, Stamped
 from agent.core.trees import nodes_of, tree_of
+from agent.thinking.wording import failures
 from llm.asking.answers import FILE
 
 LONGEST_WHOLE = 12_000
@@ -29,6 +30,25 @@ def suspects_of(log: Sequence[Stamped], solution: Solution) -> tuple[SuspectFile
     ]
     paths = sorted((file.path for file in solution.files), key=lambda path: path != solution.entry)
     return told[-1] if told else tuple(SuspectFile(file=path, suspicion=0.0) for path in paths)
+
+
+def told_of_files(
+    solution: Solution, suspected: Sequence[SuspectFile], report: Report,
+    cases: Sequence[TestCase], found: str,
+) -> dict[str, str]:
+    """What a project's generator is told of its files and of how their tests fail; `found` is what
+    is thought to be wrong. Variables of its `edit_files`, less task, lessons and attempts."""
+    return {
+        "files": shown_files(solution, suspected), "failures": failures(report),
+        "tests": texts_of_tests(failing_cases(cases, report)), "diagnosis": found,
+        "suspects": named_suspects(suspected),
+    }
+
+
+def failing_cases(cases: Sequence[TestCase], report: Report) -> Sequence[TestCase]:
+    """Of these tests those that fail; all where none is among them."""
+    failing = {verdict.test for verdict in report.failing}
+    return [test for test in cases if test.name in failing] or cases
 
 
 def shown_files(

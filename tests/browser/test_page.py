@@ -41,7 +41,7 @@ def heal(page: Page, *, code: str = "", tests: str = "", words: str = "") -> Non
     page.get_by_role("button", name="Heal it").click()
 
 
-HEALED = re.compile(r"HEALED|one of \d repairs that fit your tests")
+HEALED = re.compile(r"HEALED|one of at least \d repairs that fit your tests")
 """Where others fit the tests as well, that is what is said first."""
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from agent.doors.exits import HEALED
 from agent.doors.project.choice import ProjectInputs, node_at
 from agent.intake.errors import BadInput, NotFixable
+from agent.log.words import counted
 from agent.project.interpreter import find_interpreter
 from agent.project.layout import ProjectLayout, find_layout
 
@@ -27,7 +28,7 @@ GREEN, RED, STOPPED, NO_TESTS = 0, 1, 2, 5
 NO_PYTEST = 96
 STDERR = 2
 MOST_NAMED = 500
-"""Failing tests that are named one by one; of more, all that fail are healed."""
+"""Tests that are named one by one on a command line; of more, all that fail are healed."""
 _PATHS = ("--deselect", "--ignore", "--ignore-glob")
 _KEPT = (*_PATHS, "-p", "-o", "--override-ini", "-W", "--import-mode", "--doctest-modules")
 """Options that say how every test runs, or which are no part of the suite; others choose."""
@@ -43,24 +44,30 @@ except ModuleNotFoundError:
 sys.argv[0] = os.path.join(os.path.dirname(pytest.__file__), "__main__.py")
 class Failures:
     def __init__(self):
-        self.nodes, self.root = {{}}, ""
+        self.failed, self.left = {{}}, {{}}
+    def pytest_collection_finish(self, session):
+        self.left = dict.fromkeys(item.nodeid for item in session.items)
     def pytest_runtest_logreport(self, report):
         if report.failed:
-            self.nodes[report.nodeid] = None
+            self.failed[report.nodeid] = None
+    pytest_collectreport = pytest_runtest_logreport
+    def pytest_runtest_logfinish(self, nodeid):
+        self.left.pop(nodeid, None)
     def pytest_sessionfinish(self, session):
-        self.root = str(session.config.rootpath)
         with open(told, "w", encoding="utf-8") as file:
-            json.dump([self.root, list(self.nodes)], file)
+            json.dump([str(session.config.rootpath), [*self.failed], [*self.left]], file)
 sys.exit(pytest.main(sys.argv[1:], plugins=[Failures()]))
 """
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How pytest ended, and the tests that failed, by their paths on this machine."""
+    """How pytest ended, and tests by their paths on this machine."""
 
     code: int
     failed: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    """Tests that it was to run and did not come to, as with -x."""
 
 
 def heal_pytest(
@@ -85,15 +92,22 @@ def heal_pytest(
         raise BadInput(f"pytest did not run: it ended with exit code {ran.code}")
     if ran.code == GREEN:
         return _green(face)
-    named = ran.failed if len(ran.failed) <= MOST_NAMED else ()
-    face.terminal.say(f"pytest ended with exit code {ran.code}; now what failed is healed", "bold")
+    face.terminal.say(_red_words(ran), "bold")
     return heal_project(
         opener, replace(
-            inputs, nodes=named, arguments=carried(arguments, layout, Path.cwd()),
+            inputs, nodes=[*ran.failed, *ran.left],
+            arguments=carried(arguments, layout, Path.cwd()),
             failed_outside=True,
         ),
         writing, face, options, papers,
     )
+
+
+def _red_words(ran: Ran) -> str:
+    said = f"pytest ended with exit code {ran.code}. Now heal repairs what failed"
+    if not ran.left:
+        return f"{said}."
+    return f"{said}, and what fails of the {counted(len(ran.left), 'test')} it did not come to."
 
 
 def _green(face: Display) -> int:
@@ -114,10 +128,11 @@ def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> Ra
             stdout=STDERR if quiet else None,
         )
         try:
-            root, nodes = json.loads(told.read_text("utf-8"))
+            root, *nodes = json.loads(told.read_text("utf-8"))
         except FileNotFoundError:  # it ended before its session did
-            root, nodes = "", []
-    return Ran(done.returncode, tuple(os.path.join(root, node) for node in nodes))
+            root, nodes = "", [[], []]
+    failed, left = (tuple(os.path.join(root, node) for node in some) for some in nodes)
+    return Ran(done.returncode, failed, left)
 
 
 def carried(arguments: Sequence[str], layout: ProjectLayout, folder: Path) -> tuple[str, ...]:
@@ -147,12 +162,15 @@ def _carried(waiting: list[str], layout: ProjectLayout, folder: Path) -> Iterato
 
 
 def heal_in_a_process(
-    root: Path, failed: Sequence[str], arguments: Sequence[str], folder: Path, patch: Path
+    root: Path, failed: Sequence[str], left: Sequence[str], arguments: Sequence[str],
+    folder: Path, patch: Path,
 ) -> int:
-    """Heals what failed in a run of pytest that is over, in a process of its own, and returns its
-    exit code; the patch is written beside pytest's cache."""
+    """Heals what failed in a run of pytest that is over, and what fails of the tests it did not
+    come to, in a process of its own, and returns its exit code; the patch is written beside
+    pytest's cache."""
     layout = find_layout(root)
-    tests = [str(root / node) for node in failed if "::" in node]
+    functions = dict.fromkeys(node.partition("[")[0] for node in left)
+    tests = [str(root / node) for node in (*failed, *functions) if "::" in node]
     named = tests if len(tests) <= MOST_NAMED else []
     return subprocess.run(
         [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,8 @@ class ProjectInputs:
     """A commit: what changed since then is suspected first; by default the last one."""
     grant: bool = False
     """What [tool.heal] asks for of this machine is given."""
+    test_timeout: float = 0.0
+    """Seconds that one test may take; 0 is what the project's settings say."""
     failed_outside: bool = False
     """These tests failed just now, outside of the jail."""
 
@@ -47,7 +49,7 @@ class ProjectInputs:
         cls, path: str, further: Sequence[str] = (), keyword: str = "", last_failed: bool = False,
         python: str | None = None, only: Sequence[str] = (), exclude: Sequence[str] = (),
         deselect: Sequence[str] = (), grant: bool = False, test_command: str = "",
-        since: str = "",
+        since: str = "", test_timeout: float = 0.0,
     ) -> ProjectInputs:
         """As typed. What stands after the first PATH is tests until the first that begins with a
         dash; from there on all is pytest's."""
@@ -57,7 +59,7 @@ class ProjectInputs:
         tests = [*(() if whole else (path,)), *further[:dash]]
         return cls(
             folder, tests, keyword, last_failed, python, only, exclude, deselect, further[dash:],
-            test_command, since, grant,
+            test_command, since, grant, test_timeout,
         )
 
     def pytest_arguments(self, layout: ProjectLayout) -> tuple[str, ...]:
@@ -105,18 +107,32 @@ def chosen(
 ) -> list[str]:
     """The failing tests that were asked for by name, or by the last run of pytest; raises
     `BadInput` for a name of no test."""
-    named = [node_at(one, layout) for one in inputs.nodes]
-    for one in named:
+    known = {*collected}
+    named = {node_at(one, layout) for one in inputs.nodes}
+    wider = named - known
+    if inputs.failed_outside:  # parameters may be called otherwise in each run
+        wider = {one.partition("[")[0] for one in wider}
+    else:
+        _refuse_unknown(wider, collected, layout)
+    found = [
+        one for one in failing
+        if not named or one in named or any(is_below(one, name) for name in wider)
+    ]
+    if inputs.last_failed:
+        failed = last_failed(layout)
+        found = [one for one in found if any(is_below(one, name) for name in failed)]
+    return found
+
+
+def _refuse_unknown(
+    named: Collection[str], collected: Sequence[str], layout: ProjectLayout
+) -> None:
+    for one in sorted(named):
         if not any(is_below(node, one) for node in collected):
             raise BadInput(
                 f"pytest collects no test {one if '::' in one else f'in {one}'}: name tests as it "
                 f"does, or {layout.root} for all of them"
             )
-    found = [one for one in failing if not named or any(is_below(one, name) for name in named)]
-    if inputs.last_failed:
-        failed = last_failed(layout)
-        found = [one for one in found if any(is_below(one, name) for name in failed)]
-    return found
 
 
 def named_for_unittest(tree: ProjectTree) -> bool:

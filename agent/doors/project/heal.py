@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent.core.domain import Report
 from agent.core.events import Stamped
 from agent.core.settings import Settings, data_folder
 from agent.doors.commands import (
@@ -41,9 +42,11 @@ from agent.doors.project.look import (
     rest_of_suite,
     task_to_heal,
 )
+from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.shown import commit_message, edits, show, show_verdicts, verdict_line
 from agent.doors.terminal import STANDING_STYLES
 from agent.doors.writeback import Change, Refused, write_all_back, write_new
+from agent.intake import with_outside_failures
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import verdicts
 from agent.log.result import Result, document
@@ -79,8 +82,8 @@ def heal_project(
     if inputs.failed_outside and not seen.is_red:
         raise NotFixable(
             "environment", "what failed just now passes in the jail: the cause is none of the "
-            "project's files (a variable, a file that is ignored or left out, the order of tests, "
-            "the time)",
+            "project's files (where modules are found, a variable, a file that is ignored or left "
+            "out, the order of tests, the time)",
         )
     _tell_failing(seen, face)
     log = _healed(opener, seen, face) if seen.is_red else ()
@@ -108,9 +111,9 @@ def heal_project(
     if face.json:
         face.data(project_document(result, seen, commits))
     else:
-        show(result, seen.tree.files, seen.wanted, face)
+        show(result, seen.tree.files, seen.wanted, face, next_steps(result, seen))
         if result.diff and not asked and code == HEALED:
-            kept.append("Nothing is written yet: add --apply, --commit or --out FILE.")
+            kept.append("Next: nothing is written yet; add --apply, --commit or --out FILE.")
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:
@@ -137,11 +140,14 @@ def _standing(seen: Seen, least: Requirements) -> Result:
 
 
 def _tell_failing(seen: Seen, face: Display) -> None:
-    """Lists the first tests that are to be healed."""
+    """Lists the first tests that are to be healed, without those that no edit could mend."""
     failing = [
         one for one in verdicts(seen.run, [rest_of_suite()], seen.project)
         if one.fails and one.name in {*seen.wanted}
     ]
+    if failing and seen.tree.editable:
+        report = Report(solution="", verdicts=tuple(failing))
+        failing = [*with_outside_failures(report, task_to_heal(seen)).failing] or failing
     for one in failing[:MOST_TOLD]:
         face.terminal.say(verdict_line(one, face.terminal), STANDING_STYLES[one.standing])
     if len(failing) > MOST_TOLD:
@@ -173,8 +179,20 @@ def project_document(
         "changed": [
             {"file": path, "line": line} for path, line in edits(seen.tree.files, result)
         ],
+        "next": next_steps(result, seen),
+        "model_question": question(result, seen) or None,
         "commit": vars(commits[0]) if commits else None,
     }}
+
+
+def markdown_of(result: Result, seen: Seen) -> str:
+    """The heal for the readers of a pull request."""
+    from agent.doors.project.reports import markdown
+
+    return markdown(
+        result, seen.run, seen.wanted, seen.tree.files, seen.project.name,
+        seen.project.command_words, next_steps(result, seen), question(result, seen),
+    )
 
 
 def _edited(result: Result, seen: Seen) -> list[Edited]:
@@ -224,14 +242,11 @@ def _papers(
     result: Result, writing: WriteOptions, papers: ProjectWriting, seen: Seen
 ) -> list[str]:
     """Writes the report and the suite, however the heal ended."""
-    from agent.doors.project.reports import junit, markdown
+    from agent.doors.project.reports import junit
 
     kept = []
     if papers.report is not None:
-        text = markdown(
-            against(result, writing.least), seen.run, seen.wanted, seen.tree.files,
-            seen.project.name, seen.project.command_words,
-        )
+        text = markdown_of(against(result, writing.least), seen)
         write_new(
             papers.report, text.encode("utf-8", "surrogateescape"), overwrite=writing.force
         )

@@ -17,9 +17,8 @@ from pathlib import Path
 from agent.core.loops import outside_any_loop
 from agent.doors.library import HealResult, RunFault, SelfHealingAgent
 from agent.doors.project.choice import ProjectInputs
-from agent.doors.project.heal import project_document
+from agent.doors.project.heal import markdown_of, project_document
 from agent.doors.project.look import Seen, concluded, look, task_to_heal
-from agent.doors.project.reports import markdown
 from agent.intake.errors import NotFixable
 from agent.log.result import document
 
@@ -49,10 +48,7 @@ class ProjectResult(HealResult):
         """The heal for the readers of a pull request, or why there was none."""
         if self.seen is None:
             return f"{self.reason}\n"
-        return markdown(
-            self, self.seen.run, self.seen.wanted, self.seen.tree.files, self.seen.project.name,
-            self.seen.project.command_words,
-        )
+        return markdown_of(self, self.seen)
 
     @property
     def document(self) -> dict[str, object]:
@@ -64,7 +60,8 @@ def heal_project(
     path: str | Path = ".", arguments: Sequence[str] = (), *, keyword: str = "",
     last_failed: bool = False, only: Sequence[str] = (), exclude: Sequence[str] = (),
     deselect: Sequence[str] = (), python: str | None = None, grant: bool = False,
-    test_command: str = "", agent: SelfHealingAgent | None = None,
+    test_command: str = "", since: str = "", test_timeout: float = 0.0,
+    agent: SelfHealingAgent | None = None,
 ) -> ProjectResult:
     """Heals the failing tests of the project that `path` lies in: a folder, a test file, or a test
     as pytest names it. Nothing is written into the project.
@@ -76,7 +73,8 @@ def heal_project(
     """
     return outside_any_loop(aheal_project(
         path, arguments, keyword=keyword, last_failed=last_failed, only=only, exclude=exclude,
-        deselect=deselect, python=python, grant=grant, test_command=test_command, agent=agent,
+        deselect=deselect, python=python, grant=grant, test_command=test_command, since=since,
+        test_timeout=test_timeout, agent=agent,
     ))
 
 
@@ -84,14 +82,15 @@ async def aheal_project(
     path: str | Path = ".", arguments: Sequence[str] = (), *, keyword: str = "",
     last_failed: bool = False, only: Sequence[str] = (), exclude: Sequence[str] = (),
     deselect: Sequence[str] = (), python: str | None = None, grant: bool = False,
-    test_command: str = "", agent: SelfHealingAgent | None = None,
+    test_command: str = "", since: str = "", test_timeout: float = 0.0,
+    agent: SelfHealingAgent | None = None,
 ) -> ProjectResult:
     """`heal_project` for coroutines; a cancelled caller cancels the run."""
     agent = agent or SelfHealingAgent()
     settings = (await asyncio.to_thread(agent.settings)).model_copy(update={"ask": False})
     inputs = ProjectInputs.of(
         str(path), arguments, keyword, last_failed, python, only, exclude, deselect, grant,
-        test_command,
+        test_command, since, test_timeout,
     )
     seen: Seen | None = None
     notes: list[str] = []

@@ -22,8 +22,9 @@ from agent.doors.project.obstacles import (
     waiting_words,
 )
 from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
+from agent.intake import outside_failure_words
 from agent.intake.errors import BadInput, NotFixable
-from agent.judge.project_run import SuiteRun, project_report, run_suite, verdicts
+from agent.judge.project_run import TEST_S, SuiteRun, project_report, run_suite, verdicts
 from agent.log.result import Result, fold
 from agent.log.words import counted
 from agent.project.grants import Grants, grants_of, hints
@@ -37,6 +38,7 @@ from sandbox import Sandbox, open_sandbox
 
 THE_REST = "the rest of the suite"
 MOST_NOTICES = 5
+MOST_FLAKY = 3
 BY_UNITTEST = "its test files are named as unittest has them (test*.py), and pytest is told so"
 NOTE = "yellow"
 
@@ -55,6 +57,7 @@ class Seen:
     broken: Sequence[str]
     """Files that may be edited and do not compile."""
     seconds: float
+    inputs: ProjectInputs
 
     @property
     def is_red(self) -> bool:
@@ -84,7 +87,8 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
         arguments=(*(UNITTEST if by_unittest else ()), *inputs.pytest_arguments(layout)),
         editable=tuple(sorted(tree.editable)), python=interpreter.python,
         loopback=given.loopback, environment=given.environment, readable=given.read,
-        test_s=given.timeout_s, command=command, command_words=inputs.test_command,
+        test_s=inputs.test_timeout or given.timeout_s, command=command,
+        command_words=inputs.test_command,
     )
     say(found_words(tree, interpreter.words, inputs.test_command), "")
     if by_unittest:
@@ -97,7 +101,9 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
     jailed = open_sandbox(settings.sandbox, settings.environment or None)
     run = await run_suite(
         {**tree.files}, project, interpreter.sites, jailed,
-        watch=lambda what, seconds: say(waiting_words(what, seconds), NOTE),
+        watch=lambda what, seconds: say(
+            waiting_words(what, seconds, project.test_s or TEST_S), NOTE
+        ),
     )
     unread = unreadable(tree) if run.problems or run.failing else []
     broken = broken_by(unread, run.problems, interpreter)
@@ -115,7 +121,7 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
     tree = tree.without(left)
     seen = Seen(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
-        settings, run, wanted, broken, time.monotonic() - started,
+        settings, run, wanted, broken, time.monotonic() - started, inputs,
     )
     return seen if broken else await asyncio.to_thread(_with_recency, seen, inputs, given, say)
 
@@ -240,10 +246,37 @@ def concluded(seen: Seen, log: Sequence[Stamped]) -> Result:
     if not log:
         return as_it_stands(seen)
     result = fold(log)
+    if result.outcome == "healthy":  # it was red a moment ago
+        return replace(
+            result, outcome="not_fixable", proof=None,
+            reason=_outside_words(seen, result) or _flaky_words(seen),
+        )
     if result.outcome == "healed":
         judged = judged_words(seen.project.command_words)
         return replace(result, reason=f"{result.reason}; {judged}")
     return result
+
+
+def _outside_words(seen: Seen, result: Result) -> str:
+    """Why what was to be healed fails, where no edit of the program is to blame."""
+    asked = [
+        one for one in (result.report.verdicts if result.report else ())
+        if one.name in {*seen.wanted}
+    ]
+    if not any(one.aside for one in asked):
+        return ""
+    aside = outside_failure_words(Report(solution="", verdicts=tuple(asked)))
+    return f"nothing of the program was seen to be wrong: {aside}"
+
+
+def _flaky_words(seen: Seen) -> str:
+    named = ", ".join(seen.wanted[:MOST_FLAKY])
+    more = f" and {len(seen.wanted) - MOST_FLAKY} more" if len(seen.wanted) > MOST_FLAKY else ""
+    passes = "passes" if len(seen.wanted) == 1 else "pass"
+    return (
+        f"{named}{more} failed, and {passes} now although nothing was changed. Find what differs "
+        "between runs (chance, the time, the order of a set, threads), and make it the same first"
+    )
 
 
 async def believed_report(seen: Seen) -> Report:

@@ -17,7 +17,7 @@ _MISSING = re.compile(
 )
 _ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end within .*)$", re.DOTALL)
 
-LONGER = ", or give it longer: `timeout = SECONDS` in [tool.heal] of pyproject.toml"
+LONGER = ", or give it longer: --test-timeout SECONDS"
 
 
 def refuse_what_does_not_run(run: SuiteRun, tree: ProjectTree, python: str) -> None:
@@ -72,10 +72,10 @@ def unread_words(path: str, interpreter: Interpreter) -> str:
     return f"{path} does not compile, no test needs it, and it is left as it is"
 
 
-def waiting_words(what: str, seconds: float) -> str:
+def waiting_words(what: str, seconds: float, most: float = TEST_S) -> str:
     """What is said of a test, or a file, that does not end."""
     return (
-        f"{what} has been running for {seconds:g} s; a test that does not end within {TEST_S:g} s "
+        f"{what} has been running for {seconds:g} s; a test that does not end within {most:g} s "
         "ends the suite"
     )
 

@@ -34,11 +34,12 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def markdown(
     result: Result, run: SuiteRun, wanted: Sequence[str], before: Mapping[str, str], name: str,
-    command: str = "",
+    command: str = "", steps: Sequence[str] = (), question: str = "",
 ) -> str:
-    """A heal for the readers of a pull request; `run` is the suite before any edit."""
+    """A heal for the readers of a pull request; `run` is the suite before any edit. Of one that
+    found nothing also the next `steps`, and the `question` that a model would be asked."""
     word = OUTCOME_WORDS[result.outcome] if result.outcome else "NOT FINISHED"
-    parts = [f"# {name}: {word.lower()}", *_failed(run, wanted), *_why(result)]
+    parts = [f"# {name}: {word.lower()}", *_failed(run, wanted), *_why(result, before)]
     if result.diff:
         places = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
         parts += ["## The edit", _code(places), _fenced(result.diff, "diff")]
@@ -47,7 +48,9 @@ def markdown(
     parts += ["## What was tried", *_tried(result)]
     if result.proof is not None:
         parts += ["## How far it is shown", *_shown(result, command)]
+    parts += ["## What to do next", "\n".join(steps)] if steps else []
     parts += ["## How to reproduce", *_again(result, wanted, command)]
+    parts += ["## What a model would be asked", _fenced(question, "")] if question else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -69,12 +72,12 @@ def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _why(result: Result) -> Iterator[str]:
+def _why(result: Result, before: Mapping[str, str]) -> Iterator[str]:
     yield "## Why"
     if result.reason:
         yield result.reason
     if result.outcome not in ("healthy", "healed", "crash_stopped"):
-        words = [*evidence_words(result)]
+        words = [*evidence_words(result, before)]
         if words:
             yield _fenced("\n".join(words) + "\n", "")
 

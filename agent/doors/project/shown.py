@@ -13,7 +13,6 @@ from agent.doors.terminal import (
     Terminal,
     coloured,
     cut,
-    next_step,
     printable,
     sentence,
     status_line,
@@ -30,11 +29,12 @@ from agent.log.words import (
 )
 from agent.project.layout import ProjectLayout
 from agent.project.tree import ProjectTree, is_collected, is_unittest
+from agent.repair.proof.doubts import idle_assignments
 
 MOST_SHOWN = 20
 SUBJECT = 72
 """Characters of a commit's first line."""
-MOST_LINES = 4
+MOST_LINES = 5
 """Lines of what a test says."""
 MOST_SUSPECTS, MOST_CHANGED = 4, 3
 
@@ -110,8 +110,11 @@ def notable(report: Report, healed: Sequence[str]) -> Report:
     return report.model_copy(update={"verdicts": tuple(kept[:MOST_SHOWN])})
 
 
-def show(result: Result, before: Mapping[str, str], healed: Sequence[str], face: Display) -> None:
-    """The result for a person: the talk, and then the patch."""
+def show(
+    result: Result, before: Mapping[str, str], healed: Sequence[str], face: Display,
+    steps: Sequence[str] = (),
+) -> None:
+    """The result for a person: the talk, what to do next, and then the patch."""
     terminal = face.terminal
     terminal.talk.print(status_line(result))
     if result.reason:
@@ -124,13 +127,13 @@ def show(result: Result, before: Mapping[str, str], healed: Sequence[str], face:
     if terminal.verbose or not unhealed:
         show_tests(result.report, healed, terminal)
     if unhealed:
-        for words in evidence_words(result):
+        for words in evidence_words(result, before):
             terminal.say(words)
         if result.partial is not None:
             terminal.say(sentence(partial_words(result.partial)), "bold yellow")
             terminal.talk.print(coloured(result.partial.diff), end="")
-    if result.outcome is not None and next_step(result):
-        terminal.say(next_step(result), "bold")
+    for words in steps:
+        terminal.say(words, "bold")
     if result.outcome in ("healthy", "healed", "crash_stopped"):
         terminal.patch(result.diff)
 
@@ -139,7 +142,7 @@ def rival_words(result: Result) -> Iterator[str]:
     """The other repairs that the suite does not tell apart."""
     if result.rivals is None or result.outcome != "healed":
         return
-    yield "Which is right? Its suite passes with each of these; the patch is A. Add a test:"
+    yield "Which one is right? The suite passes with each; the patch is A. A further test decides:"
     for one in result.rivals.behaviours:
         yield f"  {one.label}: {one.note}"
 
@@ -153,7 +156,7 @@ def show_tests(report: Report | None, healed: Sequence[str], terminal: Terminal)
         terminal.say(verdict_line(verdict, terminal), STANDING_STYLES[verdict.standing])
     rest = len(report.verdicts) - len(shown.verdicts)
     if rest and shown.verdicts:
-        terminal.say(f"and {counted(rest, 'other test')}; --verbose lists them")
+        terminal.say(f"  and {counted(rest, 'other test')} (--verbose lists them)")
 
 
 def show_verdicts(result: Result, failing: Sequence[str], root: str, face: Display) -> None:
@@ -163,7 +166,7 @@ def show_verdicts(result: Result, failing: Sequence[str], root: str, face: Displ
     said = "ALL PASS" if result.outcome == "healthy" else "NOT ALL PASS"
     terminal.say(f"{said} · {result.reason}", "bold")
     if result.outcome == "unresolved":
-        terminal.say(f"Next: `{COMMAND} run {root}`")
+        terminal.say(f"Next: `{COMMAND} run {root}` searches for a repair.", "bold")
 
 
 def verdict_line(one: Verdict, terminal: Terminal) -> str:
@@ -198,24 +201,30 @@ def commit_message(
 def message_lines(message: str, most: int = MOST_LINES) -> list[str]:
     """The first lines of what a test says, each indented and none too long."""
     lines = [line.rstrip() for line in message.strip().split("\n") if line.strip()]
+    if "Expected:" in lines:  # of a doctest the example, without the text above it
+        lines = lines[max(0, lines.index("Expected:") - 1) :]
     more = [f"    … {counted(len(lines) - most, 'more line')}"] if len(lines) > most else []
     return [f"    {cut(line)}" for line in lines[:most]] + more
 
 
-def evidence_words(result: Result) -> Iterator[str]:
-    """The smallest failing test, and the files in which the fault may lie."""
+def evidence_words(result: Result, before: Mapping[str, str] = {}) -> Iterator[str]:
+    """The smallest failing test, and the places in which the fault may lie; of files as they were
+    `before`, also statements there that do nothing."""
     failure = smallest(result)
     if failure is not None:
         yield f"Smallest failing test: {failure.name}"
         yield from message_lines(failure.message or failure.got or failure.status)
     if result.suspects:
-        yield "Where the fault may lie"
+        yield "Where the fault may lie (1.00 is the most suspect)"
         for one in result.suspects[:MOST_SUSPECTS]:
             yield f"  {suspect_words(one)}"
             if one.values:
                 held = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
                 at = f"in line {one.line}, " if one.line is not None else ""
                 yield f"    {at}where it failed: {held}"
+            functions = [function.line for function in one.functions]
+            for line, name in idle_assignments(before.get(one.file, ""), functions):
+                yield f"    line {line} does nothing: it sets `{name}`, which nothing reads"
 
 
 def smallest(result: Result) -> Verdict | None:

@@ -7,7 +7,7 @@ and vetoes no repair. What decides is the word of the verdict alone, by one tabl
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from agent.core.domain import (
     REST,
@@ -24,11 +24,14 @@ from sandbox.types import DENIAL_MEANINGS
 
 _HEAD = r"^(?:setup: |teardown: )?(?:\w+\.)*"
 _NO_PATH = r"(?!: ')"
+_NO_FIXTURE = r"^file \S+, line \d+\n.*?\nE +fixture '(\w+)' not found"
 _OUTSIDE: tuple[tuple[str, str], ...] = (
     (r"^setup: fixture '(\w+)' not found",
-     "it asks for the fixture {0}, which is not here: its plugin or its conftest is missing"),
+     "the fixture {0} is not here, since its plugin or its conftest is missing"),
+    # As a project's own pytest has it.
+    (_NO_FIXTURE, "the fixture {0} is not here, since its plugin or its conftest is missing"),
     (r"async def functions are not natively supported",
-     "it is a coroutine, and no plugin that runs those is here"),
+     "no plugin that runs coroutines is here"),
     (r"\[Errno -[23]\] (?:Name or service not known|Temporary failure in name resolution)",
      DENIAL_MEANINGS["network"]),
     (r"\[Errno 101\] Network is unreachable", DENIAL_MEANINGS["network"]),
@@ -45,12 +48,14 @@ _OUTSIDE: tuple[tuple[str, str], ...] = (
     (_HEAD + r"PermissionError: \[Errno 13\] Permission denied: '/.*; the jail ",
      DENIAL_MEANINGS["files"]),
     (_HEAD + r"OSError: \[Errno 30\] Read-only file system", DENIAL_MEANINGS["files"]),
+    (_HEAD + r"TclError: (?:no display name|couldn't connect to display|Can't find a usable \w+\.)",
+     "the jail has no display"),
     (r"^(a test file needs files, and at this level .*)", "that is for us to mend: {0}"),
     (r"^it did not run$", "a fault of ours: it did not run"),
 )
-"""What a verdict's message has in it, and why the test is set aside then."""
+"""What a verdict's message has in it, and why such tests are set aside, be it one or many."""
 _NO_MODULE = re.compile(_HEAD + r"ModuleNotFoundError: No module named '([\w.]+)'")
-_DOCTEST = "a doctest that failed before; --doctests has it count"
+_DOCTEST = "doctests that failed before count with --doctests alone"
 _LISTED = 3
 
 
@@ -58,13 +63,22 @@ def outside(verdict: Verdict, task: Task) -> str:
     """Why a failure is not the program's, in words; empty where it may be."""
     for pattern, words in _OUTSIDE:
         if found := re.search(pattern, verdict.message, re.DOTALL):
-            return words.format(*found.groups())
+            return "" if _is_a_fixture_of_its_own(pattern, found, task) else words.format(
+                *found.groups()
+            )
     if found := _NO_MODULE.search(verdict.message):
         return absent_package(found.group(1).partition(".")[0], task)
     beside = any(one.origin in VETOING_ORIGINS - {"doctest"} for one in task.tests)
     if verdict.origin == "doctest" and beside and not task.doctests:
         return _DOCTEST
     return ""
+
+
+def _is_a_fixture_of_its_own(pattern: str, found: re.Match[str], task: Task) -> bool:
+    """Whether a fixture that is missing is one that the program, itself a plugin, speaks of."""
+    return pattern == _NO_FIXTURE and task.solution is not None and any(
+        re.search(rf"\b{found[1]}\b", file.text) for file in task.solution.files
+    )
 
 
 def with_outside_failures(report: Report, task: Task) -> Report:
@@ -78,12 +92,14 @@ def with_outside_failures(report: Report, task: Task) -> Report:
     )})
 
 
-def still_counting_tests(tests: Sequence[TestCase], report: Report) -> tuple[TestCase, ...]:
+def still_counting_tests(
+    tests: Sequence[TestCase], report: Report, watched: Collection[str] = (),
+) -> tuple[TestCase, ...]:
     """The tests without what a report sets aside, and without the rests of files in which pytest
-    has found no more."""
+    has found no more. Those that are `watched` stay: a repair may mend them too."""
     aside: dict[str, list[str]] = {}
     for verdict in report.verdicts:
-        if verdict.aside:
+        if verdict.aside and verdict.name not in watched:
             aside.setdefault(verdict.test, []).append(verdict.name)
     judged = {verdict.test for verdict in report.verdicts if not verdict.aside}
     collected = {

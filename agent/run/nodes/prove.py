@@ -68,7 +68,7 @@ def proof_of(
         return Proof(level="E1", why=f"{passed}; the held-out test shows nothing")
     known = [test for test in suite.visible if test.origin != "adversarial"]
     if not any(makes_new_calls(test, known, program) for test in held_out):
-        return Proof(level="E1", why=f"{passed}; the held-out test asks what another test asks")
+        return Proof(level="E1", why=f"{passed}; the held-out test asks only what others ask")
     if any(is_told(test, read) for test in held_out):
         return Proof(level="E1", why=f"{passed}; its model has read the held-out test")
     unseen = f"{len(held_out)} of them never seen by the repair"
@@ -81,13 +81,13 @@ def of_a_suite(proof: Proof, rivals: int, left_open: bool = False) -> Proof:
     it too, and others did where it was `left_open` when a remembered repair was learned."""
     level = "E1" if proof.level == "E2" and (rivals or left_open) else proof.level
     if rivals:
-        why = f"{proof.why}; at least {rivals + 1} repairs pass its suite, this one among them"
+        why = f"{proof.why}; at least {rivals + 1} repairs pass the suite, this one among them"
         return Proof(level=level, why=why, evidence=Evidence(others=rivals))
     if left_open:
         return Proof(level=level, why=proof.why)
     if proof.level != "E1":
         return proof
-    return Proof(level="E1", why=f"{proof.why}; the suite pins no more than this")
+    return Proof(level="E1", why=f"{proof.why}; nothing was checked beyond the suite")
 
 
 def is_told(test: TestCase, text: str) -> bool:

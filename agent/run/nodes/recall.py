@@ -52,7 +52,9 @@ async def recall(state: State, ctx: Context) -> State:
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
     announce(ctx, [test for test in tests if _is_rest(test) and test.name in found])
-    tests = still_counting_tests(tests, report)
+    tests = still_counting_tests(
+        tests, report, ctx.task.project.aside if ctx.task.project else ()
+    )
     suite = Suite(visible=tests)
     update |= {
         "suite_id": ctx.store.put(suite),

@@ -149,14 +149,17 @@ def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:
     if len(trusted) < HOLD_OUT_FROM or not failing:
         return suite
     if not any(fixes_a_value(test) for test in suite.visible if test.name in names):
-        return suite.model_copy(update={"unheld": "no test that failed fixes a value"})
+        return suite.model_copy(update={
+            "unheld": "no test was held out: no failing one names the value it expects"
+        })
     passing = [test for test in trusted if test.name not in names]
     chosen = _telling(
         [*reversed(failing if len(failing) > 1 else []), *reversed(passing)], suite, program
     )
     if chosen is None:
-        shared = ", or shares its file's tables" if any(map(_of_a_file, trusted)) else ""
-        return suite.model_copy(update={"unheld": f"each test asks what another asks{shared}"})
+        return suite.model_copy(update={
+            "unheld": "no test was held out: what each asks, others tell"
+        })
     test, others = chosen
     return suite.model_copy(update={
         "visible": others,

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from agent.doors.cli import app
 from agent.doors.project import after_pytest
 from agent.doors.project.after_pytest import Ran, carried
+from agent.doors.project.choice import ProjectInputs, chosen
 from agent.project.layout import find_layout
 from tests.agent.project.small_project import FILES
 
@@ -55,11 +56,12 @@ def own_pytest(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_pytest_heals_what_failed_at_its_end_and_keeps_the_patch_in_its_cache(root: Path) -> None:
     # The option stands in `addopts` too, and the jail's own pytest does nothing for it.
-    done = own_pytest(root, "--deselect", "tests/test_money.py::Cases::test_shares")
+    done = own_pytest(root, "-x", "--deselect", "tests/test_money.py::Cases::test_shares")
     patch = root / ".pytest_cache/d/heal/heal.patch"
     assert done.returncode == 1, done.stdout + done.stderr
-    assert done.stdout.index("2 failed") < done.stdout.index("--- a/src/till/money.py")
-    assert "its suite: 8 tests, 2 fail" in done.stderr and f"Wrote {patch}" in done.stderr
+    assert done.stdout.index("1 failed") < done.stdout.index("--- a/src/till/money.py")
+    # What pytest did not come to is healed with what failed.
+    assert "its suite: 8 tests, 2 fail\n" in done.stderr and f"Wrote {patch}" in done.stderr
     subprocess.run(["git", "apply", str(patch)], cwd=root, check=True)
     again = own_pytest(root)
     healed = again.returncode, again.stderr, "--- a/" in again.stdout
@@ -125,6 +127,22 @@ def test_heal_pytest_runs_it_as_it_is_and_heals_what_failed_there(
     assert said.startswith("Heal tests/test_money.py::test_split[2] and 1 other test\n\nfailed: ")
     assert said.endswith(found["diff"].partition("@@\n")[2])
     assert (root / MONEY).read_text() == FILES[MONEY] and commit["commit"][:10] in done.stderr
+
+
+def test_what_pytest_did_not_come_to_is_asked_for_with_what_failed(root: Path) -> None:
+    cases = "tests/test_money.py::Cases::test_shares"
+    split = "tests/test_money.py::test_split"
+    for stop in ("-x", "--maxfail=1"):
+        ran = after_pytest.run_pytest(
+            Path(sys.executable), ["-q", stop, "-k", "split or shares"], quiet=True
+        )
+        assert ran == Ran(
+            1, (str(root / f"{split}[2]"),), (str(root / f"{split}[4]"), str(root / cases))
+        )
+    inputs = ProjectInputs(root, [*ran.failed, *ran.left], failed_outside=True)
+    # A parameter may be called otherwise in each run; what was not chosen is not asked for.
+    failing = [f"{split}[2]", f"{split}[four]", cases, "tests/test_money.py::test_total"]
+    assert chosen(failing, failing, inputs, find_layout(root)) == failing[:3]
 
 
 @pytest.mark.parametrize(("ended", "code", "words"), [

@@ -17,7 +17,6 @@ from typer.testing import CliRunner, Result
 
 from agent.doors.cli import app
 from agent.doors.project.early import head_start
-from agent.judge import project_run
 from sandbox.jail.servers import SERVERS
 from tests.agent.project.small_project import FAILING, FILES, HEALED
 
@@ -233,14 +232,15 @@ def test_what_cannot_be_healed_is_refused_in_a_sentence(
     assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
 def test_a_test_that_hangs_is_named(
-    tmp_path: Path, heal: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, heal: Callable[..., Result]
 ) -> None:
-    monkeypatch.setattr(project_run, "TEST_S", 1.0)
     laid(tmp_path / "till", {TESTS: "import time\ndef test_a():\n    time.sleep(600)\n"})
-    done = heal("run", ".")
+    done = heal(command, ".", "--test-timeout", "1")
     assert done.exit_code == 4
     assert "tests/test_money.py::test_a did not end within 1 seconds" in done.stderr
+    assert "or give it longer: --test-timeout SECONDS" in " ".join(done.stderr.split())
 
 
 def test_a_test_left_out_does_not_count(tmp_path: Path, heal: Callable[..., Result]) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +21,8 @@ from agent.intake import BadInput
 from tests.agent.doors.conftest import ReplayedSession, started
 from tests.agent.tools.test_documents import printed
 
-GUIDE = (Path(__file__).parents[3] / "docs/doors.md").read_text("utf-8")
+ROOT = Path(__file__).parents[3]
+GUIDE = (ROOT / "docs/doors.md").read_text("utf-8")
 FAILS = "test_tally.py::test_total"
 
 
@@ -131,6 +136,43 @@ def test_what_its_suite_leaves_open_is_said_again_when_memory_heals(project: Pat
     )
     first, again = heal_project(project), heal_project(project)
     assert (first.strategy, again.strategy) == ("search", "memory")
-    assert first.rivals is not None and "repairs pass its suite" in first.reason
+    assert first.rivals is not None and "repairs pass the suite" in first.reason
     assert "other repairs passed these tests too when it was learned" in again.reason
-    assert "pins no more" not in again.reason and again.proof == "E1"
+    assert "nothing was checked beyond" not in again.reason and again.proof == "E1"
+
+
+def test_a_test_command_judges_a_project_that_is_only_checked(project: Path) -> None:
+    (project / "works.py").write_text("from tally import total\nassert total([2, 3]) == 4\n")
+    for command, code in (("python works.py", 0), ("python -c 'raise SystemExit(3)'", 1)):
+        done = CliRunner().invoke(app, ["check", str(project), "--test-cmd", command])
+        assert done.exit_code == code, done.output
+        assert f"tests by `{command}`" in done.stderr
+    done = CliRunner().invoke(app, ["check", str(project / "tally.py"), "--test-timeout", "5"])
+    assert (done.exit_code, "--test-timeout cannot be used here" in done.stderr) == (2, True)
+
+
+READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && cd "$0" && exec "$@"'
+
+
+def test_on_a_disk_that_cannot_be_written_the_patch_is_shown_and_nothing_is_lost(
+    project: Path,
+) -> None:
+    namespace = ["unshare", "--user", "--map-root-user", "--mount"]
+    if shutil.which("unshare") is None or subprocess.run([*namespace, "true"]).returncode:
+        pytest.skip("this machine lets nobody mount a folder anew")
+    before = {one: one.read_bytes() for one in project.iterdir()}
+    done = subprocess.run(
+        [
+            *namespace, "sh", "-c", READ_ONLY, str(project), sys.executable, "-m", "agent", "run",
+            ".", "--apply", "--out", "heal.patch", "--report", "heal.md",
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "+    return sum(values)\n" in done.stdout
+    for words in (
+        "heal.patch cannot be written: Read-only file system",
+        "tally.py is read-only; nothing was written", "heal.md cannot be written",
+    ):
+        assert words in done.stderr
+    assert {one: one.read_bytes() for one in project.iterdir()} == before

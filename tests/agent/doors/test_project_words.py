@@ -185,7 +185,8 @@ def test_evidence_is_the_smallest_failure_and_ranked_places_with_their_values() 
         report=Report(solution="", verdicts=(failing,)), suspects=(held, SUSPECT),
     )
     assert [*evidence_words(result)] == [
-        "Smallest failing test: tests/a.py::b", "    one", "    two", "Where the fault may lie",
+        "Smallest failing test: tests/a.py::b", "    one", "    two",
+        "Where the fault may lie (1.00 is the most suspect)",
         f"  {suspect_words(SUSPECT)}", "    in line 12, where it failed: amount = 9, people = 3",
         f"  {suspect_words(SUSPECT)}",
     ]
@@ -212,7 +213,7 @@ def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_non
     assert text.startswith("# till: not healed\n")
     assert "- `` tests/a.py::b[`x`] `` at `tests/a.py:3`\n  ```` said ``` and more ````" in text
     assert "best partial patch, not a fix: 1 of 2 tests pass with it" in text
-    assert f"Where the fault may lie\n  {suspect_words(SUSPECT)}" in text
+    assert f"(1.00 is the most suspect)\n  {suspect_words(SUSPECT)}" in text
     assert "## How far it is shown" not in text and "git apply" not in text
     assert "python -m pytest 'tests/a.py::b[`x`]'\n" in text
 

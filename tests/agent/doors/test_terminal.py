@@ -76,7 +76,7 @@ def test_every_outcome_has_a_style_and_an_advice_and_every_standing_a_style() ->
 
 @pytest.mark.parametrize(("result", "line"), [
     (Result(outcome="healed", proof="E1", strategy="memory"),
-     "HEALED · proof E1 · your tests pass · from memory, no model, $0.00 · 0 iterations · 0.0 s"),
+     "HEALED · proof E1 · your tests pass · from memory, no model, $0.00 · 0.0 s"),
     (Result(run_id="r"), "NOT FINISHED"),
     (Result(error="KeyError: \x1b[2J"), "FAULT OF OURS · KeyError: \\x1b[2J"),
     (Result(run_id="r", waiting=Waiting(interrupt="i", question="q?")), "WAITING · q?"),

@@ -35,7 +35,7 @@ def test_what_fails_for_another_reason_blocks_no_repair(folder: Path, program: P
 
     assert done.returncode == 0, done.stderr
     assert "as if by `from lanes import *`" in done.stderr
-    assert "`test_fixture` is set aside: it asks for the fixture spam" in done.stderr
+    assert "`test_fixture` is set aside: the fixture spam is not here" in done.stderr
     assert "`test_network` is set aside: the jail allows no network" in done.stderr
     assert "+    return width // lane\n" in done.stdout
 
@@ -107,4 +107,4 @@ def test_a_doctest_that_failed_before_counts_where_it_is_asked_for(folder: Path)
     beside, asked = heal(folder, *arguments), heal(folder, *arguments, "--doctests")
 
     assert (beside.returncode, asked.returncode) == (0, 1), beside.stderr + asked.stderr
-    assert "set aside: a doctest that failed before; --doctests has it count" in beside.stderr
+    assert "set aside: doctests that failed before count with --doctests alone" in beside.stderr

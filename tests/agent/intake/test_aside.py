@@ -45,10 +45,14 @@ def seen(
 
 
 OUTSIDE = {
-    "setup: fixture 'spam' not found": "asks for the fixture spam",
-    "Failed: async def functions are not natively supported. at line 177": "a coroutine",
+    "setup: fixture 'spam' not found": "the fixture spam is not here",
+    "file tests/test_a.py, line 4\n  def test_a(spam):\nE       fixture 'spam' not found\n> x":
+        "the fixture spam is not here",
+    "Failed: async def functions are not natively supported. at line 177": "coroutines",
     "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>":
         "allows no network",
+    "_tkinter.TclError: no display name and no $DISPLAY environment variable at line 3":
+        "has no display",
     "socket.gaierror: [Errno -2] Name or service not known at line 3 (calc.py)":
         "allows no network",
     f"PermissionError: [Errno 13] Permission denied at line 232 (socket.py){JAIL}":
@@ -81,6 +85,14 @@ def test_what_may_be_the_programs_own_failure_is_not_set_aside(message: str) -> 
     assert outside(seen("test_a", message=message), TASK) == ""
 
 
+def test_a_fixture_of_the_program_itself_may_be_what_is_broken() -> None:
+    message = "file tests/test_a.py, line 4\n  def test_a(spam):\nE       fixture 'spam' not found"
+    plugin = Solution(files=(File(path="plugin.py", text="def spam(): pass\n"),), entry="plugin.py")
+    assert outside(seen("test_a", message=message), TASK) != ""
+    task = TASK.model_copy(update={"solution": plugin})
+    assert outside(seen("test_a", message=message), task) == ""
+
+
 def test_a_failing_doctest_counts_alone_or_where_it_is_asked_for() -> None:
     example = Example(name="f(1)", origin="doctest", call="f(1)", expected="1")
     failing = seen("f(1)", origin="doctest")
@@ -98,7 +110,7 @@ def test_what_is_set_aside_neither_fails_nor_passes() -> None:
 
     assert report.passed and not report.failing and report.score == (1, 1)
     words = outside_failure_words(report)
-    assert words.startswith("`test_a` is set aside: it asks for the fixture a")
+    assert words.startswith("`test_a` is set aside: the fixture a is not here")
 
 
 def test_nothing_goes_by_what_is_set_aside() -> None:
@@ -110,6 +122,10 @@ def test_nothing_goes_by_what_is_set_aside() -> None:
 
     (left,) = still_counting_tests(TASK.tests, report)
     assert left == ONE.model_copy(update={"without": ("test_a[2]",)})
+    # What is watched is judged again with each repair, which may mend it.
+    assert still_counting_tests(TASK.tests, report, ["test_a[2]", "test_b"])[:2] == (
+        TASK.tests[:2]
+    )
 
 
 def test_the_rest_of_a_file_stays_until_pytest_has_looked() -> None:

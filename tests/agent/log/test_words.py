@@ -120,7 +120,7 @@ SEARCHED = Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.
      ["+memory: n", "seen before: l"]),
     (PatchProposed(iteration=1, strategy="search", note="n", diff=""), ["patch by search: n"]),
     (PartialFound(diff="", passed=1, total=2, note="not a fix: n"),
-     ["(?best partial patch, not a fix: 1 of 2 tests pass with it. n"]),
+     ["(?best partial patch, not a fix: 1 of 2 tests pass with it; n"]),
     (Ambiguous(iteration=1, rivals=Rivals(call="f()", behaviours=tuple(
         Behaviour(label=label, gives=gives, solution=solution("x")) for label, gives in ("A0", "B1")
     ))), ["(?2 behaviours pass the tests: for `f()` A gives 0, B gives 1"]),
@@ -210,7 +210,7 @@ def test_where_others_fit_too_that_is_what_is_said_first() -> None:
     several = Result(outcome="healed", rivals=Rivals(call="f()", behaviours=tuple(
         Behaviour(label=label, gives="1", solution=solution("x")) for label in "ABC"[:MOST]
     )))
-    assert headline(several)[0] == f"one of {MOST} repairs that fit your tests"
+    assert headline(several)[0] == f"one of at least {MOST} repairs that fit your tests"
 
 
 @pytest.mark.parametrize(("result", "said"), [

@@ -68,6 +68,8 @@ def test_what_is_no_grant_is_refused(
      "program's own; the jail allows no network", "loopback = true"),
     ("FileNotFoundError: [Errno 2] No such file or directory: '/data/x/a.csv' at a.py:7; the jail "
      "opens no file but the program's own", 'read = ["/data/x"]'),
+    ("PermissionError: [Errno 13] Permission denied: '/jail/1f/a/work' at a.py:7; the jail "
+     "opens no file but the program's own", ""),
     ("AssertionError: the jail allows no network", ""),
 ])
 def test_a_failing_test_names_the_setting_that_would_help(message: str, setting: str) -> None:

@@ -46,6 +46,14 @@ def test_lines_are_those_that_are_not_as_the_commit_has_them(root: Path) -> None
     assert changed_lines(root, {"new.py": "x\ny\n"}, ["new.py"]) == {"new.py": (1, 2)}
 
 
+def test_what_git_ignores_is_generated_and_did_not_change(root: Path) -> None:
+    (root / ".gitignore").write_text("_version.py\n")
+    for name in ("_version.py", "new.py"):
+        (root / name).write_text("x\n")
+    files = {"_version.py": "x\n", "new.py": "x\n"}
+    assert changed_lines(root, files, [*files]) == {"new.py": (1,)}
+
+
 def test_a_commit_that_is_none_is_refused_and_no_git_tells_nothing(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

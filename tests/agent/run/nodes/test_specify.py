@@ -132,7 +132,7 @@ def test_rows_that_others_ask_too_hold_no_test_of_a_file_out() -> None:
     )
     suite = hold_out(of_a_file(code), ALL_FAIL, ADD)
     assert held_of(suite) == (
-        list("abcd"), [], "each test asks what another asks, or shares its file's tables"
+        list("abcd"), [], "no test was held out: what each asks, others tell"
     )
 
 
@@ -226,10 +226,10 @@ def test_a_method_of_a_file_asks_too() -> None:
 def test_where_all_ask_the_same_none_is_held_out() -> None:
     tests = brought("assert f(1, 2) == 3", *SAME[:3])
     suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
-    assert suite == Suite(visible=tests, unheld="each test asks what another asks")
+    assert suite == Suite(visible=tests, unheld="no test was held out: what each asks, others tell")
     proof = proof_of(ALL_PASS, suite, ADD)
     assert (proof.level, proof.why) == (
-        "E1", "4 of 4 tests pass; each test asks what another asks"
+        "E1", "4 of 4 tests pass; no test was held out: what each asks, others tell"
     )
 
 
@@ -368,7 +368,8 @@ def test_only_a_test_that_fixes_a_value_is_held_out(code: str, held: str) -> Non
 def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
     tests = brought("assert f(55) == 58", "assert f(56) == 59", *LOOSE[:2])
     suite = hold_out(Suite(visible=tests), report(a=True, b=True, c=False, d=False), ADD)
-    assert suite == Suite(visible=tests, unheld="no test that failed fixes a value")
+    why = "no test was held out: no failing one names the value it expects"
+    assert suite == Suite(visible=tests, unheld=why)
 
 
 def test_any_exception_at_all_fixes_nothing() -> None:
@@ -461,7 +462,7 @@ def test_an_answer_that_tells_what_was_held_out_leaves_nothing_unseen() -> None:
     suite = HELD.model_copy(update={"visible": (*HELD.visible, answered)})
     proof = proof_of(report(a=True, b=True, c=True, d=True, e=True), suite, ADD)
     assert (proof.level, proof.why) == (
-        "E1", "5 of 5 tests pass; the held-out test asks what another test asks"
+        "E1", "5 of 5 tests pass; the held-out test asks only what others ask"
     )
 
 
@@ -510,11 +511,11 @@ def test_an_example_calls_only_what_the_words_name(call: str, expected: str, tol
 def test_a_projects_proof_says_what_its_suite_leaves_open() -> None:
     one = Proof(level="E1", why="9 of 9 tests pass")
     two = Proof(level="E2", why="9 of 9 tests pass, 1 of them never seen by the repair")
-    assert of_a_suite(one, 0).why == "9 of 9 tests pass; the suite pins no more than this"
+    assert of_a_suite(one, 0).why == "9 of 9 tests pass; nothing was checked beyond the suite"
     assert of_a_suite(two, 0) == two
     found = of_a_suite(two, 2)
     assert (found.level, found.why) == (
-        "E1", f"{two.why}; at least 3 repairs pass its suite, this one among them"
+        "E1", f"{two.why}; at least 3 repairs pass the suite, this one among them"
     )
     assert found.evidence is not None and found.evidence.others == 2
     # What was open when a remembered repair was learned is said beside it.

@@ -1,0 +1,71 @@
+"""What to do next with a project that was not healed, and what a model would be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agent.core.settings import COMMAND, GENERATOR
+from agent.doors.project.look import Seen, task_to_heal
+from agent.doors.project.shown import smallest
+from agent.doors.terminal import ADVICE, next_step
+from agent.healing.context import PROMPTS
+from agent.log.result import Result
+from agent.log.words import counted
+from agent.thinking.wording import diagnosis, lessons
+from agent.thinking.wording_of_files import suspects_of, told_of_files
+from llm.asking.prompts import load
+
+UNHEALED = ("unresolved", "budget")
+LONGER = 5
+"""How many times as long a search that was cut short is advised to take."""
+
+
+def next_steps(result: Result, seen: Seen) -> list[str]:
+    """What to do next, a line each; none where nothing is left to do."""
+    told = next_step(result)
+    if result.outcome == "not_fixable" and not result.unanswered:
+        return []  # the reason has said it
+    if result.outcome not in UNHEALED or not told.startswith(ADVICE[result.outcome]):
+        return [told] if told else []
+    return ["Next, any of these:", *(f"  - {one}" for one in _helping(result, seen))]
+
+
+def _helping(result: Result, seen: Seen) -> Iterator[str]:
+    """What would have a search find more, or a person."""
+    inputs, root = seen.inputs, seen.project.root
+    others = len(seen.run.failing) - len(seen.wanted)
+    failure = smallest(result)
+    if result.cut_after is not None or result.outcome == "budget":
+        longer = LONGER * seen.settings.budget_s
+        yield f"give it more time: --timeout {longer:g} (it was cut short)"
+    if others > 0:
+        more = counted(others, "more test fails", "more tests fail")
+        yield f"heal all that fails, as {more}: `{COMMAND} run {root}`"
+    if len(seen.wanted) > 1 and failure is not None:
+        yield f"heal one test alone, if the causes differ: `{COMMAND} run '{failure.name}'`"
+    if not (inputs.since or seen.project.changed or seen.project.command):
+        yield "say since which commit it fails: --since REV; what changed since is searched first"
+    likely = [*dict(seen.project.changed), *(one.file for one in result.suspects)]
+    if likely and not inputs.only and len(seen.project.editable) > 1:
+        yield f"name the file, where you know it: --only {likely[0]}"
+    yield "read the places above, and mend it by hand; or add a test that fails with less code"
+    if result.provider == "mock":
+        yield f"ask a model: `{COMMAND} plan` says who would answer; --report FILE has the question"
+
+
+def question(result: Result, seen: Seen) -> str:
+    """What a model would be asked of a project that was not healed; empty where nothing is left to
+    ask, or there is no report to ask by."""
+    if result.outcome not in UNHEALED or result.report is None or not seen.is_red:
+        return ""
+    task = task_to_heal(seen)
+    assert task.solution is not None
+    found = diagnosis(result.diagnosis) if result.diagnosis is not None else ""
+    prompt = load(PROMPTS, GENERATOR)
+    suspected = result.suspects or suspects_of((), task.solution)
+    told = told_of_files(task.solution, suspected, result.report, task.tests, found)
+    return f"{prompt.instructions()}\n\n" + prompt.render("edit_files", told | {
+        "task": task.text, "attempts": "", "lessons": lessons(
+            result.recalled.lessons if result.recalled is not None else ()
+        ),
+    })
