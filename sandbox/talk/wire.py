@@ -93,23 +93,27 @@ class Inbox:
             raise Garbled("bytes on the private channel that are no message")
 
     def _take(self, kind: int, body: bytes, count: int) -> None:
-        untold = DENIAL_MEANINGS.keys() - self.rules
         if kind == READY and not self.ready and not body:
             self.ready = True
         elif kind == BEGUN and not self.begun and not body:
             self.begun = True
         elif kind == END and not body:
             self.ended = True
-        elif kind == RULE and body.decode("ascii", "replace") in untold:
+        elif kind == RULE and body.decode("ascii", "replace") in DENIAL_MEANINGS:
+            # Each copy that a job makes of itself tells it anew.
+            self._charge(_MESSAGE_COST)
             self.rules.add(body.decode("ascii"))
         elif kind == MESSAGE:
             values = body.count(b"[") + body.count(b"{") + body.count(b",")
-            self._left -= max(_MESSAGE_COST, len(body), _VALUE_COST * values)
-            if self._left < 0:
-                raise Garbled(f"messages of more than {self._most_bytes} bytes")
+            self._charge(max(_MESSAGE_COST, len(body), _VALUE_COST * values))
             self.messages.append(Message(value_of(body), count))
         else:
             raise Garbled("bytes on the private channel that are no message")
+
+    def _charge(self, cost: int) -> None:
+        self._left -= cost
+        if self._left < 0:
+            raise Garbled(f"messages of more than {self._most_bytes} bytes")
 
 
 def value_of(body: bytes) -> Json:

@@ -73,7 +73,8 @@ def test_any_bytes_are_messages_or_garbled(noise: bytes) -> None:
         (1_000, packed(MESSAGE, b'{"a":1}}'), "not JSON"),
         (1_000, packed(END, b"") + said(1), "no message"),
         (1_000, packed(READY, b"") * 2, "no message"),
-        (1_000, packed(RULE, b"files") * 2, "no message"),
+        (1_000, packed(RULE, b"manners"), "no message"),
+        (1_000, packed(RULE, b"files") * 11, "more than 1000 bytes"),
         (1_000, struct.pack(">BII", MESSAGE, 1001, 0), "more than 1000 bytes"),
         (1_000, said("x" * 600) + said("x" * 600), "more than 1000 bytes"),
         (10_000, packed(MESSAGE, b"[" * 300 + b"]" * 300), "deeper than 200"),
@@ -82,13 +83,22 @@ def test_any_bytes_are_messages_or_garbled(noise: bytes) -> None:
         (1_000_000_000, packed(MESSAGE, b"[" + b"[]," * 3_000_000 + b"[]]"), "values"),
         (1_000_000, said([[]] * 50_000), "more than 1000000 bytes"),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_what_is_no_message_within_the_limit_is_refused(
     most_bytes: int, stream: bytes, why: str
 ) -> None:
     with pytest.raises(Garbled, match=why):
         Inbox(most_bytes).feed(stream)
+
+
+def test_each_copy_of_a_job_may_tell_that_it_met_a_rule() -> None:
+    inbox = Inbox(1_000)
+
+    inbox.feed(packed(RULE, b"files") + said(1) + packed(RULE, b"files") + said(2))
+
+    assert inbox.rules == {"files"}
+    assert [message.value for message in inbox.messages] == [1, 2]
 
 
 def test_a_renewed_inbox_takes_as_much_again() -> None:
