@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from itertools import count, repeat
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,8 +16,10 @@ from agent.intake import with_outside_failures
 from agent.judge import project_run
 from agent.judge.jail_modules import beside_pytest, pytest_site
 from agent.judge.project_run import gone, project_report, run_suite, verdicts
-from agent.project.programs.suite_session import _SHARED_BYTES, _Rows
+from agent.project.programs.item_runs import ItemRun
+from agent.project.programs.suite_session import _SHARED_BYTES, _Rows, _Suite
 from agent.project.suite import Suite, open_suite
+from agent.repair.screening.changes import change
 from sandbox.sandbox import open_sandbox
 from tests.agent.project.small_project import (
     FAILING,
@@ -176,6 +181,26 @@ async def test_coverage_tells_functions_and_lines(suite: Suite) -> None:
     assert seen.lines == {MONEY: {12, 13}}
 
 
+async def test_what_runs_only_to_show_a_failure_is_not_covered() -> None:
+    purse = "\n\nclass Purse:\n    def __repr__(self):\n        return 'purse'\n"
+    files = FILES | {
+        MONEY: FILES[MONEY] + purse,
+        "tests/test_purse.py": (
+            "import unittest\n"
+            "from till.money import Purse, split\n"
+            "class Cases(unittest.TestCase):\n"
+            "    def test_full(self):\n"
+            "        self.assertEqual(Purse(), split(2, 2))\n"
+            "def test_full():\n"
+            "    assert Purse() == split(2, 2)\n"
+        ),
+    }
+    async with open_suite(files, PROJECT, (), open_sandbox()) as suite:
+        numbers = [at for at, node in enumerate(suite.nodes) if node.endswith("::test_full")]
+        seen = await suite.coverage(numbers, [MONEY], lines=True)
+        assert [one.lines for one in seen.values()] == [{MONEY: {12, 13}}] * 2
+
+
 async def test_a_trace_has_the_values_where_it_went_wrong(suite: Suite) -> None:
     number = suite.nodes.index("tests/test_money.py::test_split[4]")
     trace = await suite.trace(MONEY, [number])
@@ -301,3 +326,36 @@ def test_what_a_copy_tells_comes_in_order_also_where_the_shared_memory_is_full()
     assert by_pipe.count(b"\n") == 2
     assert rows.told(by_pipe) == [[text] for text in texts]
     assert _Rows(-1).told(b'["cut sh') == []
+
+
+def rows_of(said: Iterable[str], failing: int = 1) -> list[Any]:
+    """What is told of two candidates where the tests, one after another, fail with these words."""
+    words = iter(said)
+    suite = _Suite(SimpleNamespace(folder="/nowhere", payload={}, files={}))
+    live: Any = SimpleNamespace(text="", path="a.py", take_on=lambda text: None)
+
+    def timed(*_: Any) -> tuple[ItemRun, float, list[Any]]:
+        return ItemRun(False, AssertionError(next(words))), 0.0, []
+
+    suite._timed = timed  # type: ignore[method-assign]
+    told: list[Any] = []
+    suite._candidates(
+        live,
+        {"order": [*range(failing)], "failing": failing, "mode": "fit", "limits": [1.0, 1.0, 1.0],
+         "slice_s": 60.0},
+        [[*change("", "x")], [*change("", "y")]], told.append,
+    )
+    return told
+
+
+def test_a_message_that_is_another_each_time_says_nothing_of_what_candidates_left() -> None:
+    assert False not in rows_of(map(str, count()))
+    assert False not in rows_of(repeat("as ever"))
+    assert rows_of(["before", "a", "b", "after", "after"])[-1] is False
+
+
+def test_what_leaves_the_first_failing_tests_as_they_are_is_not_run_through_all() -> None:
+    alike = [row[1] for row in rows_of(repeat("as ever"), 5)]
+    assert alike == ["000--", "000--"]
+    otherwise = [row[1] for row in rows_of(map(str, count()), 5)[:2]]
+    assert otherwise == ["00000", "00000"]
