@@ -116,6 +116,8 @@ class Facts:
     """First and last lines that are never edited."""
     words: tuple[str, ...] = ()
     """Texts that the failing tests write: of them tables and patterns may lack one."""
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For the name of a field those that classes of other files set beside it."""
 
 
 def never() -> bool:
@@ -133,6 +135,8 @@ class Budget:
     """Texts that may be compiled to repair a syntax error."""
     beyond: int = 1_500
     """How many are still tried after the first that passes every test."""
+    chunk: int = 320
+    """How many are asked about at once, but for the first."""
     over: Callable[[], bool] = never
     """Whether nobody waits for what is found any more: the listing of edits then stops."""
 

@@ -20,7 +20,7 @@ from agent.repair.facts import (
     Trace,
 )
 from agent.repair.ranking.blindness import blindness
-from agent.repair.ranking.rank import idle_operations, ranked, unread_variables
+from agent.repair.ranking.rank import idle_operations, ranked, uneven_displays, unread_variables
 from agent.repair.wording import edit_in_words
 
 Steps = Generator[Question, Answer, None]
@@ -142,7 +142,7 @@ def note(
         if blind != "refused":
             idle = any(
                 count(told.text) > count(state.source)
-                for count in (idle_operations, unread_variables)
+                for count in (idle_operations, unread_variables, uneven_displays)
             )
             state.plausible[told.text] = replace(told, blind=bool(blind), idle=idle)
         return

@@ -17,7 +17,7 @@ from agent.repair.facts import SYNTAX, Answer, Candidate, Mode, Question, Screen
 from agent.repair.program import Program, Splice, spliced
 from agent.repair.state import Partial, SearchState, Slow, Steps, examined, note
 
-FIRST_CHUNK, CHUNK = 40, 320
+FIRST_CHUNK = 40
 BEYOND = 2.5
 """After the first plausible candidate, how much dearer ones are still tried: for the ranking, and
 to know of other behaviours that would pass too."""
@@ -81,7 +81,7 @@ def screened(state: SearchState, candidates: Iterable[Planned], limit: int) -> S
                 note(state, candidate, edit, answer)
         if stop_cost is None and (stop_cost := _beyond(state)) is not None:
             stop_at = state.tried + state.budget.beyond
-        size = CHUNK
+        size = state.budget.chunk
 
 
 def _beyond(state: SearchState) -> float | None:

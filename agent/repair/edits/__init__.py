@@ -32,6 +32,7 @@ from agent.repair.edits import (
     operators,
     sequences,
     statements,
+    upkeep,
 )
 from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
@@ -148,7 +149,9 @@ EDITS: tuple[Operator, ...] = (
     Operator("whole part", (ast.Call,), asked.whole_part),
     Operator("parts too", (ast.Compare,), asked.parts_too),
     Operator("field added", _VALUES, asked.field_added),
-    Operator("variables exchanged", (ast.Assign, ast.Return, ast.Expr, ast.For), asked.exchanged),
+    Operator("variables exchanged", (
+        ast.Assign, ast.Return, ast.Expr, ast.For, ast.GeneratorExp, ast.ListComp, ast.SetComp,
+    ), asked.exchanged),
     Operator("rounded", (ast.Compare,), asked.rounded),
     Operator("order by an element", (ast.Tuple,), asked.placed),
     Operator("order of a loop", _VALUES, loops.order),
@@ -176,6 +179,9 @@ EDITS: tuple[Operator, ...] = (
     Operator("raised exception", (ast.Raise,), given.raised),
     Operator("base of an exception", (ast.ClassDef,), given.base),
     Operator("as its siblings", _FUNCTIONS, given.as_siblings),
+    Operator("flag", (ast.stmt,), upkeep.flag),
+    Operator("begun anew", (ast.stmt,), upkeep.begun_anew),
+    Operator("counterpart", (ast.stmt,), upkeep.counterpart),
     Operator("crash", (ast.Module,), crashes.crash),
 )
 

@@ -199,16 +199,19 @@ def field_added(program: Program, node: ast.expr) -> Iterator[Splice]:
         yield program.replace(node, f"{text} - self.{name}", 3.2)
 
 
-def exchanged(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """Two variables of a statement taken for one another."""
+def exchanged(program: Program, node: ast.stmt | ast.expr) -> Iterator[Splice]:
+    """Two variables of a statement, or of a comprehension, taken for one another."""
     match node:
         case (ast.Assign(value=value) | ast.Return(value=ast.expr() as value)
               | ast.Expr(value=value)):
             pass
         case ast.For(iter=value):
             pass
+        case ast.expr():
+            value = node
         case _:
             return
+    cost = 2.7 if value is node else 2.9
     variables = {*program.variables(node)}
     places: dict[str, list[ast.Name]] = {}
     for one in ast.walk(value):
@@ -224,7 +227,7 @@ def exchanged(program: Program, node: ast.stmt) -> Iterator[Splice]:
                 (program.start(one), program.end(one), second if one.id == first else first)
                 for one in (*places[first], *places[second])
             ]
-            yield together(program, edits, 2.9, value.lineno)
+            yield together(program, edits, cost, value.lineno)
 
 
 def rounded(program: Program, node: ast.Compare) -> Iterator[Splice]:

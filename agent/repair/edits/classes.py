@@ -12,7 +12,7 @@ from agent.repair.program.blocks import is_docstring
 
 def own_name(program: Program, node: ast.Name) -> Iterator[Splice]:
     """`self.` forgotten before one of the object's names."""
-    owner = _class_of(program, node)
+    owner = class_of(program, node)
     if owner is None or node.id in ("self", "cls", "super"):
         return
     method = program.scope(node)
@@ -157,7 +157,7 @@ def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
 
 def own_method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     """Another method of the same object."""
-    parent, owner = program.parents.get(node), _class_of(program, node)
+    parent, owner = program.parents.get(node), class_of(program, node)
     if owner is None or not isinstance(parent, ast.Call) or parent.func is not node:
         return
     if not isinstance(node.value, ast.Name) or node.value.id not in ("self", "cls"):
@@ -171,7 +171,7 @@ def own_method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
 
 def fields_of(program: Program, node: ast.AST) -> list[str]:
     """The names of the fields of the object whose method a node stands in."""
-    owner, method = _class_of(program, node), program.scope(node)
+    owner, method = class_of(program, node), program.scope(node)
     if owner is None or not isinstance(method, Function) or "self" not in _parameters(method):
         return []
     declared = [
@@ -181,7 +181,8 @@ def fields_of(program: Program, node: ast.AST) -> list[str]:
     return [*dict.fromkeys((*_names(owner)[0], *declared))]
 
 
-def _class_of(program: Program, node: ast.AST) -> ast.ClassDef | None:
+def class_of(program: Program, node: ast.AST) -> ast.ClassDef | None:
+    """The innermost class around a node."""
     at = program.parents.get(node)
     while at is not None and not isinstance(at, ast.ClassDef):
         at = program.parents.get(at)

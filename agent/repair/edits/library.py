@@ -24,6 +24,8 @@ FUNCTIONS = _leads(_TABLES["functions"])
 METHODS = _leads(_TABLES["methods"])
 FIELDS = _leads(_TABLES["fields"])
 """Functions, methods and attributes that are written for one another."""
+COUNTERPARTS = _leads(_TABLES["counterparts"])
+"""Methods of which one undoes or completes what the other does."""
 MEMBERS: dict[str, tuple[str, ...]] = {
     module: tuple(names.split()) for module, names in _TABLES["members"].items()
 }

@@ -58,7 +58,7 @@ def attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     parent = program.parents.get(node)
     if isinstance(parent, ast.Call) and parent.func is node:
         return
-    for other in program.attributes:
+    for other in dict.fromkeys((*program.attributes, *program.beside.get(node.attr, ()))):
         # Nobody forgot which of Python's own attributes to set.
         is_own = other.startswith("__") and not isinstance(node.ctx, ast.Load)
         if other != node.attr and not is_own:

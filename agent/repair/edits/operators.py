@@ -109,7 +109,7 @@ def operands(program: Program, node: ast.BinOp) -> Iterator[Splice]:
     sign, need = BINARY[type(node.op)]
     left, right = program.grouped(node.right, need), program.grouped(node.left, need + 1)
     if sign not in ("*", "&", "|", "^"):
-        yield program.replace(node, f"{left} {sign} {right}", 3.6 if sign == "+" else 3.0)
+        yield program.replace(node, f"{left} {sign} {right}", {"+": 3.6, "-": 2.2}.get(sign, 3.0))
     yield program.replace(node, program.code(node.left), 3.4)
     yield program.replace(node, program.code(node.right), 3.6)
     if isinstance(node.left, ast.BinOp):

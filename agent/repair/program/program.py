@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from importlib.resources import files
 
-from agent.core.trees import is_literal
-from agent.repair.evidence import Vector, held, picked, plain
+from agent.core.trees import is_literal, parse_expression
+from agent.repair.evidence import Vector, held, picked
 from agent.repair.facts import Crash, Moment
 from agent.repair.program.scopes import BUILTINS, NEAR, Function, Scopes, nearest
 
@@ -44,6 +43,7 @@ class Program(Scopes):
         crash: Crash | None = None,
         moments: tuple[Moment, ...] = (),
         words: tuple[str, ...] = (),
+        beside: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         super().__init__(text)
         self.types = types or {}
@@ -51,6 +51,8 @@ class Program(Scopes):
         self.all_moments = moments
         self.words = words
         """Texts that the failing tests write."""
+        self.beside = beside or {}
+        """For the name of a field those that classes set beside it."""
         self._held: dict[tuple[str, int], Vector] = {}
         self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
 
@@ -135,14 +137,6 @@ class Program(Scopes):
     # Expressions of the program as material
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
-        """Short texts that names were seen to hold."""
-        return tuple(dict.fromkeys(
-            value for moment in self.all_moments for value in plain(moment).values()
-            if isinstance(value, str) and 3 < len(value) <= 40
-        ))
-
-    @cached_property
     def calls(self) -> Mapping[str, list[ast.Call]]:
         """The calls of each function, by how it is written."""
         found: dict[str, list[ast.Call]] = {}
@@ -154,7 +148,16 @@ class Program(Scopes):
     @cached_property
     def hidden(self) -> frozenset[ast.AST]:
         """Nodes that are no material."""
-        return hidden(self.nodes)
+        return hidden(self.nodes, self._stands)
+
+    def _stands(self, node: ast.expr) -> bool:
+        """Whether a value in an f-string stands where its node says, as before 3.12 not all do."""
+        text = self.code(node)
+        before = self.data[: self.start(node)].rstrip()
+        try:
+            return before.endswith(b"{") and ast.dump(parse_expression(text)) == ast.dump(node)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
 
     def expressions(self, scope: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
         """Short expressions read in a scope, each text once."""
@@ -221,18 +224,22 @@ class Program(Scopes):
         )
 
 
-def hidden(nodes: Iterable[ast.AST]) -> frozenset[ast.AST]:
-    """Nodes that are no material: docstrings, annotations, what tables of data hold, and
-    f-strings before 3.12."""
+def hidden(
+    nodes: Iterable[ast.AST], stands: Callable[[ast.expr], bool]
+) -> frozenset[ast.AST]:
+    """Nodes that are no material: docstrings, annotations, what tables of data hold, the texts of
+    f-strings, and before 3.12 those of their values whose place is not known."""
     found: set[ast.AST] = set()
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
-            deep = sys.version_info < (3, 12)
-            for inner in ast.walk(node):
-                is_text = isinstance(inner, ast.Constant) and inner in node.values
-                is_format = isinstance(inner, ast.JoinedStr | ast.FormattedValue)
-                if inner is not node and (deep or is_text or is_format):
-                    found.add(inner)
+            for part in node.values:
+                found.update(ast.walk(part))
+            for part in node.values:
+                if isinstance(part, ast.FormattedValue) and stands(part.value):
+                    found.difference_update(
+                        inner for inner in ast.walk(part.value)
+                        if not isinstance(inner, ast.JoinedStr | ast.FormattedValue)
+                    )
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             found.add(node.value)
         for name in ("annotation", "returns"):

@@ -101,11 +101,15 @@ class Scopes(Source):
         return found
 
     def _globals_for(self, scope: ast.AST) -> tuple[str, ...]:
-        """All of a few global variables; of many, those that the scope reads already."""
+        """All of a few global variables; of many, those that the scope reads already, and those
+        whose names are made of the same words."""
         if len(self.module_values) <= MOST_GLOBALS or scope is self.tree:
             return self.module_values[:MOST_GLOBALS]
         read = {one.id for one in ast.walk(scope) if isinstance(one, ast.Name)}
-        return tuple(name for name in self.module_values if name in read)[:MOST_GLOBALS]
+        own = [name for name in self.module_values if name in read]
+        words = {frozenset(name.split("_")) for name in own if "_" in name.strip("_")}
+        alike = [one for one in self.module_values if frozenset(one.split("_")) in words]
+        return tuple(dict.fromkeys((*own, *alike)))[:MOST_GLOBALS]
 
     def _comprehension_names(self, node: ast.AST) -> Iterator[str]:
         at: ast.AST | None = node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from agent.core.trees import nodes_of
@@ -11,8 +12,8 @@ from agent.repair.facts import Candidate
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
 IDLE = 3.0
-"""Cost of an operation that nobody would write, or of a variable that nobody reads any more: the
-repair is what stands beside it."""
+"""Cost of an operation that nobody would write, of a variable that nobody reads any more, or of one
+of several like parts made unlike the others: the repair is what stands beside it."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -52,6 +53,28 @@ def unread_variables(text: str) -> int:
         len(_names(node, ast.Store) - _names(node, ast.Load))
         for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
+
+
+def uneven_displays(text: str) -> int:
+    """How few displays of a text are even, below zero: of parts that are alike but for the name
+    that each begins with, as in `a[1:], b[1:], c[1:]`."""
+    try:
+        nodes = nodes_of(text)
+    except SyntaxError:
+        return 0
+    return -sum(_is_even(node.elts) for node in nodes if isinstance(node, ast.Tuple | ast.List))
+
+
+def _is_even(parts: list[ast.expr]) -> bool:
+    if len(parts) < 2 or any(isinstance(one, ast.Name | ast.Constant) for one in parts):
+        return False
+    firsts, rests = set(), set()
+    for part in parts:
+        text = ast.unparse(part)
+        first = next((one.id for one in ast.walk(part) if isinstance(one, ast.Name)), "")
+        firsts.add(first)
+        rests.add(re.sub(rf"\b{first}\b", "", text))
+    return len(rests) == 1 and len(firsts) == len(parts)
 
 
 def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:

@@ -55,6 +55,42 @@ class Tank:
         return «sum(self.inflows)»«sum(self.inflows) + self.rest»
 """),
     ("variables exchanged", """
+def known(names, wanted):
+    return ready(names) and all(«one in wanted for one in names»«one in names for one in wanted»)
+"""),
+    ("flag", """
+class Splitter:
+    def __init__(self):
+        self.is_made = False
+
+    def change(self, word):
+        if word == "create":
+            «»«self.is_made = True
+            »return 0
+        return 1 if self.is_made else 2
+"""),
+    ("begun anew", """
+class Handler:
+    def __init__(self, kind=dict):
+        self.kind = kind
+        self.names = kind()
+
+    def start(self, made):
+        made["names"] = self.names
+«»«        self.names = self.kind()
+»        self.depth = 1
+"""),
+    ("counterpart", """
+class Table:
+    def update(self, change):
+        rows = self.store.read()
+        change(rows)
+«»«        self.store.write(rows)
+»
+    def size(self):
+        return 0
+"""),
+    ("variables exchanged", """
 def pairs(a, b, c, d):
     return «((a, c), (b, d))»«((a, d), (b, c))»
 """),
@@ -357,3 +393,25 @@ def test_the_words_of_a_case_are_those_that_its_id_has() -> None:
     assert words_told([code], [r"stra\xdfe-2]"]) == ("straße", "km")
     assert words_told([code], [""]) == ("text", "size", "ten", "straße", "km")
     assert words_told(["no code ("], [""]) == ()
+
+
+def test_a_name_made_of_the_same_words_may_have_been_meant() -> None:
+    others = "".join(f"limit{number} = {{}}\n" for number in range(14))
+    text = f"{others}a_to_b = {{}}\nb_to_a = {{}}\n\ndef f(x):\n    return b_to_a[x]\n"
+    found = proposed("variable", Program(text))
+    assert text.replace("return b_to_a", "return a_to_b") in found
+    assert not any("return limit" in one for one in found)
+
+
+def test_fields_that_other_files_set_beside_one_may_have_been_meant() -> None:
+    text = "def f(error):\n    return error.message\n"
+    program = Program(text, beside={"message": ("message", "payload")})
+    assert text.replace("message", "payload") in proposed("attribute", program)
+
+
+def test_what_an_f_string_shows_is_edited_where_it_stands() -> None:
+    text = 'def f(count):\n    return f"{count} of {count:.0f}: {{count}}"\n'
+    found = proposed("value wrapped", Program(text, types={"count": frozenset({"float"})}))
+    assert text.replace("{count} of", "{abs(count)} of") in found
+    for one in proposed("value wrapped", Program('def f(a):\n    return f"""\n  {a}"""\n')):
+        compile(one, "f.py", "exec")  # before 3.12 Python says a wrong place

@@ -28,6 +28,8 @@ def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
         if isinstance(node, ast.Slice | ast.Starred) or isinstance(context, ast.Store | ast.Del):
             continue
         parent = program.parents.get(node)
+        if crash.line is None and not isinstance(parent, ast.Return):
+            continue  # it arose elsewhere, with what came from here
         called = isinstance(parent, ast.Call) and parent.func is node
         if not called and isinstance(parent, _TAKERS):
             yield from _converted(program, node, message)
