@@ -11,17 +11,26 @@ from __future__ import annotations
 import ast
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.core.domain import Alternative, Alternatives, Project, Report, Solution, Task
 from agent.core.events import Searched
-from agent.core.trees import tree_of
+from agent.core.trees import nodes_of
 from agent.judge.project_run import laid
-from agent.project.blame import Suspect, names_read, suspects, with_top, words_told
+from agent.project.blame import (
+    Seen,
+    Suspect,
+    fields_beside,
+    named_statements,
+    names_read,
+    suspects,
+    with_top,
+    words_told,
+)
 from agent.project.command_suite import MOST_TRIED, CommandSuite
 from agent.project.recency import lately
-from agent.project.suite import FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
+from agent.project.suite import CHUNK, FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
 from agent.repair.edits import PER_SUSPICION
 from agent.repair.facts import (
     Answer,
@@ -65,6 +74,8 @@ COVERED_S = 0.5
 """Of the passing tests the quickest are asked what they run, until they take so long in all: being
 watched they take several times that."""
 LEAST_SUSPICION = 0.05
+BEGINNING_S = 0.5
+"""What it takes about to watch the tests run one file's lines."""
 
 Values = tuple[tuple[str, str], ...]
 Verify = Callable[[Solution], Awaitable[Report]]
@@ -162,9 +173,9 @@ class _FileSearch:
 
     @property
     def turn(self) -> tuple[bool, float]:
-        """Who has least goes on."""
+        """Who has least goes on; one that would have to begin is counted as having begun."""
         share = max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
-        return not self.is_close, self.spent_s / share
+        return not self.is_close, (self.spent_s or BEGINNING_S) / share
 
 
 @dataclass
@@ -196,6 +207,8 @@ class _ProjectSearch:
     words: tuple[str, ...] = ()
     asked: list[frozenset[str]] = field(default_factory=list)
     """Names that each of these tests reads itself."""
+    named: dict[str, dict[str, ast.stmt]] = field(default_factory=dict)
+    """The functions of files of tests."""
     judged: set[tuple[str, str]] = field(default_factory=set)
     found: tuple[Solution, Candidate] | None = None
     partials: dict[str, Candidate] = field(default_factory=dict)
@@ -225,10 +238,16 @@ class _ProjectSearch:
 
     async def run(self) -> ProjectFound:
         blamed = await self._suspects()
+        facts = Facts(
+            tests=self.codes, words=self.words,
+            beside=fields_beside(self.suite.files[one.file] for one in blamed),
+        )
         searches = [
             _FileSearch(one, search(
-                self.suite.files[one.file], Facts(tests=self.codes, words=self.words),
-                Budget(candidates=self.max_candidates, over=self.over, beyond=BEYOND),
+                self.suite.files[one.file], facts,
+                Budget(
+                    candidates=self.max_candidates, over=self.over, beyond=BEYOND, chunk=CHUNK,
+                ),
             ))
             for one in blamed
         ]
@@ -266,10 +285,14 @@ class _ProjectSearch:
     async def _suspects(self) -> list[Suspect]:
         """Whom to search, and by which tests."""
         editable = {*self.project.editable} & self.suite.loaded
-        passing = self._quickest(
-            [number for number, row in self.rows.items() if row.passed], COVERED_S,
-        )
-        quick = self._quickest(self.failing, FAILING_S, LEAST_FAILING)
+        files = {self._file_of(number) for number in self.failing}
+        passing = self._within(COVERED_S, sorted(
+            (number for number, row in self.rows.items() if row.passed),
+            key=lambda one: (self._file_of(one) not in files, self.rows[one].cpu_s, one),
+        ))
+        quick = self._within(FAILING_S, sorted(
+            self.failing, key=lambda one: (self.rows[one].cpu_s, one)
+        ), LEAST_FAILING)
         failing = self.screened_by = [one for one in self.failing if one in quick][:MOST_FAILING]
         seen = await self.suite.coverage(failing, sorted(editable), lines=False)
         healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
@@ -279,22 +302,27 @@ class _ProjectSearch:
             self.codes[: len(failing)],
             [self.suite.nodes[number].partition("[")[2] for number in failing],
         )
-        self.asked = [names_read(code) for code in self.codes]
-        found = suspects(
-            self.suite.files, editable, [*seen.values()], [*healthy.values()],
-            frozenset[str]().union(*self.asked[: len(failing)]),
+        self.asked = [self._asked(self.suite.nodes[number]) for number in self.order]
+        failed, passed = (
+            [Seen(one, self._asked(self.suite.nodes[at])) for at, one in some.items()]
+            for some in (seen, healthy)
         )
+        found = suspects(self.suite.files, editable, failed, passed)
         return lately(found, self.suite.files, dict(self.project.changed))[:MOST_FILES]
 
-    def _quickest(self, numbers: Sequence[int], most_s: float, least: int = 1) -> list[int]:
-        """The quickest of some tests: as many as take so long in all, and so many at least."""
+    def _file_of(self, number: int) -> str:
+        return self.suite.nodes[number].partition("::")[0]
+
+    def _within(self, most_s: float, numbers: Iterable[int], least: int = 1) -> list[int]:
+        """The first of some tests, without those that would take them beyond so long in all; so
+        many at least."""
         found: list[int] = []
         spent_s = 0.0
-        for number in sorted(numbers, key=lambda one: (self.rows[one].cpu_s, one)):
-            spent_s += self.rows[number].cpu_s
-            if spent_s > most_s and len(found) >= least:
-                break
-            found.append(number)
+        for number in numbers:
+            cpu_s = self.rows[number].cpu_s
+            if spent_s + cpu_s <= most_s or len(found) < least:
+                found.append(number)
+                spent_s += cpu_s
         return found
 
     def _beside(
@@ -306,14 +334,7 @@ class _ProjectSearch:
             (-len(entered & _entered(one)), number) for number, one in passing.items()
             if entered & _entered(one)
         )
-        found: list[int] = []
-        spent_s = 0.0
-        for _, number in near[:MOST_PASSING]:
-            spent_s += self.rows[number].cpu_s
-            if spent_s > PASSING_S:
-                break
-            found.append(number)
-        return found
+        return self._within(PASSING_S, (number for _, number in near), 0)[:MOST_PASSING]
 
     async def _step(self, one: _FileSearch) -> None:
         before_s = self.work_s
@@ -441,21 +462,27 @@ class _ProjectSearch:
             wall_s=time.monotonic() - self.started,
         ))
 
+    def _tests_of(self, path: str) -> dict[str, ast.stmt]:
+        """The functions of a file of tests by their names."""
+        if path not in self.named:
+            self.named[path] = named_statements(self.suite.files.get(path, ""))
+        return self.named[path]
+
     def _code(self, node: str) -> str:
         """The text of a test."""
         if isinstance(self.suite, CommandSuite):
             return self.suite.code
         path, _, name = node.partition("::")
-        try:
-            module = tree_of(self.suite.files[path])
-        except (KeyError, SyntaxError, ValueError, RecursionError):
-            return "pass"
-        body: Sequence[ast.stmt] = module.body
-        found: ast.stmt | None = None
-        for part in name.partition("[")[0].split("::"):
-            found = next((one for one in body if getattr(one, "name", None) == part), None)
-            body = getattr(found, "body", [])
+        found = self._tests_of(path).get(name.partition("[")[0])
         return ast.unparse(found) if found is not None else "pass"
+
+    def _asked(self, node: str) -> frozenset[str]:
+        """Names that a test reads itself."""
+        path, _, name = node.partition("::")
+        if isinstance(self.suite, CommandSuite):
+            return names_read(nodes_of(self.suite.code))
+        found = self._tests_of(path).get(name.partition("[")[0])
+        return names_read(ast.walk(found)) if found is not None else frozenset()
 
 
 def _entered(one: Coverage) -> set[tuple[str, int]]:

@@ -2,14 +2,15 @@
 
 Suspicion is Ochiai's, over functions: of the failing tests, how many entered it, against how many
 tests entered it in all. Code at the top of a module runs once, when it is imported, and no test is
-seen to run it: it is as suspicious as the functions that read the names which it binds.
+seen to run it: a test counts as having entered it that reads a name which it binds, itself or in a
+function that it enters.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.core.trees import nodes_of, tree_of
@@ -17,9 +18,19 @@ from agent.project.suite import Coverage
 from agent.repair.facts import Trace
 
 AT_THE_TOP = 0.9
-"""The suspicion of what binds a name, as part of that of the functions that read it."""
+"""The suspicion of what binds a name, as part of what its readers tell of it."""
 
 MOST_WORDS, LONGEST_WORD = 60, 80
+MOST_FIELDS = 12
+"""A class with more is told apart by less than their names."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one test ran, and the names that it reads itself."""
+
+    coverage: Coverage
+    asked: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -33,64 +44,59 @@ class Suspect:
 
 
 def suspects(
-    files: Mapping[str, str], editable: Collection[str], failing: Collection[Coverage],
-    passing: Collection[Coverage], asked: Collection[str] = (),
+    files: Mapping[str, str], editable: Collection[str], failing: Sequence[Seen],
+    passing: Sequence[Seen],
 ) -> list[Suspect]:
-    """The editable files in which the fault may lie, the likeliest first; `asked` are names that
-    the failing tests read themselves."""
-    editable = {*editable}
-    asked = {*asked}
-    functions = {
-        file: _functions(file, failing, passing)
-        for file in sorted({file for one in failing for file in one.functions})
-        if file in editable
+    """The editable files in which the fault may lie, the likeliest first."""
+    reads = {
+        file: _reads(files[file])
+        for file in {file for one in (*failing, *passing) for file in one.coverage.functions}
     }
-    found = {
-        file: Suspect(file, max(lines.values(), default=0.0), lines)
-        for file, lines in functions.items()
-    }
+    failed, passed = ([_reached(one, reads) for one in some] for some in (failing, passing))
+    found = []
     for file in sorted(editable):
-        top = AT_THE_TOP * max(
-            (
-                suspicion for other, lines in functions.items()
-                for first, suspicion in lines.items()
-                if _reads(files[other], first) & _binds(files[file])
-            ),
-            default=0.0,
+        functions = {
+            first: _ochiai(first, [one.coverage.functions.get(file, {}) for one in failing],
+                           [one.coverage.functions.get(file, {}) for one in passing])
+            for first in {line for one in failing for line in one.coverage.functions.get(file, {})}
+        }
+        at_the_top = AT_THE_TOP * max(
+            (_ochiai(name, failed, passed) for name in _binds(files[file])), default=0.0
         )
-        if asked & _binds(files[file]):
-            top = AT_THE_TOP
-        if top:
-            own = found.get(file)
-            if own is None:
-                found[file] = Suspect(file, top, {})
-            elif top > own.suspicion:
-                found[file] = replace(own, suspicion=top)
-    return sorted(found.values(), key=lambda one: (-one.suspicion, one.file))
+        suspicion = max([at_the_top, *functions.values()])
+        if suspicion:
+            found.append(Suspect(file, suspicion, functions))
+    return sorted(found, key=lambda one: (-one.suspicion, one.file))
 
 
-def _functions(
-    file: str, failing: Collection[Coverage], passing: Collection[Coverage]
-) -> dict[int, float]:
-    found = {}
-    for first in {line for one in failing for line in one.functions.get(file, {})}:
-        failed = sum(first in one.functions.get(file, {}) for one in failing)
-        passed = sum(first in one.functions.get(file, {}) for one in passing)
-        found[first] = failed / math.sqrt(len(failing) * (failed + passed))
-    return found
+def _ochiai(
+    wanted: object, failing: Sequence[Collection[object]], passing: Sequence[Collection[object]]
+) -> float:
+    """The suspicion of what some tests ran or read."""
+    failed = sum(wanted in one for one in failing)
+    passed = sum(wanted in one for one in passing)
+    return failed / math.sqrt(len(failing) * (failed + passed)) if failed else 0.0
 
 
-def _reads(text: str, first: int) -> frozenset[str]:
-    """Names that a function reads, attributes included."""
-    for node in nodes_of(text):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            decorators = getattr(node, "decorator_list", [])
-            if min([node.lineno, *(one.lineno for one in decorators)]) == first:
-                return frozenset(
-                    one.id if isinstance(one, ast.Name) else one.attr
-                    for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)
-                )
-    return frozenset()
+def _reached(one: Seen, reads: Mapping[str, Mapping[int, frozenset[str]]]) -> frozenset[str]:
+    """Names that a test reads, itself or in functions that it enters."""
+    return one.asked.union(*(
+        reads[file].get(first, frozenset())
+        for file, lines in one.coverage.functions.items() for first in lines
+    ))
+
+
+def _reads(text: str) -> dict[int, frozenset[str]]:
+    """Names that each function reads, attributes included, by its first line."""
+    try:
+        nodes = nodes_of(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    return {
+        min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]):
+            names_read(ast.walk(node))
+        for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    }
 
 
 def _binds(text: str) -> frozenset[str]:
@@ -102,12 +108,55 @@ def _binds(text: str) -> frozenset[str]:
     return frozenset(name for node in body for name, _ in _bound(node))
 
 
-def names_read(code: str) -> frozenset[str]:
-    """Names and attributes in a text; none where it does not parse."""
+def fields_beside(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """For the name of each field those that classes, and the classes above them, set beside it."""
+    own: dict[str, dict[str, None]] = {}
+    above: dict[str, list[str]] = {}
+    for text in texts:
+        try:
+            classes = [one for one in nodes_of(text) if isinstance(one, ast.ClassDef)]
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for owner in classes:
+            above.setdefault(owner.name, []).extend(sorted(names_read(owner.bases)))
+            own.setdefault(owner.name, {}).update(dict.fromkeys(
+                one.attr for one in ast.walk(owner) if isinstance(one, ast.Attribute)
+                and isinstance(one.ctx, ast.Store) and isinstance(one.value, ast.Name)
+                and one.value.id == "self"
+            ))
+    found: dict[str, dict[str, None]] = {}
+    for name in own:
+        waiting, fields, seen = [name], dict[str, None](), set[str]()
+        while waiting:
+            at = waiting.pop()
+            if at not in seen:
+                seen.add(at)
+                fields |= own.get(at, {})
+                waiting += above.get(at, [])
+        for one in fields if len(fields) <= MOST_FIELDS else ():
+            found.setdefault(one, {}).update(fields)
+    return {name: tuple(fields) for name, fields in found.items()}
+
+
+def named_statements(text: str) -> dict[str, ast.stmt]:
+    """Functions and classes at the top and in classes, named as pytest names tests; none where the
+    text does not parse."""
     try:
-        nodes = nodes_of(code)
+        waiting = [("", one) for one in tree_of(text).body]
     except (SyntaxError, ValueError, RecursionError):
-        return frozenset()
+        return {}
+    found: dict[str, ast.stmt] = {}
+    while waiting:
+        above, node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found[f"{above}{node.name}"] = node
+            if isinstance(node, ast.ClassDef):
+                waiting += [(f"{above}{node.name}::", one) for one in node.body]
+    return found
+
+
+def names_read(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Names and attributes among these nodes."""
     return frozenset(
         one.id if isinstance(one, ast.Name) else one.attr
         for one in nodes if isinstance(one, ast.Name | ast.Attribute)

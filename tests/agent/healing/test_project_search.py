@@ -20,7 +20,7 @@ from agent.healing.project_search import (
 )
 from agent.judge.project_run import project_report
 from agent.project.blame import Suspect
-from agent.project.suite import Suite, TestRow
+from agent.project.suite import Coverage, Suite, TestRow
 from agent.repair.facts import Budget, Candidate, Facts, Findings
 from agent.repair.search import search
 from sandbox.sandbox import Batch, open_sandbox
@@ -184,5 +184,22 @@ def test_the_quickest_of_many_failing_tests_are_gone_by() -> None:
         for number, cpu_s in enumerate([0.5, 0.04, 0.3, 0.05, 0.2])
     }
     search = over_already(rows)
-    assert search._quickest([*rows], 0.1) == [1, 3]
-    assert search._quickest([*rows], 0.1, 3) == [1, 3, 4]
+    quickest = [1, 3, 4, 2, 0]
+    assert search._within(0.1, quickest) == [1, 3]
+    assert search._within(0.1, quickest, 3) == [1, 3, 4]
+
+
+def test_a_slow_test_keeps_no_other_from_being_gone_by() -> None:
+    rows = {number: TestRow(str(number), True, cpu_s) for number, cpu_s in enumerate([9.0, 0.1])}
+    entered = Coverage({"a.py": {1: 1, 5: 1}})
+    beside = over_already(rows)._beside([entered], {0: entered, 1: Coverage({"a.py": {5: 1}})})
+    assert beside == [1]
+
+
+def test_an_unlikely_file_is_begun_once_the_likely_one_took_its_share() -> None:
+    likely, unlikely = searching("a.py", 1.0), searching("b.py", 0.5)
+    assert likely.turn < unlikely.turn
+    likely.spent_s = 1.9
+    assert likely.turn < unlikely.turn
+    likely.spent_s = 2.1
+    assert unlikely.turn < likely.turn
