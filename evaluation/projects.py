@@ -77,6 +77,8 @@ class Line(TypedDict):
     """Candidates drawn until the text before the bug was one of them."""
     screened: str
     """How that one came out."""
+    operators: tuple[str, ...]
+    """Which made the edits of the repair."""
     note: str
 
 
@@ -91,7 +93,7 @@ async def healed(
         return Line(
             id=one.bug.id, healed=False, right=False, same=False, agrees=False, seconds=0.0,
             first_s=0.0, work_s=0.0, candidates=0, blamed=None, rank=None, screened="",
-            note=f"refused: {refusal}",
+            operators=(), note=f"refused: {refusal}",
         )
     tests = [
         *(Script(name=node, origin="user", code="", node=node) for node in plain.failing),
@@ -125,6 +127,7 @@ async def healed(
         candidates=found.candidates,
         blamed=searched.index(one.bug.file) if one.bug.file in searched else None,
         rank=listening.rank, screened=listening.ended,
+        operators=found.candidate.operators if found.candidate is not None else (),
         note=found.solution.note if found.solution is not None else found.problem,
     )
 
