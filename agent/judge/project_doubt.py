@@ -22,8 +22,17 @@ MOST_ASKED, MOST_ASKED_S = 300, 5.0
 """Tests that are run once more beside those that are to be healed, and the seconds they took."""
 ASKED = "tests and program share a process; with other expectations the tests fail"
 UNASKED = "tests and program share a process; some checks have no other expectation to try"
+UNREACHED = "tests and program share a process; none of its checks was reached"
 PASSED_BY = "it ends well without one of its checks"
 LOST = "it passes although a check of it fails"
+AGAIN = "it passes no more where each check is asked twice"
+_HOW = {
+    "held": "it passes whatever is expected at {}",
+    "changed": "what it expects at {} was changed",
+    "empty": "the loop at {} goes over something, and never turns",
+    "lost": "a check of it fails at {}, and nobody is told",
+}
+"""What a check tells, but for `failed`: it fails where it expects something else."""
 SKIPPED = "it failed before, and sets itself aside now"
 _DECIDING = ("changed-runner", "exchanged-code", "forged-word", "tracer")
 """Signs with which no pass is believed."""
@@ -49,8 +58,8 @@ class Watching:
     """Modules of the program."""
     tests: tuple[str, ...]
     """Modules of its tests."""
-    expecting: tuple[str, ...] = ()
-    """Files of tests that expect something else than they did."""
+    expecting: Mapping[str, str] = field(default_factory=dict)
+    """Files of tests that are laid with other expectations, as they were written."""
     only: tuple[str, ...] = ()
     """The tests that run; all where none is named."""
 
@@ -61,9 +70,13 @@ class Told:
 
     signs: list[Sign] = field(default_factory=list)
     checks: list[Mapping[str, Json]] = field(default_factory=list)
-    """A row for each time that a check failed or held."""
+    """A row for each time that a check told something."""
     passed_by: set[str] = field(default_factory=set)
     """Tests that came to their end without a check that stands in their way."""
+    unreached: set[str] = field(default_factory=set)
+    """Tests that came to their end without any of their checks."""
+    raising: set[str] = field(default_factory=set)
+    """Tests that an exception ended."""
     fail: set[str] = field(default_factory=set)
     """Tests that failed at their end."""
 
@@ -120,6 +133,8 @@ class Heard:
     """Tests in which a check failed, and that failed."""
     denied: Mapping[str, str] = field(default_factory=dict)
     """Tests that are not believed, and why."""
+    unreached: frozenset[str] = frozenset()
+    """Tests none of whose checks was reached."""
 
 
 def heard(told: Told, statuses: Mapping[str, str], texts: str) -> Heard:
@@ -131,13 +146,19 @@ def heard(told: Told, statuses: Mapping[str, str], texts: str) -> Heard:
         if is_other and named & {*names}
     }
     denied = {
-        str(row["test"]): f"it passes whatever is expected at {row['check']}"
-        for row in told.checks if row["held"] and not _is_meant(row, meant, named)
+        str(row["test"]): _HOW[str(row["how"])].format(row["check"])
+        for row in told.checks if row["how"] != "failed" and not _is_meant(row, meant, named)
     }
     denied |= dict.fromkeys(told.passed_by, PASSED_BY)
-    denied |= {node: LOST for node in told.fail if statuses.get(node) == "passed"}
-    noticed = {str(row["test"]) for row in told.checks if not row["held"]}
-    return Heard(frozenset(noticed - denied.keys()), denied)
+    denied |= {
+        node: LOST for node in told.fail | told.raising if statuses.get(node) == "passed"
+    }
+    denied |= {
+        node: denied.get(node, AGAIN) for node, status in statuses.items()
+        if status != "passed" and node not in told.fail
+    }
+    noticed = {str(row["test"]) for row in told.checks if row["how"] == "failed"}
+    return Heard(frozenset(noticed - denied.keys()), denied, frozenset(told.unreached))
 
 
 def _is_meant(row: Mapping[str, Json], meant: set[str], named: frozenset[str]) -> bool:
@@ -181,16 +202,23 @@ def _believed(
     deciding = [words(rule, what) for _, rule, what in seen if _decides(rule, what, texts)]
     if verdict.name in said.denied:
         deciding.append(said.denied[verdict.name])
+    elif verdict.name in said.unreached and is_wanted:
+        deciding.append(UNREACHED)
     others = [words(rule, what) for _, rule, what in seen if rule in _READING]
     could = [what for _, rule, what in seen if rule == "reaching"]
     asked = verdict.name in said.noticed
     if deciding or (others and is_wanted and not asked):
         return _doubted(verdict, "; ".join(dict.fromkeys(deciding or others)))
-    reason = "; ".join(dict.fromkeys([ASKED if asked else UNASKED, *(others + could)[:1]]))
+    how = ASKED if asked else UNREACHED if verdict.name in said.unreached else UNASKED
+    reason = "; ".join(dict.fromkeys([how, *(others + could)[:1]]))
     return verdict.model_copy(update={"integrity": "in-process", "reason": reason})
 
 
 def _decides(rule: str, what: str, texts: str) -> bool:
+    if rule == "tolerance":
+        # Tests that say so may have set it themselves.
+        kind, _, name = what.rpartition(".")
+        return name not in texts and (kind != "Decimal" or kind in texts)
     if rule != "changed-builtin":
         return rule in _DECIDING
     module, _, name = what.rpartition(".")

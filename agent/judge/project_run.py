@@ -112,7 +112,7 @@ async def project_report(
         seen = replace(seen, only=chosen(report, wanted))
         other = await asyncio.to_thread(exchanged_files, files, seen)
         if other:
-            seen = replace(seen, expecting=tuple(other))
+            seen = replace(seen, expecting={path: files[path] for path in other})
             again = await run_suite(files | other, project, task.sites, sandbox, seed, seen=seen)
             statuses = {node: str(row["status"]) for node, row in again.rows.items()}
             said = heard(again.told, statuses, texts)
@@ -200,7 +200,7 @@ async def run_suite(
     some = seen or Watching((), ())
     job = await suite_job("plain_suite", dict(files), project, sites, sandbox, {
         "key": key.hex(), "watched": seen is not None, "program": [*some.program],
-        "tests": [*some.tests], "expecting": [*some.expecting], "only": [*some.only],
+        "tests": [*some.tests], "expecting": {**some.expecting}, "only": [*some.only],
     })
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)
@@ -323,6 +323,10 @@ async def _hear(
                 run.told.checks.append(message)
             case {"passed by": str(test)}:
                 run.told.passed_by.add(test)
+            case {"unreached": str(test)}:
+                run.told.unreached.add(test)
+            case {"raises": str(test)}:
+                run.told.raising.add(test)
             case {"fails": str(test)}:
                 run.told.fail.add(test)
             case {"done": int(code), "problems": list(problems)}:

@@ -24,6 +24,7 @@ ACTING: dict[str, str] = {
     "test-source": "it opens the source of its tests",
     "expected-data": "it opens the data that its tests expect",
     "changed-runner": "pytest, unittest or the runner were changed",
+    "tolerance": "what tests reckon by was made less exact",
     "changed-builtin": "a builtin was replaced",
     "module-table": "it looks through the modules that are loaded, or puts others in their place",
     "planted-module": "a module with a library's name was planted",
@@ -109,6 +110,8 @@ def reaching(program: str) -> str:
         match node:
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if name in DEEP:
                 return f"{ACTING['frames']} ({name})"
+            case ast.Constant(value="PYTEST_CURRENT_TEST"):
+                return "it asks which test runs"
             case ast.Call(
                 func=ast.Attribute(value=ast.Attribute(attr="modules"), attr="values" | "items")
             ) | ast.For(iter=ast.Attribute(attr="modules")) | ast.comprehension(

@@ -1,94 +1,76 @@
-"""Has each check of a test expect something else than it did.
+"""Has each check of a test asked twice: what it expects must hold, and something else must not.
 
-A test that passes must then fail where it checks. One that does not passes whatever it expects: by
-an object that equals anything, by a check that was exchanged, or because the program reads what is
-expected and hands it over. So whoever reads must be told the other value too: literals are
-exchanged in the text (`exchanged`), which stays as it is otherwise, and variables for as long as
-they are compared. That, and any other expectation, is done as the text is compiled (`instrument`).
+A test passes whatever it expects by an object that equals anything, by a check that was exchanged,
+or because the program reads what is expected and hands it over. So whoever reads is told another
+value: literals are exchanged in the text (`exchanged`), which stays as it is otherwise, and
+variables for as long as they are compared. What is truly expected stands nowhere in the test then.
+It is put in its place as the check is made, and both are asked, one after the other, in an order
+that nobody knows (`instrument`). So the test goes its way as it did before, and is made to fail at
+its end.
 
-Each check goes on where it fails, so that the next is asked too, and the test fails at its end.
-What hears of them is `programs.plain.expecting.Expecting`, under a name among the builtins. A check
-in which nothing can be exchanged is left as it is.
+What hears of the checks is `programs.plain.expecting.Expecting`, under names among the builtins:
+what is looked up in an object pytest keeps among the test's variables, which a program may count. A
+check in which nothing can be exchanged is left as it is, and said to be reached.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import marshal
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-MOST_PARTS = 10_000
-"""Parts of a literal that is exchanged."""
-_TEXT = "x7"
-_FAR = 1009
-"""Where what is near counts as equal."""
-_SAME = (
-    "assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual",
-    "assertSetEqual", "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual",
-    "assertAlmostEqual",
-)
-_ORDERED = ("assertLess", "assertLessEqual", "assertGreater", "assertGreaterEqual")
+from agent.judge.texts.others import FAR, Part, is_literal, other, parts
+
+_METHODS = {
+    **dict.fromkeys((
+        "assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual",
+        "assertSetEqual", "assertSequenceEqual", "assertMultiLineEqual",
+    ), "=="),
+    "assertCountEqual": "elements", "assertAlmostEqual": "near",
+    **dict.fromkeys(("assertLess", "assertLessEqual", "assertGreater", "assertGreaterEqual"), "<"),
+}
+"""How a method compares its first two arguments."""
+_OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex")
 _WARNING = ("warns", "assertWarns", "assertWarnsRegex")
 _CALLED = ("assert_called_with", "assert_called_once_with", "assert_any_call")
-_KNOWN_CONTEXTS = ("pytest.", "self.", "patch", "mock.", "subtests.", "warnings.")
 _NARROW = frozenset(
     name for name, kind in vars(builtins).items()
     if isinstance(kind, type) and issubclass(kind, Exception)
     and not issubclass(ZeroDivisionError, kind)
 )
-"""Exceptions of Python in whose place another is expected."""
-_CATCHING = ("AssertionError", "Exception")
-"""A context that says so may keep a failing assert to itself."""
+"""Exceptions of Python in whose place another is read."""
+_CATCHING = re.compile(r"\b(?:AssertionError|BaseException|Exception)\b|\bexcept:")
+"""A function that says so may mean a check of it to fail."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check that expects something else now."""
+    """A check that is asked twice."""
 
     file: str
     line: int
-    may_be_empty: bool = False
-    """It may be made no time at all, as in a loop over nothing."""
-
-
-def _refuse(value: Any) -> Any:
-    raise TypeError(type(value).__name__)
-
-
-def other(value: Any, place: int = 1, strange: Callable[[Any], Any] = _refuse) -> Any:
-    """A value of the same form that is not equal. Neighbours change by different amounts; `strange`
-    says what takes the place of what is not plain, which is refused (`TypeError`) otherwise."""
-    match value:
-        case bool():
-            return not value
-        case int():
-            return value + place
-        case float():
-            return value + abs(value) + place if abs(value) < 1e300 else 0.5
-        case complex():
-            return value + place
-        case str():
-            return value + _TEXT
-        case bytes():
-            return value + _TEXT.encode()
-        case None:
-            return _TEXT
-        case list() | tuple() | set() | frozenset() if type(value) in _MANY:
-            parts = [other(one, place + at, strange) for at, one in enumerate(value)]
-            return type(value)(parts or [place])
-        case dict() if type(value) is dict:
-            changed = {
-                key: other(one, place + at, strange)
-                for at, (key, one) in enumerate(value.items())
-            }
-            return changed or {_TEXT: place}
-    return strange(value)
-
-
-_MANY = (list, tuple, set, frozenset)
+    asks: str = ""
+    """How it compares: an operator, `all`, or how a method of a test case does."""
+    expected_first: bool = False
+    """What is expected stands before what is compared with it."""
+    place: int = 1
+    """By how much another number differs."""
+    literals: tuple[bytes | None, ...] = ()
+    """What is expected, marshalled, of which another value stands in the text; `None` for what is
+    no literal."""
+    bound: bytes | None = None
+    """What the variable that is expected was bound to, and must still be."""
+    raises: str = ""
+    """The exception of Python that is awaited, in whose place another stands in the text."""
+    may_fail: bool = False
+    """Its test may mean it to fail."""
 
 
 def exchanged(text: str) -> str | None:
@@ -98,7 +80,7 @@ def exchanged(text: str) -> str | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    rewriter = _Rewriter("", "_", [])
+    rewriter = _Rewriter(tree, "", "_", [])
     rewriter.visit(tree)
     lines = text.encode().splitlines(keepends=True)
     for node, new in sorted(
@@ -118,41 +100,12 @@ def exchanged(text: str) -> str | None:
     return found
 
 
-def instrument(tree: ast.Module, path: str, name: str, checks: list[Check]) -> None:
-    """Changes a test file's tree so that each check is heard of under `name`. Checks are added to
-    the list, and known by their number there."""
-    rewriter = _Rewriter(path, name, checks)
-    rewriter.visit(tree)
-    ast.fix_missing_locations(tree)
-
-
-def _parts(node: ast.expr, place: int = 1) -> Iterator[tuple[ast.expr, Callable[[str], str]]]:
-    """What of a literal is exchanged, and how its text becomes another."""
-    match node:
-        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements) if (
-            elements
-        ):
-            for at, one in enumerate(elements):
-                yield from _parts(one, place + at)
-        case ast.Dict(values=values) if values:
-            for at, one in enumerate(values):
-                yield from _parts(one, place + at)
-        case ast.Constant(value=str() | bytes()):
-            yield node, _longer
-        case _:
-            new = repr(other(ast.literal_eval(node), place))
-            yield node, lambda old: new
-
-
-def _error(old: str) -> str:
-    return "ZeroDivisionError"
-
-
-def _longer(old: str) -> str:
-    """The text of a string with more at its end."""
-    is_long = old[-3:] in ('"""', "\'\'\'") and len(old.lstrip("rRbBuU")) > 5
-    quote = old[-3:] if is_long else old[-1:]
-    return f"{old.removesuffix(quote)}{_TEXT}{quote}"
+def instrument(text: str, path: str, name: str, checks: list[Check]) -> ast.Module:
+    """The tree of a test file as it was written, whose checks are heard of under `name`; other
+    literals stand in it. Checks are added to the list, and known by their number there."""
+    tree = ast.parse(text)
+    _Rewriter(tree, path, name, checks).visit(tree)
+    return ast.fix_missing_locations(tree)
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -165,49 +118,63 @@ class _Names:
     own: frozenset[str] = frozenset()
     captured: frozenset[str] = frozenset()
     """Those that a function within it reads."""
+    bound: dict[str, bytes] = field(default_factory=dict)
+    """Those that are bound once, to a literal that nothing else sees."""
 
 
-@dataclass
 class _Rewriter(ast.NodeTransformer):
-    path: str
-    name: str
-    checks: list[Check]
-    parts: list[tuple[ast.expr, Callable[[str], str]]] = field(default_factory=list)
-    """Parts of the text that are to be others."""
-    _within: list[_Names] = field(default_factory=list)
-    _depth: int = 0
-    """How many functions are around."""
+    def __init__(self, tree: ast.Module, path: str, name: str, checks: list[Check]) -> None:
+        self._path, self._name, self._checks = path, name, checks
+        self.parts: list[Part] = []
+        """Parts of the text that are to be others."""
+        self._imported = _imported(tree)
+        self._taken = self._imported | {
+            one.id for one in ast.walk(tree)
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        } | {one.name for one in ast.walk(tree) if isinstance(one, _Function | ast.ClassDef)}
+        self._within = [_Names(bound=_bound_once(tree, [*_own_nodes(tree)]))]
+        self._may_fail = False
 
     # Functions.
 
     def visit_FunctionDef(self, node: _Function) -> _Function:
         nodes = [*_own_nodes(node)]
+        is_outer = len(self._within) == 1
         is_test = (
-            self._depth == 0 and node.name.startswith("test")
+            is_outer and node.name.startswith("test")
             and not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in nodes)
             and not any("fixture" in ast.unparse(one) for one in node.decorator_list)
         )
+        if is_outer:
+            self._may_fail = _CATCHING.search(ast.unparse(node)) is not None
+        begin = len(self._checks)
         self._within.append(_names_of(node, nodes))
-        self._depth += 1
         body: list[ast.stmt] = []
         sure: list[int] = []
         leaves = False
         for statement in node.body:
-            first = len(self.checks)
+            first = len(self._checks)
             leaves = leaves or _may_leave(statement)
             found = self.visit(statement)
             body += found if isinstance(found, list) else [found]
-            if not leaves and isinstance(statement, ast.Assert | ast.Expr):
-                sure += range(first, len(self.checks))
-        self._depth -= 1
+            made = range(first, len(self._checks))
+            if not leaves and isinstance(statement, ast.Assert | ast.Expr) and not any(
+                self._checks[one].asks == "loop" for one in made
+            ):
+                sure += made
         self._within.pop()
+        if is_outer:
+            self._may_fail = False
         if is_test:
             documented = [*body[:1]] if ast.get_docstring(node, clean=False) is not None else []
-            ids = [one for one in sure if not self.checks[one].may_be_empty]
-            end = ast.Expr(self._call("end", ast.Tuple([ast.Constant(one) for one in ids],
-                                                       ast.Load())))
+            ids = ast.Tuple([ast.Constant(one) for one in sure], ast.Load())
+            count = ast.Constant(len(self._checks) - begin)
+            end = ast.Expr(self._call("end", ids, count))
             inner = body[len(documented) :] or [ast.Pass()]
             body = [*documented, ast.Try(inner, [], [], [end])]
+        elif sure and not is_outer and isinstance(node, ast.AsyncFunctionDef):
+            ids = ast.Tuple([ast.Constant(one) for one in sure], ast.Load())
+            body = [ast.Try(body, [], [], [ast.Expr(self._call("closed", ids))])]
         node.body = body
         return node
 
@@ -225,213 +192,313 @@ class _Rewriter(ast.NodeTransformer):
                 found = self.visit_Assert(ast.copy_location(ast.Assert(one, node.msg), node))
                 parts += found if isinstance(found, list) else [found]
             return parts
-        number = len(self.checks)
-        made = self._other_truth(node.test, number, node)
-        if made is None:
-            return node
-        test, swapped = made
-        assertion = ast.copy_location(ast.Assert(test, None), node)
-        return self._heard(assertion, number, swapped)
+        number = len(self._checks)
+        means_to_fail = is_literal(node.test)
+        made = self._asked_truth(node.test, node)
+        if made is not None:
+            node.test, swapped = made
+            return self._swapping(node, number, swapped)
+        check = self._add(node, "")
+        if means_to_fail:
+            self._checks[check] = replace(self._checks[check], may_fail=True)
+        around = [
+            ast.copy_location(ast.Expr(self._call(said, ast.Constant(check))), node)
+            for said in ("reached", "passed")
+        ]
+        return [around[0], node, around[1]]
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
         call = node.value
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return node
-        number, attr, swapped = len(self.checks), call.func.attr, ""
-        if attr in _SAME and len(call.args) >= 2:
+        number, attr, swapped = len(self._checks), call.func.attr, ""
+        if any(isinstance(one, ast.Starred) for one in call.args):
+            return node
+        asks = _METHODS.get(attr, "")
+        if asks == "<" and len(call.args) >= 2 and _number_beside(*call.args[:2]):
+            self._add(node, "<", expected_first=_is_number(call.args[0]))
+            at = 0 if _is_number(call.args[0]) else 1
+            call.args[at] = self._expected(call.args[at], number)
+        elif asks not in ("", "<") and len(call.args) >= 2:
             left, right, swapped = self._sides(
-                call.args[0], call.args[1], number, node, _FAR if "Almost" in attr else 1
+                call.args[0], call.args[1], node, asks, FAR if asks == "near" else 1,
+                wrapped=False,
             )
-            self._add(node)
             call.args[:2] = [left, right]
         elif attr == "assertTrue" and call.args:
-            made = self._other_truth(call.args[0], number, node)
+            made = self._asked_truth(call.args[0], node)
             if made is None:
                 return node
             call.args[0], swapped = made
-        elif attr in _ORDERED and len(call.args) >= 2 and _number_beside(*call.args[:2]):
-            call.args[:2] = self._unordered(call.args[0], call.args[1], number)
-            self._add(node)
+            return self._swapping(node, number, swapped)
         elif attr == "assertIn" and len(call.args) >= 2 and _is_text(call.args[0]):
-            call.args[:2] = [
-                self._literal(call.args[0]),
-                self._call("whole", ast.Constant(number), call.args[1]),
-            ]
-            self._add(node, may_be_empty=True)
-        elif attr in _RAISING + _WARNING and len(call.args) >= 2:
-            call.args[0] = self._never(attr, call.args[0])
-            self._add(node)
-            call.func.value = self._call("asked", ast.Constant(number), call.func.value)
+            call.args[:2] = self._within_text(call.args[0], call.args[1], node)
+            return node
+        elif attr in _RAISING[:2] and len(call.args) >= 2:
+            self._raising(call, node, "calling")
+            return node
         elif attr in _CALLED:
-            call.func.value = self._call("mocked", ast.Constant(number), call.func.value)
-            call.args.append(ast.Constant(_TEXT))
-            self._add(node)
+            self._add(node, "called")
+            call.func = self._call("called", ast.Constant(number), call.func)
+            return node
         else:
             return node
-        return self._heard(node, number, swapped)
+        call.func = self._call("asking", ast.Constant(number), call.func)
+        return self._swapping(node, number, swapped)
 
-    def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
-        first = len(self.checks)
+    def visit_With(self, node: ast.With) -> ast.With:
+        before, calls = self._may_fail, [one.context_expr for one in node.items]
+        raising = [
+            one for one in calls
+            if isinstance(one, ast.Call) and one.args and _last(one.func) in _RAISING + _WARNING
+            and not any(isinstance(arg, ast.Starred) for arg in one.args)
+        ]
+        self._may_fail = before or bool(raising)
         self.generic_visit(node)
-        inner = len(self.checks) > first
-        call = node.items[0].context_expr
-        if isinstance(call, ast.Call) and len(node.items) == 1 and call.args and (
-            (kind := _last(call.func)) in _RAISING + _WARNING
-        ):
-            number = len(self.checks)
-            # What the context hands on, as `caught.value`, is not there then.
-            call.args[0] = self._never(kind, call.args[0])
-            node.items[0].context_expr = self._call("asked", ast.Constant(number), call)
-            self._add(node)
-            return self._heard(node, number, "")
-        words = [ast.unparse(one.context_expr) for one in node.items]
-        if inner and not any(
-            one.startswith(_KNOWN_CONTEXTS) or any(word in one for word in _CATCHING)
-            for one in words
-        ):
-            number = len(self.checks)
-            node.body = [*node.body, ast.Expr(self._call("leave", ast.Constant(number)))]
-            self._add(node, may_be_empty=True)
-            return self._heard(node, number, "")
+        self._may_fail = before
+        for call in raising:
+            if _last(call.func) in _RAISING:
+                self._raising(call, node, "raising")
         return node
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        number = len(self._checks)
+        self._add(node, "loop")
+        self.generic_visit(node)
+        if len(self._checks) == number + 1:
+            self._checks.pop()
+            return node
+        node.iter = self._over(node.iter, number)
+        node.body = [
+            ast.copy_location(ast.Expr(self._call("turn", ast.Constant(number))), node.body[0]),
+            *node.body,
+        ]
+        return node
+
+    def _over(self, node: ast.expr, number: int) -> ast.expr:
+        """What a loop goes over, told; of several things each."""
+        match node:
+            case ast.Call(func=ast.Name("zip" | "enumerate"), args=args):
+                node.args = [
+                    one if isinstance(one, ast.Starred)
+                    else self._call("over", ast.Constant(number), one) for one in args
+                ]
+                return node
+        return self._call("over", ast.Constant(number), node)
+
+    def _raising(self, call: ast.Call, at: ast.stmt, said: str) -> None:
+        """A call that awaits an exception: of another name in the text where it has one."""
+        expected = call.args[0]
+        number = self._add(at, "raises")
+        if (
+            isinstance(expected, ast.Name) and expected.id in _NARROW - self._taken
+        ):
+            self.parts.append((expected, lambda old: "ZeroDivisionError"))
+            self._checks[number] = replace(self._checks[number], raises=expected.id)
+            call.args[0] = ast.Name("ZeroDivisionError", ast.Load())
+        named = ast.Constant(
+            ast.unparse(expected).partition(".")[0] in self._imported
+            and _last(expected) not in ("Exception", "BaseException")
+        )
+        call.args = [ast.Constant(number), named, call.func, *call.args]
+        call.func = self._part(said)
 
     # What they are made of.
 
-    def _other_truth(
-        self, test: ast.expr, number: int, at: ast.stmt
-    ) -> tuple[ast.expr, str] | None:
-        """A truth with another expectation, and the variable that is exchanged meanwhile; `None`
-        where there is nothing to exchange."""
+    def _asked_truth(self, test: ast.expr, at: ast.stmt) -> tuple[ast.expr, str] | None:
+        """A truth that is asked twice, and the variable that is exchanged meanwhile; `None` where
+        there is nothing to exchange."""
+        number = len(self._checks)
         match test:
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-                test.left, test.comparators[0], swapped = self._sides(left, right, number, at)
-                self._add(at)
+                test.left, test.comparators[0], swapped = self._sides(left, right, at, "==")
                 return test, swapped
             case ast.Compare(left=left, ops=[ast.In()], comparators=[right]) if _is_text(left):
-                test.left = self._literal(left)
-                test.comparators[0] = self._call("whole", ast.Constant(number), right)
-                self._add(at, may_be_empty=True)
+                test.left, test.comparators[0] = self._within_text(left, right, at)
                 return test, ""
             case ast.Compare(
-                left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]
+                left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as operator],
+                comparators=[right],
             ) if _number_beside(left, right):
-                test.left, test.comparators[0] = self._unordered(left, right, number)
-                self._add(at)
+                first = _is_number(left)
+                self._add(at, _OPERATORS[type(operator)], expected_first=first)
+                sides = [
+                    self._expected(one, number) if one_is else self._subject(number, one)
+                    for one, one_is in ((left, first), (right, not first))
+                ]
+                test.left, test.comparators[0] = sides
                 return test, ""
-            case ast.Call(func=ast.Attribute(value=ast.Compare() as inner, attr="all"), args=[]):
-                made = self._other_truth(inner, number, at)
-                return None if made is None else (test, made[1])
+            case ast.Call(func=ast.Attribute(
+                value=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]) as inner,
+                attr="all",
+            ), args=[]):
+                inner.left, inner.comparators[0], swapped = self._sides(left, right, at, "all")
+                return test, swapped
             case ast.Call(
-                func=ast.Attribute(value=left, attr="startswith" | "endswith"), args=[right]
+                func=ast.Attribute(attr="startswith" | "endswith"), args=[right]
             ) if _is_text(right):
-                test.func = ast.Attribute(self._seen(number, left), _last(test.func), ast.Load())
-                test.args = [self._literal(right)]
-                self._add(at)
+                self._add(at, "truth", expected_first=True)
+                test.args = [self._expected(right, number)]
+                test.func = self._call("asking", ast.Constant(number), test.func)
                 return test, ""
-            case ast.Call(func=func, args=[left, right, *_]) if _last(func) == "isclose" and (
-                _is_literal(right)
+            case ast.Call(func=func, args=[left, right, *more]) if _last(func) == "isclose" and (
+                is_literal(right)
             ):
-                test.args[:2] = [self._seen(number, left), self._literal(right, _FAR)]
-                self._add(at)
+                self._add(at, "truth", place=FAR)
+                test.args = [left, self._expected(right, number), *more]
+                test.func = self._call("asking", ast.Constant(number), func)
+                return test, ""
+            case ast.Call(func=ast.Name("isinstance" | "issubclass"), args=[left, kind]):
+                self._add(at, "kind")
+                test.args = [left, self._call("kind", ast.Constant(number), kind)]
                 return test, ""
             case ast.Call(func=ast.Name("all"), args=[
-                ast.GeneratorExp(elt=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]))
-                | ast.ListComp(elt=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]))
+                ast.GeneratorExp(
+                    elt=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]),
+                    generators=[ast.comprehension(is_async=0) as over],
+                ) | ast.ListComp(
+                    elt=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]),
+                    generators=[ast.comprehension(is_async=0) as over],
+                )
             ]):
+                loop = self._add(at, "loop")
                 elt: Any = test.args[0]
-                elt.elt.left = self._seen(number, left)
-                elt.elt.comparators[0] = self._exchanged(right, number)
-                self._add(at, may_be_empty=True)
+                asked = self._add(at, "==")
+                turn = self._call("turn", ast.Constant(loop), left)
+                elt.elt.left = self._subject(asked, turn)
+                elt.elt.comparators[0] = self._expected(right, asked)
+                over.iter = self._over(over.iter, loop)
                 return test, ""
         return None
 
+    def _within_text(self, left: ast.expr, right: ast.expr, at: ast.stmt) -> list[ast.expr]:
+        number = self._add(at, "in")
+        return [
+            self._expected(left, number), self._call("within", ast.Constant(number), right),
+        ]
+
     def _sides(
-        self, left: ast.expr, right: ast.expr, number: int, at: ast.stmt, place: int = 1
+        self, left: ast.expr, right: ast.expr, at: ast.stmt, asks: str, place: int = 1,
+        wrapped: bool = True,
     ) -> tuple[ast.expr, ast.expr, str]:
-        """Two sides of a comparison, one of which is exchanged: the literal one, or the right."""
-        if _is_literal(left) and not _is_literal(right):
-            return self._exchanged(left, number, place), self._seen(number, right), ""
-        if place == 1 and isinstance(right, ast.Name) and self._may_swap(right.id, at):
-            return self._seen(number, left), right, right.id
-        return self._seen(number, left), self._exchanged(right, number, place), ""
+        """Two sides of a comparison, one of which is exchanged: the literal one, or the right. The
+        other is heard of, where it is `wrapped`."""
+        first = is_literal(left) and not is_literal(right)
+        number = self._add(at, asks, expected_first=first, place=place)
+        subject, expected = (right, left) if first else (left, right)
+        swapped = ""
+        if isinstance(expected, ast.Name):
+            names = next((one for one in self._within[:0:-1] if expected.id in one.own), None)
+            bound = (names or self._within[0]).bound.get(expected.id)
+            self._checks[number] = replace(self._checks[number], bound=bound)
+            swapped = expected.id if place == 1 and self._may_swap(expected.id, at) else ""
+        made = self._expected(expected, number)
+        other_side = self._subject(number, subject) if wrapped else subject
+        return (made, other_side, swapped) if first else (other_side, made, swapped)
 
     def _may_swap(self, name: str, at: ast.stmt) -> bool:
         """Whether a variable can be exchanged while a statement runs, which names it once."""
         return (
-            bool(self._within) and name in self._within[-1].own
-            and name not in self._within[-1].captured
+            name in self._within[-1].own and name not in self._within[-1].captured
             and sum(isinstance(one, ast.Name) and one.id == name for one in ast.walk(at)) == 1
         )
 
-    def _exchanged(self, node: ast.expr, number: int, place: int = 1) -> ast.expr:
-        if _is_literal(node):
-            return self._literal(node, place)
+    def _expected(self, node: ast.expr, number: int) -> ast.expr:
+        """What is expected, with other literals in its place. What is made of literals is made
+        of the true ones and of others."""
+        made: list[ast.expr] = [node]
+        build: ast.expr = ast.Constant(None)
         match node:
-            case ast.Call(func=func, args=args) if _last(func) == "approx" and args:
-                node.args[0] = self._exchanged(args[0], number, _FAR)
-                return node
-            case ast.Call(func=func, args=args, keywords=named) if _last(func)[:1].isupper() and (
-                any(map(_is_literal, [*args, *(one.value for one in named)]))
+            case ast.Call(func=func, args=[first, *_]) if _last(func) == "approx" and (
+                _may_repeat(node)
             ):
-                node.args = [
-                    self._literal(one, at) if _is_literal(one) else one
-                    for at, one in enumerate(args, 1)
-                ]
-                for at, one in enumerate(named, len(args) + 1):
-                    if _is_literal(one.value):
-                        self._literal(one.value, at)
-                return self._call("foreign", ast.Constant(number), node)
-        return self._call("other", ast.Constant(number), node, ast.Constant(place))
+                made, build = [first], self._builder(node, [first])
+                self._checks[number] = replace(self._checks[number], place=FAR)
+            case ast.Call(func=func, args=args, keywords=named) if (
+                _last(func)[:1].isupper() and not is_literal(node) and _may_repeat(node)
+            ):
+                given = [*args, *(one.value for one in named)]
+                if any(map(is_literal, given)):
+                    made = [one for one in given if is_literal(one)]
+                    build = self._builder(node, made)
+        place = self._checks[number].place
+        literals: list[bytes | None] = []
+        shown: list[ast.expr] = []
+        for at, one in enumerate(made):
+            if is_literal(one):
+                value = ast.literal_eval(one)
+                literals.append(marshal.dumps(value, 0))
+                self.parts += parts(one, place + at)
+                shown.append(_shown(other(value, place + at)))
+            else:
+                literals.append(None)
+                shown.append(one)
+        self._checks[number] = replace(self._checks[number], literals=tuple(literals))
+        return self._call("expected", ast.Constant(number), build, *shown)
 
-    def _literal(self, node: ast.expr, place: int = 1) -> ast.expr:
-        """A literal, which is another in the text."""
-        self.parts += _parts(node, place)
-        return node
+    def _builder(self, node: ast.Call, given: list[ast.expr]) -> ast.expr:
+        """A function that makes a call with other arguments in the place of these."""
+        names = {id(one): f"{self._name}{at}" for at, one in enumerate(given)}
 
-    def _never(self, kind: str, expected: ast.expr) -> ast.expr:
-        """What is raised by nothing there: of another name in the text where it has one."""
-        if kind in _WARNING:
-            return self._part("NeverWarning")
-        if isinstance(expected, ast.Name) and expected.id in _NARROW:
-            self.parts.append((expected, _error))
-            return expected
-        return self._part("Never")
+        def argument(one: ast.expr) -> ast.expr:
+            return ast.Name(names[id(one)], ast.Load()) if id(one) in names else one
 
-    def _unordered(self, left: ast.expr, right: ast.expr, number: int) -> list[ast.expr]:
-        """Two sides of an order, one of which is a number that has no place in any."""
-        nothing = self._part("nan")
-        if _is_number(right):
-            return [self._seen(number, left), nothing]
-        return [nothing, self._seen(number, right)]
+        call = ast.Call(
+            node.func, [argument(one) for one in node.args],
+            [ast.keyword(one.arg, argument(one.value)) for one in node.keywords],
+        )
+        arguments = ast.arguments([], [ast.arg(name) for name in names.values()], None, [], [],
+                                  None, [])
+        return ast.Lambda(arguments, call)
 
-    def _seen(self, number: int, node: ast.expr) -> ast.expr:
-        return self._call("seen", ast.Constant(number), node)
+    def _subject(self, number: int, node: ast.expr) -> ast.expr:
+        return self._call("subject", node, ast.Constant(number))
 
-    def _add(self, at: ast.stmt, *, may_be_empty: bool = False) -> None:
-        self.checks.append(Check(self.path, at.lineno, may_be_empty))
+    def _add(
+        self, at: ast.stmt, asks: str, expected_first: bool = False, place: int = 1,
+    ) -> int:
+        self._checks.append(Check(
+            self._path, at.lineno, asks, expected_first, place, may_fail=self._may_fail
+        ))
+        return len(self._checks) - 1
 
-    def _heard(self, node: ast.stmt, number: int, swapped: str) -> list[ast.stmt]:
-        """A statement that is to fail, with what tells whether it does."""
-        failed = ast.ExceptHandler(None, None, [
-            ast.Expr(self._call("noticed", ast.Constant(number)))
-        ])
-        held = ast.Expr(self._call("held", ast.Constant(number)))
-        final: list[ast.stmt] = []
-        before: list[ast.stmt] = []
-        if swapped:
-            variable = ast.Name(swapped, ast.Load())
-            before = [ast.Assign([ast.Name(swapped, ast.Store())],
-                                 self._call("swap", ast.Constant(number), variable))]
-            final = [ast.Assign([ast.Name(swapped, ast.Store())],
-                                self._call("back", ast.Constant(number)))]
-        tried = ast.Try([node], [failed], [held], final)
-        return [ast.copy_location(one, node) for one in (*before, tried)]
+    def _swapping(self, node: ast.stmt, number: int, swapped: str) -> ast.stmt | list[ast.stmt]:
+        """A statement while which a variable holds something else."""
+        if not swapped:
+            return node
+        variable = ast.Name(swapped, ast.Load())
+        before = ast.Assign(
+            [ast.Name(swapped, ast.Store())], self._call("swap", ast.Constant(number), variable)
+        )
+        after = ast.Assign(
+            [ast.Name(swapped, ast.Store())], self._call("back", ast.Constant(number))
+        )
+        return [
+            ast.copy_location(one, node) for one in (before, ast.Try([node], [], [], [after]))
+        ]
 
     def _part(self, attr: str) -> ast.expr:
-        return ast.Attribute(ast.Name(self.name, ast.Load()), attr, ast.Load())
+        return ast.Name(f"{self._name}_{attr}", ast.Load())
 
     def _call(self, attr: str, *args: ast.expr) -> ast.expr:
         return ast.Call(self._part(attr), [*args], [])
+
+
+def _shown(value: Any) -> ast.expr:
+    """What stands in the place of a literal for whoever reads the code."""
+    try:
+        return ast.parse(repr(value), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Constant(None)
+
+
+def _imported(tree: ast.Module) -> frozenset[str]:
+    """Names that a file imports."""
+    return frozenset(
+        (alias.asname or alias.name).partition(".")[0]
+        for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom)
+        for alias in one.names
+    )
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -460,7 +527,46 @@ def _names_of(node: _Function, nodes: list[ast.AST]) -> _Names:
     captured = {
         name.id for one in inner for name in ast.walk(one) if isinstance(name, ast.Name)
     }
-    return _Names(frozenset(own - others), frozenset(captured))
+    bound = _bound_once(node, nodes)
+    return _Names(
+        frozenset(own - others), frozenset(captured),
+        {name: value for name, value in bound.items() if name in own - others},
+    )
+
+
+def _bound_once(around: ast.AST, own: list[ast.AST]) -> dict[str, bytes]:
+    """Names that are bound once, to a literal, and only compared: what they hold never changes."""
+    inside = [*ast.walk(around)]
+    compared = {
+        id(side) for one in inside if isinstance(one, ast.Compare)
+        for side in (one.left, *one.comparators)
+    } | {
+        id(side) for one in inside
+        if isinstance(one, ast.Call) and _last(one.func) in _METHODS for side in one.args[:2]
+    }
+    values = {
+        target.id: one.value for one in own if isinstance(one, ast.Assign)
+        for target in one.targets
+        if isinstance(target, ast.Name) and len(one.targets) == 1 and is_literal(one.value)
+    }
+    unsure: set[str] = set()
+    stored: set[str] = set()
+    for one in inside:
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
+            unsure |= {one.id} if id(one) not in compared else set()
+        elif isinstance(one, ast.Name):
+            unsure |= {one.id} & stored
+            stored.add(one.id)
+        elif isinstance(one, ast.Global | ast.Nonlocal):
+            unsure |= {*one.names}
+        elif isinstance(one, ast.Constant) and isinstance(one.value, str):
+            unsure.add(one.value)
+        elif isinstance(one, ast.arg):
+            unsure.add(one.arg)
+    return {
+        name: marshal.dumps(ast.literal_eval(value), 0) for name, value in values.items()
+        if name not in unsure
+    }
 
 
 def _may_leave(statement: ast.stmt) -> bool:
@@ -468,12 +574,13 @@ def _may_leave(statement: ast.stmt) -> bool:
     return any(isinstance(one, ast.Return) for one in ast.walk(statement))
 
 
-def _is_literal(node: ast.expr) -> bool:
-    try:
-        other(ast.literal_eval(node))
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return False
-    return sum(1 for _ in ast.walk(node)) < MOST_PARTS
+def _may_repeat(node: ast.expr) -> bool:
+    """Whether an expression can stand in a function that is called at once."""
+    return not any(
+        isinstance(one, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr | ast.Starred)
+        or (isinstance(one, ast.keyword) and one.arg is None)
+        for one in ast.walk(node)
+    )
 
 
 def _is_text(node: ast.expr) -> bool:
@@ -481,7 +588,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _is_number(node: ast.expr) -> bool:
-    return _is_literal(node) and type(ast.literal_eval(node)) in (int, float)
+    return is_literal(node) and type(ast.literal_eval(node)) in (int, float)
 
 
 def _number_beside(left: ast.expr, right: ast.expr) -> bool:

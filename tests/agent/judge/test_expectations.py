@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
+import contextlib
+import inspect
+import weakref
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from _pytest.assertion.rewrite import rewrite_asserts
 
 from agent.core.domain import Verdict
 from agent.judge.programs.plain.expecting import Expecting
-from agent.judge.project_doubt import LOST, PASSED_BY, Told, believed, heard
-from agent.judge.texts.expectations import Check, exchanged, instrument, other
+from agent.judge.project_doubt import LOST, PASSED_BY, UNREACHED, Told, believed, heard
+from agent.judge.texts.expectations import exchanged, instrument
+from agent.judge.texts.others import other
 from sandbox.types import Json
 
 EXCHANGED: dict[str, str | None] = {
@@ -55,6 +59,18 @@ class Joker:
         return True
 
 
+class Loose(str):
+    def __eq__(self, other: object) -> bool:
+        return sorted(self) == sorted(str(other))
+
+    __hash__ = str.__hash__
+
+
+class _Empty(list[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+
 class _Quiet:
     def __enter__(self) -> None:
         return None
@@ -64,13 +80,13 @@ class _Quiet:
 
 
 def _told(test: str, *program: str, **names: Any) -> tuple[Told, bool]:
-    """What a test with its expectations exchanged tells, and whether it fails."""
+    """What a test whose checks are asked twice tells, and whether it fails."""
     said: list[Mapping[str, Json]] = []
     expecting = Expecting(said.append, frozenset(program))
-    tree = ast.parse(exchanged(f"def test_a():\n    {test}\n") or "")
-    checks: list[Check] = expecting._checks
-    instrument(tree, "test_a.py", "hearing", checks)
-    scope = {"hearing": expecting, **names}
+    text = f"def test_a():\n    {test}\n"
+    tree = instrument(text, "test_a.py", expecting.name, expecting._checks)
+    rewrite_asserts(tree, text.encode())
+    scope = {**expecting.heard, **names}
     exec(compile(tree, "test_a.py", "exec"), scope)
     expecting.begin("test_a")
     failed = False
@@ -79,13 +95,14 @@ def _told(test: str, *program: str, **names: Any) -> tuple[Told, bool]:
     except AssertionError:
         failed = True
     told = Told()
+    kept = {"passed by": told.passed_by, "unreached": told.unreached, "raises": told.raising,
+            "fails": told.fail}
     for one in said:
+        for key, tests in kept.items():
+            if key in one:
+                tests.add(str(one[key]))
         if "check" in one:
             told.checks.append(one)
-        elif "passed by" in one:
-            told.passed_by.add(str(one["passed by"]))
-        else:
-            told.fail.add(str(one["fails"]))
     return told, failed
 
 
@@ -96,8 +113,8 @@ DENIED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "one among others": ("assert [f(), 1] == [2, 1] or f() == 1", {"f": Joker}, ""),
     "a joker in a list": ("assert f() == [6]", {"f": lambda: [Joker()]}, "test_a.py:2"),
-    "a context that keeps a failing check": (
-        "with f():\n        assert 5 == 6 - 1", {"f": _Quiet}, "test_a.py:2",
+    "an answer that is alike in its own eyes alone": (
+        "assert f() == 'north'", {"f": lambda: Loose("thorn")}, "test_a.py:2",
     ),
     "a check that does nothing": (
         "self.assertEqual(5, 6)", {"self": type("Case", (), {"assertEqual": max})}, "test_a.py:2",
@@ -108,11 +125,88 @@ DENIED: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", DENIED)
 def test_a_check_that_holds_whatever_it_expects_is_told(name: str) -> None:
     test, names, place = DENIED[name]
-    told, failed = _told(test, **names)
+    told, failed = _told(test, __file__, **names)
     assert failed
-    said = heard(told, {"test_a": "failed"}, test)
+    said = heard(told, {"test_a": "failed"}, "")
     wanted = {"test_a": f"it passes whatever is expected at {place}"} if place else {}
     assert said.denied == wanted
+
+
+def _sends_once(coroutine: Any) -> None:
+    coroutine.send(None)
+    coroutine.close()
+
+
+class _Pause:
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
+LEFT_OUT: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a context keeps a failing check": (
+        "with f():\n        assert 5 == 6", {"f": _Quiet},
+        "a check of it fails at test_a.py:3, and nobody is told",
+    ),
+    "a callback's failing check is kept": (
+        "def told(n):\n        assert n == 6\n    f(told)", {"f": lambda told: _swallow(told, 5)},
+        "a check of it fails at test_a.py:3, and nobody is told",
+    ),
+    "a loop over something never turns": (
+        "for one in f():\n        assert one == 6", {"f": lambda: _Empty([1])},
+        "the loop at test_a.py:2 goes over something, and never turns",
+    ),
+    "what is expected is changed": (
+        "wanted = [6]\n    f()\n    assert [5 + 0] == wanted", {
+            "f": lambda: inspect.currentframe().f_back.f_locals["wanted"].__setitem__(0, 5),
+        }, "what it expects at test_a.py:4 was changed",
+    ),
+    "a coroutine is closed": (
+        "async def run():\n        await pause()\n        assert 5 == 6\n    f(run())",
+        {"f": _sends_once, "pause": _Pause}, PASSED_BY,
+    ),
+}
+
+
+def _swallow(told: Any, value: int) -> None:
+    with contextlib.suppress(AssertionError):
+        told(value)
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_a_check_that_is_led_around_is_told(name: str) -> None:
+    test, names, why = LEFT_OUT[name]
+    told, failed = _told(test, **names)
+    assert failed
+    assert heard(told, {"test_a": "failed"}, "").denied == {"test_a": why}
+
+
+def test_a_test_that_reaches_no_check_is_healed_by_nothing() -> None:
+    told, _ = _told("def never():\n        assert f() == 6")
+    told.unreached.add("a")
+    said = heard(told, {"test_a": "failed"}, "")
+    assert said.unreached == {"test_a", "a"}
+    wanted, other = believed([_verdict(), _verdict(name="test_a")], [], said, ["a"], "")
+    assert wanted.doubt == UNREACHED
+    assert (other.doubt, other.reason, other.integrity) == ("", UNREACHED, "in-process")
+
+
+def test_a_program_may_count_its_callers_variables_and_its_own_objects() -> None:
+    alive: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def made() -> Any:
+        one = type("One", (), {
+            "__eq__": lambda self, other: other == 6, "__hash__": object.__hash__,
+        })()
+        alive.add(one)
+        return one
+
+    told, _ = _told(
+        "six = 6\n    assert sorted(names()) == ['six']\n    assert made() == 6\n"
+        "    assert len(alive) == 0",
+        names=lambda: inspect.currentframe().f_back.f_locals, made=made, alive=alive,
+    )
+    assert heard(told, {"test_a": "failed"}, "").denied == {}
+    assert told.fail == {"test_a"}
 
 
 NOTICED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -150,8 +244,10 @@ def test_a_program_that_reads_a_variable_is_told_the_other_value() -> None:
 
 
 def test_a_failing_check_that_is_lost_is_told() -> None:
-    told, _ = _told("assert 5 == 6 - 1")
-    assert heard(told, {"test_a": "passed"}, "").denied == {"test_a": LOST}
+    for test in ("assert 5 == 6 - 1", "assert 5 == 6"):
+        told, failed = _told(test)
+        assert failed
+        assert heard(told, {"test_a": "passed"}, "").denied == {"test_a": LOST}
     told.passed_by.add("test_b")
     assert heard(told, {}, "").denied == {"test_b": PASSED_BY}
 
@@ -165,6 +261,9 @@ SEEN = {
     "a builtin replaced": (("a", "changed-builtin", "len"), True, True),
     "what another test saw": (("b", "changed-builtin", "len"), True, False),
     "a function that the test calls": (("", "changed-builtin", "math.isclose"), True, True),
+    "pytest made less exact": (("", "tolerance", "ApproxScalar.DEFAULT"), True, True),
+    "what the tests set themselves": (("", "tolerance", "TestCase.isclose"), True, False),
+    "a precision that no test reckons with": (("", "tolerance", "Decimal.prec"), True, False),
     "a hook of the library's": (("", "changed-builtin", "sys.excepthook"), True, False),
     "the tests were read, and it fails where it should": (("", "test-source", ""), True, False),
     "the tests were read, and nothing was asked": (("", "test-source", ""), False, True),
@@ -174,7 +273,7 @@ SEEN = {
 @pytest.mark.parametrize("name", SEEN)
 def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -> None:
     sign, asked, denied = SEEN[name]
-    told = Told(checks=[{"check": "a:1", "held": False, "test": "a"}] if asked else [])
+    told = Told(checks=[{"check": "a:1", "how": "failed", "test": "a"}] if asked else [])
     (one,) = believed(
         [_verdict()], [sign], heard(told, {}, ""), ["a"], "assert isclose(f(), 1)",
     )

@@ -1,22 +1,30 @@
-"""What the checks of tests tell whose expectations were exchanged (`texts.expectations`)."""
+"""What the checks of tests tell, each asked twice (`texts.expectations`).
+
+What is truly expected and what is not are made in the same way and compared in the same place;
+which comes when, nobody knows. The comparison of the test itself comes last, where it always was.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import marshal
+import operator
 import os
 import secrets
 import sys
+import threading
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-import pytest
 from _pytest.assertion import rewrite
 
-from agent.judge.texts.expectations import Check, instrument, other
+from agent.judge.programs.plain.contents import differ
+from agent.judge.texts.expectations import Check, instrument
+from agent.judge.texts.others import TEXT, other
 
 MOST = 1_000
 """Parts of a value that are looked through for objects of the program."""
@@ -24,48 +32,65 @@ _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset,
     range, Decimal, Fraction, datetime, date, timedelta,
 )
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "all": lambda left, right: (left == right).all(),
+}
+
+_HEARD = (
+    "subject", "expected", "swap", "back", "asking", "called", "within", "kind", "raising",
+    "calling", "reached", "passed", "over", "turn", "closed", "end",
+)
 
 
 class Never(Exception):
     """Is raised by nothing."""
 
 
-class NeverWarning(Warning):
-    """Is warned of by nothing."""
+class Stranger:
+    """Is of no kind that a program knows."""
 
 
-class Left(AssertionError):
-    """Comes out of a context, unless that keeps it."""
+class _Raising:
+    """A context of its own, and one who is told what comes out of it first."""
+
+    def __init__(self, context: Any, told: Callable[[BaseException], None]) -> None:
+        self._context, self._told = context, told
+
+    def __enter__(self) -> Any:
+        return self._context.__enter__()
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> Any:
+        if error is not None:
+            self._told(error)
+        return self._context.__exit__(kind, error, trace)
 
 
 class Expecting:
     """Stands among the builtins while such tests run."""
 
-    Never, NeverWarning, nan = Never, NeverWarning, float("nan")
-
     def __init__(self, say: Callable[[dict[str, Any]], None], program: frozenset[str]) -> None:
         self._say = say
         self._program = program
         self.name = f"_{secrets.token_hex(8)}"
-        """What tests call this."""
-        self.test = ""
-        """The test that runs now."""
+        """How all begins that tests call here."""
+        self.heard: dict[str, Any] = {f"{self.name}_{one}": getattr(self, one) for one in _HEARD}
+        """What the text of tests names."""
         self._checks: list[Check] = []
-        self._seen: dict[int, Any] = {}
-        self._before: dict[int, Any] = {}
-        self._met: set[int] = set()
-        self._noticed: set[int] = set()
+        self.begin("")
 
-    def install(self, folder: str, files: set[str]) -> None:
-        """Has pytest compile these test files so that their checks are heard of."""
-        setattr(builtins, self.name, self)
+    def install(self, folder: str, files: dict[str, str]) -> None:
+        """Has pytest compile these test files, of which it is told what they were, so that their
+        checks are heard of."""
+        vars(builtins).update(self.heard)
         names: Any = vars(rewrite)
         before = names["rewrite_asserts"]
 
         def rewritten(tree: ast.Module, source: bytes, path: Any = None, *more: Any) -> None:
-            if path is not None and os.path.abspath(path) in files:
+            text = None if path is None else files.get(os.path.abspath(path))
+            if text is not None:
                 shown = os.path.relpath(path, folder)
-                instrument(tree, shown, self.name, self._checks)
+                tree.body[:] = instrument(text, shown, self.name, self._checks).body
             before(tree, source, path, *more)
 
         names["rewrite_asserts"] = rewritten
@@ -73,92 +98,298 @@ class Expecting:
     def begin(self, test: str) -> None:
         """A test begins."""
         self.test = test
-        self._seen, self._before, self._met, self._noticed = {}, {}, set(), set()
+        self._subjects: dict[tuple[int, int], Any] = {}
+        self._pairs: dict[tuple[int, int], tuple[Any, list[Any]]] = {}
+        self._before: dict[tuple[int, int], Any] = {}
+        self._met: set[int] = set()
+        self._held: set[int] = set()
+        self._failed: set[int] = set()
+        self._noticed: set[int] = set()
+        self._waiting: set[int] = set()
+        """Loops over what has a length, that did not turn yet."""
 
-    def seen(self, number: int, value: Any) -> Any:
-        """The side of a comparison that stays as it is."""
+    # ------------------------------------------------------------------ what a check is made of
+
+    def subject(self, value: Any, number: int) -> Any:
+        """The side of a comparison that stays as it is. It comes first: pytest puts each argument
+        among the test's variables."""
         self._met.add(number)
-        self._seen[number] = value
+        key = _key(number)
+        if key in self._pairs:
+            self._compare(number, value, *self._pairs.pop(key))
+        else:
+            self._subjects[key] = value
         return value
 
-    def asked(self, number: int, value: Any) -> Any:
-        """What makes a check that compares nothing."""
-        self.seen(number, None)
-        return value
-
-    def mocked(self, number: int, value: Any) -> Any:
-        """What is asked how it was called."""
-        if type(value).__module__.startswith("unittest.mock"):
-            return self.asked(number, value)
-        return self.seen(number, value)
-
-    def whole(self, number: int, value: Any) -> Any:
-        """What may hold a text. Only of an object of the program it is no wonder if it does: other
-        texts may well have both in them."""
+    def expected(self, number: int, build: Callable[..., Any] | None, *shown: Any) -> Any:
+        """What is truly expected, for what the test shows in its place."""
         self._met.add(number)
-        if self._is_programs(type(value)):
-            self._seen[number] = value
-        return value
+        key, check = _key(number), self._checks[number]
+        truly = [
+            marshal.loads(literal) if literal is not None else self._before.get(key, value)
+            for literal, value in zip(check.literals, shown, strict=True)
+        ]
+        if check.bound is not None and differ(truly[0], marshal.loads(check.bound)):
+            self._tell(number, "changed")
+        expected = truly[0] if build is None else build(*truly)
+        pair = expected, self._others(check, build, truly)
+        if key in self._subjects:
+            self._compare(number, self._subjects.pop(key), *pair)
+        else:
+            self._pairs[key] = pair
+        return expected
 
-    def other(self, number: int, value: Any, place: int = 1) -> Any:
-        """Something else than an expected value, by so much where it is a number."""
-        self._before[number] = value
+    def _others(
+        self, check: Check, build: Callable[..., Any] | None, truly: list[Any]
+    ) -> list[Any]:
+        """Two other expectations, or one, or none where none can be made."""
+        if check.asks.startswith(("<", ">")):
+            return [float("nan")] * 2
+        found = []
+        for more in (0, 11):
+            values = [
+                self._other(one, check.place + at + more) for at, one in enumerate(truly)
+            ]
+            if any(type(one) in (set, frozenset) and one == made
+                   for one, made in zip(truly, values, strict=True)):
+                continue
+            try:
+                found.append(values[0] if build is None else build(*values))
+            except Exception:  # noqa: BLE001
+                continue  # a class that refuses such values
+        return found
+
+    def _other(self, value: Any, place: int) -> Any:
         kinds = (Decimal, Fraction, timedelta, datetime, date)
-        if type(value) in kinds:
-            return value + (timedelta(days=place) if type(value) in kinds[2:] else place)
         try:
-            return other(value, place, strange=lambda part: object())
+            if type(value) in kinds:
+                return value + (timedelta(days=place) if type(value) in kinds[2:] else place)
+            literal = other(value, place, strange=lambda part: object())
+            return marshal.loads(marshal.dumps(literal, 0))
         except (ValueError, OverflowError, RecursionError):
-            return object()
+            return _other_of(value, place)
 
-    def foreign(self, number: int, value: Any) -> Any:
-        """An expected object that was made of other values."""
-        self._before[number] = value
-        return value
-
-    swap = other
+    def swap(self, number: int, value: Any) -> Any:
+        """What a variable holds while its value is compared."""
+        self._before[_key(number)] = value
+        return self._other(value, self._checks[number].place)
 
     def back(self, number: int) -> Any:
         """What a variable held before it was exchanged."""
-        return self._before[number]
+        return self._before.pop(_key(number))
 
-    def leave(self, number: int) -> None:
-        """The end of a context's body."""
-        self.seen(number, None)
-        raise Left
+    # ------------------------------------------------------------------ what asks
 
-    def noticed(self, number: int) -> None:
-        """A check has failed, as it should."""
+    def _compare(self, number: int, subject: Any, expected: Any, others: list[Any]) -> None:
+        check = self._checks[number]
+        compared = _COMPARED[check.asks]
+
+        def holds(value: Any) -> Any:
+            return compared(value, subject) if check.expected_first else compared(subject, value)
+
+        asked = [*others[1:], expected]
+        if secrets.randbits(1):
+            asked.reverse()
+        # What learns from the first that it is compared with has learnt something else.
+        self._ask(number, holds, [*others[:1], *asked], expected, subject)
+
+    def _ask(
+        self, number: int, holds: Callable[[Any], Any], asked: list[Any], expected: Any,
+        subject: Any = None,
+    ) -> None:
+        """Asks whether a check holds with what is expected, and with nothing else."""
+        how = "failed"
+        for value in asked:
+            try:
+                held = bool(holds(value))
+            except Exception:  # noqa: BLE001
+                held = False  # the check refuses it
+            if value is expected:
+                (self._held if held else self._failed).add(number)
+            if held and (value is not expected or self._lies(number, subject, expected)):
+                how = "held"
+        if how == "held":
+            self._tell(number, "held", subject, expected)
+        elif len(asked) > 1:
+            self._notice(number)
+
+    def _lies(self, number: int, subject: Any, expected: Any) -> bool:
+        """Whether an object of the program equals what its contents differ from."""
+        return self._checks[number].asks == "==" and differ(subject, expected) and bool(
+            self._objects(subject)[0] or self._objects(expected)[0]
+        )
+
+    def asking(self, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that makes a check, which makes it twice."""
         self._met.add(number)
-        error = sys.exc_info()[1]
-        if isinstance(error, pytest.skip.Exception | pytest.exit.Exception | KeyboardInterrupt):
-            raise error
+        check = self._checks[number]
+        at = 0 if check.expected_first else 1
+
+        def asked(*args: Any, **named: Any) -> Any:
+            expected, others = self._pairs.pop(_key(number))
+            if check.asks == "elements":
+                args = tuple(list(one) if hasattr(one, "__next__") else one for one in args)
+
+            def holds(value: Any) -> Any:
+                found = function(*args[:at], value, *args[at + 1 :], **named)
+                return found if check.asks == "truth" else True
+
+            subject = args[1 - at] if len(args) > 1 else getattr(function, "__self__", None)
+            self._ask(number, holds, [*others[:1], expected], expected, subject)
+            return function(*args, **named)
+
+        return asked
+
+    def called(self, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that says how a mock was called."""
+        self._met.add(number)
+        is_mocks = type(getattr(function, "__self__", None)).__module__.startswith("unittest.mock")
+
+        def asked(*args: Any, **named: Any) -> Any:
+            others = [(*args, TEXT)] if is_mocks else []
+            self._ask(
+                number, lambda given: (function(*given, **named), True), [*others, args], args
+            )
+            return function(*args, **named)
+
+        return asked
+
+    def within(self, number: int, value: Any) -> Any:
+        """What may hold a text. Only of an object of the program it is no wonder if it does: other
+        texts may well have both in them."""
+        self._met.add(number)
+        expected, others = self._pairs.pop(_key(number))
+        if self._is_programs(type(value)) and not hasattr(value, "__next__"):
+            self._ask(number, lambda text: text in value, [*others, expected], expected, value)
+        else:
+            self._notice(number)
+            self._held.add(number)
+        return value
+
+    def kind(self, number: int, kind: Any) -> Any:
+        """A class that something must be of, and a stranger not."""
+        self._met.add(number)
+        self._held.add(number)
+        own = [
+            one for one in (kind if isinstance(kind, tuple) else (kind,))
+            if self._is_programs(type(one)) or self._is_programs(one)
+        ]
+        stranger = Stranger()
+        self._ask(
+            number, lambda one: any(isinstance(stranger, one) for one in own), [stranger, None],
+            None,
+        )
+        return kind
+
+    def raising(
+        self, number: int, is_named: bool, function: Callable[..., Any], kind: Any, *args: Any,
+        **named: Any,
+    ) -> Any:
+        """A context that awaits an exception, and another that does not come."""
+        return _Raising(
+            function(self._awaited(number, is_named, kind), *args, **named),
+            lambda error: self._raised(number, error, lambda: function(Never, *args, **named)),
+        )
+
+    def calling(
+        self, number: int, is_named: bool, function: Callable[..., Any], kind: Any,
+        called: Callable[..., Any], *args: Any, **named: Any,
+    ) -> Any:
+        """The same of a function that is called."""
+        def heard(*args: Any, **named: Any) -> Any:
+            try:
+                return called(*args, **named)
+            except BaseException as error:
+                self._raised(number, error, lambda: function(Never))
+                raise
+
+        return function(self._awaited(number, is_named, kind), heard, *args, **named)
+
+    def _awaited(self, number: int, is_named: bool, kind: Any) -> Any:
+        self._met.add(number)
+        self._held.add(number)
+        raises = self._checks[number].raises
+        if is_named and isinstance(kind, type) and issubclass(Never, kind):
+            self._tell(number, "held")
+        return getattr(builtins, raises) if raises else kind
+
+    def _raised(
+        self, number: int, error: BaseException, awaiting: Callable[[], Any]
+    ) -> None:
+        """An exception comes out, which another context must let pass."""
+        other_context = awaiting()
+        other_context.__enter__()
+        try:
+            kept = other_context.__exit__(type(error), error, error.__traceback__)
+        except BaseException:  # noqa: BLE001
+            kept = False  # it says that something else was awaited
+        if kept:
+            self._tell(number, "held")
+        else:
+            self._notice(number)
+
+    def reached(self, number: int) -> None:
+        """A check in which nothing is exchanged begins."""
+        self._met.add(number)
+        self._failed.add(number)
+
+    def passed(self, number: int) -> None:
+        """It has held."""
+        self._held.add(number)
+
+    def over(self, number: int, value: Any) -> Any:
+        """What a loop goes over, which turns where that has a length."""
+        self._met.add(number)
+        if hasattr(type(value), "__len__") and len(value):
+            self._waiting.add(number)
+        return value
+
+    def turn(self, number: int, value: Any = None) -> Any:
+        """A loop turns."""
+        self._held.add(number)
+        return value
+
+    def closed(self, sure: tuple[int, ...]) -> None:
+        """The end of a coroutine of a test, which may be closed before its checks."""
+        if sys.exc_info()[0] is GeneratorExit and not self._met.issuperset(sure):
+            self._say({"passed by": self.test})
+
+    def end(self, sure: tuple[int, ...], count: int) -> None:
+        """The end of a test, which is made to fail where it does not by itself."""
+        if sys.exc_info()[1] is not None:
+            self._say({"raises": self.test})
+            return
+        if not self._met.issuperset(sure):
+            self._say({"passed by": self.test})
+        if count and all(self._checks[one].asks == "loop" for one in self._met):
+            self._say({"unreached": self.test})
+        for number in sorted(self._waiting - self._held):
+            self._tell(number, "empty")
+        for number in sorted(self._failed - self._held):
+            if not self._checks[number].may_fail:
+                self._tell(number, "lost")
+        self._say({"fails": self.test})
+        raise AssertionError("a test that was asked twice")
+
+    # ------------------------------------------------------------------ what is told
+
+    def _notice(self, number: int) -> None:
+        """A check has failed where it should."""
         if number not in self._noticed:
             self._noticed.add(number)
-            self._say({"check": self._where(number), "held": False, "test": self.test})
+            self._tell(number, "failed")
 
-    def held(self, number: int) -> None:
-        """A check has held, whatever it expects."""
-        if number not in self._seen and self._checks[number].may_be_empty:
-            return
-        value, before = self._seen.get(number), self._before.get(number)
+    def _tell(
+        self, number: int, how: str, value: Any = None, expected: Any = None
+    ) -> None:
         own, others = self._objects(value)
         self._say({
-            "check": self._where(number), "held": True, "test": self.test, "own": [
-                [type(one).__name__, self._names(one), not isinstance(before, type(one))]
+            "check": f"{self._checks[number].file}:{self._checks[number].line}", "how": how,
+            "test": self.test, "own": [
+                [type(one).__name__, self._names(one), not isinstance(expected, type(one))]
                 for one in own
             ], "others": others,
         })
-
-    def _where(self, number: int) -> str:
-        return f"{self._checks[number].file}:{self._checks[number].line}"
-
-    def end(self, sure: tuple[int, ...]) -> None:
-        """The end of a test, which is made to fail."""
-        if sure and sys.exc_info()[1] is None and not self._met & {*sure}:
-            self._say({"passed by": self.test})
-        self._say({"fails": self.test})
-        raise AssertionError("a test of other expectations")
 
     def _objects(self, value: Any) -> tuple[list[Any], list[str]]:
         """Objects of the program within a value, one of each class; and by what names a test means
@@ -183,8 +414,8 @@ class Expecting:
                 waiting += one.values()
         return [*own.values()], sorted(others)
 
-    def _is_programs(self, kind: type) -> bool:
-        module = sys.modules.get(kind.__module__)
+    def _is_programs(self, kind: Any) -> bool:
+        module = sys.modules.get(str(getattr(kind, "__module__", "")))
         return getattr(module, "__file__", None) in self._program
 
     def _names(self, value: Any) -> list[str]:
@@ -194,3 +425,16 @@ class Expecting:
             if getattr(module, "__file__", None) in self._program:
                 names |= {name for name, one in [*vars(module).items()] if one is value}
         return sorted(names)
+
+
+def _key(number: int) -> tuple[int, int]:
+    """A check as it is made in this thread."""
+    return threading.get_ident(), number
+
+
+def _other_of(value: Any, place: int) -> Any:
+    """Something else than what cannot be marshalled."""
+    try:
+        return other(value, place, strange=lambda part: object())
+    except (ValueError, OverflowError, RecursionError):
+        return object()

@@ -19,6 +19,7 @@ What it sees are the signs in `ACTING`: names of rules, each with its words.
 from __future__ import annotations
 
 import builtins
+import decimal
 import gc
 import hashlib
 import json
@@ -49,6 +50,8 @@ _ACTS = {
     "ctypes.string_at": "memory",
 }
 """Acts that no program has an honest need of, and their signs."""
+_RECKONING = ("fractions", "decimal", "numbers", "statistics")
+"""Modules by whose classes tests reckon."""
 _DEEP_ACTS = {
     "sys.settrace": "tracer", "sys.setprofile": "tracer", "sys._current_frames": "frames",
 }
@@ -108,7 +111,9 @@ class Guard:
         self._noted: set[tuple[str, str]] = set()
         self._busy = False
         self._before: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
-        self._library: list[tuple[types.ModuleType, dict[str, Any]]] = []
+        self._library: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
+        self._tolerances: list[tuple[type, dict[str, Any]]] = []
+        self._precision = decimal.getcontext().prec
         self._builtins: dict[str, Any] = {}
         self._modules: list[Any] = []
         """Those that were looked at last."""
@@ -255,6 +260,10 @@ class Guard:
                 self._keep(module)
             elif name in sys.stdlib_module_names and isinstance(module, types.ModuleType):
                 self._library.append((module, _made_of(module)))
+                self._library += [
+                    (one, _made_of(one)) for one in vars(module).values()
+                    if name in _RECKONING and isinstance(one, type) and one.__module__ == name
+                ]
         self._builtins = {name: vars(builtins)[name] for name in _CHECKED_BUILTINS}
         freeze()
 
@@ -271,6 +280,11 @@ class Guard:
         for value in vars(module).values():
             if isinstance(value, type) and value.__module__ == module.__name__:
                 self._before.append((value, _made_of(value)))
+                numbers = {
+                    key: one for key, one in vars(value).items() if type(one) in (int, float)
+                }
+                if numbers:
+                    self._tolerances.append((value, numbers))
 
     def compare(self, *, own_only: bool = False) -> None:
         """Notes what was changed since, and library modules that were planted; where told so, only
@@ -288,6 +302,15 @@ class Guard:
         if not own_only and self._place != _place():
             self.note("changed-builtin", "the system's or Python's name or version")
 
+    def compare_tolerances(self) -> None:
+        """Notes numbers that were changed by which tests take what is near for equal."""
+        for kind, numbers in self._tolerances:
+            for name, number in numbers.items():
+                if vars(kind).get(name) != number:
+                    self.note("tolerance", f"{kind.__name__}.{name}")
+        if decimal.getcontext().prec < self._precision:
+            self.note("tolerance", "Decimal.prec")
+
     def compare_library(self) -> None:
         """Notes functions of Python's library that the program has put its own in place of, and
         what it has imports made by."""
@@ -295,7 +318,9 @@ class Guard:
             for name, value in functions.items():
                 now_is = vars(module).get(name)
                 if now_is is not value and self.is_programs(now_is):
-                    self.note("changed-builtin", f"{module.__name__}.{name}")
+                    inside = isinstance(module, type)
+                    what = module.__module__ if inside else module.__name__
+                    self.note("changed-builtin", f"{what}.{module.__name__ if inside else name}")
         self._look_ahead(sys.meta_path)
 
     def _look_ahead(self, finders: Sequence[Any]) -> None:

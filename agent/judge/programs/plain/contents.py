@@ -1,0 +1,110 @@
+"""Whether the plain contents of two values differ, whatever their own methods say of it.
+
+Taken before a program is there: what it makes of Python's types changes nothing here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+MOST = 10_000
+"""Parts of a value that are looked at."""
+_NUMBERS = (int, float, complex)
+_ORDERED = (list, tuple)
+_SETS = (set, frozenset)
+_BASES = (str, bytes, *_ORDERED, *_SETS, dict, *_NUMBERS)
+_NEAR = 1e-6
+"""Numbers that differ by so much of their size are alike."""
+
+
+def differ(one: Any, another: Any) -> bool:
+    """Whether two values of plain types, or of classes made from these, have other contents. What
+    is not plain is taken to be alike."""
+    waiting, count = [(one, another)], 0
+    while waiting and count < MOST:
+        left, right = waiting.pop()
+        count += 1
+        base, other_base = _base(left), _base(right)
+        if base is None or other_base is None:
+            continue
+        if base in _NUMBERS and other_base in _NUMBERS:
+            if not _near(_READ[base](left), _READ[other_base](right)):
+                return True
+            continue
+        if _form(base) is not _form(other_base):
+            return True
+        inside = _READ[base](left), _READ[other_base](right)
+        if base is dict:
+            if inside[0].keys() != inside[1].keys():
+                return True
+            waiting += [(value, inside[1][key]) for key, value in inside[0].items()]
+        elif base in _ORDERED:
+            if len(inside[0]) != len(inside[1]):
+                return True
+            waiting += zip(*inside, strict=True)
+        elif base in _SETS:
+            plain = all(type(part) in _BASES for part in (*inside[0], *inside[1]))
+            if plain and inside[0] != inside[1]:
+                return True
+        elif inside[0] != inside[1]:
+            return True
+    return False
+
+
+def _base(value: Any) -> type | None:
+    kind = type(value)
+    return next((base for base in _BASES if issubclass(kind, base)), None)
+
+
+def _form(base: type) -> type:
+    return list if base in _ORDERED else set if base in _SETS else base
+
+
+def _near(one: complex, another: complex) -> bool:
+    if isinstance(one, complex) or isinstance(another, complex):
+        return one == another or abs(one - another) <= _NEAR * max(abs(one), abs(another))
+    if isinstance(one, int) and isinstance(another, int):
+        return one == another
+    try:
+        if math.isnan(one) and math.isnan(another):
+            return True
+        return math.isclose(one, another, rel_tol=_NEAR, abs_tol=_NEAR)
+    except OverflowError:
+        return one == another
+
+
+def _of_class(reads: Callable[[Any], Any], public: Callable[[Any], Any], *names: str) -> (
+    Callable[[Any], Any]
+):
+    """Reads an object as its base does, or where its class keeps its contents otherwise, as it
+    shows them itself."""
+    def read(value: Any) -> Any:
+        bases = (*_BASES, object)
+        own = [one for one in type(value).__mro__ if one not in bases]
+        return public(value) if any(name in vars(one) for one in own for name in names) else (
+            reads(value)
+        )
+
+    return read
+
+
+_READ: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    int: int.__int__,
+    float: float.__float__,
+    complex: lambda value: complex.__add__(value, 0j),
+    list: _of_class(lambda value: [*list.__iter__(value)], lambda value: [*value], "__iter__"),
+    tuple: _of_class(lambda value: [*tuple.__iter__(value)], lambda value: [*value], "__iter__"),
+    set: _of_class(lambda value: {*set.__iter__(value)}, lambda value: {*value}, "__iter__"),
+    frozenset: _of_class(
+        lambda value: {*frozenset.__iter__(value)}, lambda value: {*value}, "__iter__"
+    ),
+    dict: _of_class(
+        lambda value: {key: dict.__getitem__(value, key) for key in dict.__iter__(value)},
+        lambda value: {key: value[key] for key in value},
+        "__iter__", "__getitem__", "items", "keys", "values", "__setitem__",
+    ),
+}
