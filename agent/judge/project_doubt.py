@@ -9,13 +9,13 @@ one of whose checks holds there, passes whatever it expects.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.core.domain import Report, Verdict
 from agent.judge.belief import STATELESS
 from agent.judge.signs import reaching, words
-from agent.judge.texts.expectations import exchanged
+from agent.judge.texts.expectations import exchanged, with_an_end
 from sandbox.types import Json
 
 MOST_ASKED, MOST_ASKED_S = 300, 5.0
@@ -125,6 +125,15 @@ def exchanged_files(files: Mapping[str, str], seen: Watching) -> dict[str, str]:
     return {path: text for path, text in found.items() if text is not None}
 
 
+def ending(seen: Watching) -> list[str]:
+    """The tests that run and are made to fail at their end."""
+    names = {path: with_an_end(text) for path, text in seen.expecting.items()}
+    return [
+        node for node in seen.only
+        if node.partition("[")[0].rpartition("::")[2] in names.get(node.partition("::")[0], ())
+    ]
+
+
 @dataclass(frozen=True)
 class Heard:
     """What came of the tests that expected something else."""
@@ -137,8 +146,13 @@ class Heard:
     """Tests none of whose checks was reached."""
 
 
-def heard(told: Told, statuses: Mapping[str, str], texts: str) -> Heard:
-    """What the checks told; `statuses` are how their tests came out, `texts` what they say."""
+def heard(
+    told: Told, statuses: Mapping[str, str], texts: str, alone: Collection[str] = (),
+    ended: Collection[str] = (),
+) -> Heard:
+    """What the checks told; `statuses` are how their tests came out, `texts` what they say. Tests
+    that ran `alone`, without others that had run before them, may have needed those; those that
+    are `ended` come to an end that tells."""
     named = frozenset(re.findall(r"\w+", texts))
     # What its tests compare with other things, as a placeholder, is meant to equal them.
     meant = {
@@ -151,11 +165,15 @@ def heard(told: Told, statuses: Mapping[str, str], texts: str) -> Heard:
     }
     denied |= dict.fromkeys(told.passed_by, PASSED_BY)
     denied |= {
+        node: PASSED_BY for node in ended
+        if statuses.get(node) == "passed" and node not in told.fail | told.raising
+    }
+    denied |= {
         node: LOST for node in told.fail | told.raising if statuses.get(node) == "passed"
     }
     denied |= {
         node: denied.get(node, AGAIN) for node, status in statuses.items()
-        if status != "passed" and node not in told.fail
+        if status != "passed" and node not in told.fail and node not in alone
     }
     noticed = {str(row["test"]) for row in told.checks if row["how"] == "failed"}
     return Heard(frozenset(noticed - denied.keys()), denied, frozenset(told.unreached))

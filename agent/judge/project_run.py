@@ -38,6 +38,7 @@ from agent.judge.project_doubt import (
     Watching,
     believed,
     chosen,
+    ending,
     exchanged_files,
     heard,
     watching,
@@ -114,8 +115,11 @@ async def project_report(
         if other:
             seen = replace(seen, expecting={path: files[path] for path in other})
             again = await run_suite(files | other, project, task.sites, sandbox, seed, seen=seen)
-            statuses = {node: str(row["status"]) for node, row in again.rows.items()}
-            said = heard(again.told, statuses, texts)
+            statuses = dict.fromkeys(seen.only, "error") if again.problems else {}
+            statuses |= {node: str(row["status"]) for node, row in again.rows.items()}
+            passing = [one.name for one in report.verdicts if one.passed]
+            alone = {*seen.only} - {*wanted} if len(seen.only) < len(passing) else ()
+            said = heard(again.told, statuses, texts, alone, ending(seen))
             run.told.signs += again.told.signs
         run.told.signs += written(files, seen)
     return report.model_copy(update={

@@ -100,6 +100,14 @@ def exchanged(text: str) -> str | None:
     return found
 
 
+def with_an_end(text: str) -> frozenset[str]:
+    """Names of the tests in a file that are made to fail at their end."""
+    tree = ast.parse(text)
+    rewriter = _Rewriter(tree, "", "_", [])
+    rewriter.visit(tree)
+    return frozenset(rewriter.tests)
+
+
 def instrument(text: str, path: str, name: str, checks: list[Check]) -> ast.Module:
     """The tree of a test file as it was written, whose checks are heard of under `name`; other
     literals stand in it. Checks are added to the list, and known by their number there."""
@@ -127,6 +135,8 @@ class _Rewriter(ast.NodeTransformer):
         self._path, self._name, self._checks = path, name, checks
         self.parts: list[Part] = []
         """Parts of the text that are to be others."""
+        self.tests: set[str] = set()
+        """Functions that are tests."""
         self._imported = _imported(tree)
         self._taken = self._imported | {
             one.id for one in ast.walk(tree)
@@ -166,6 +176,7 @@ class _Rewriter(ast.NodeTransformer):
         if is_outer:
             self._may_fail = False
         if is_test:
+            self.tests.add(node.name)
             documented = [*body[:1]] if ast.get_docstring(node, clean=False) is not None else []
             ids = ast.Tuple([ast.Constant(one) for one in sure], ast.Load())
             count = ast.Constant(len(self._checks) - begin)

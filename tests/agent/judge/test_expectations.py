@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
+import sys
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +13,17 @@ from _pytest.assertion.rewrite import rewrite_asserts
 
 from agent.core.domain import Verdict
 from agent.judge.programs.plain.expecting import Expecting
-from agent.judge.project_doubt import LOST, PASSED_BY, UNREACHED, Told, believed, heard
+from agent.judge.project_doubt import (
+    AGAIN,
+    LOST,
+    PASSED_BY,
+    UNREACHED,
+    Told,
+    Watching,
+    believed,
+    ending,
+    heard,
+)
 from agent.judge.texts.expectations import exchanged, instrument
 from agent.judge.texts.others import other
 from sandbox.types import Json
@@ -157,7 +167,7 @@ LEFT_OUT: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "what is expected is changed": (
         "wanted = [6]\n    f()\n    assert [5 + 0] == wanted", {
-            "f": lambda: inspect.currentframe().f_back.f_locals["wanted"].__setitem__(0, 5),
+            "f": lambda: sys._getframe(1).f_locals["wanted"].__setitem__(0, 5),
         }, "what it expects at test_a.py:4 was changed",
     ),
     "a coroutine is closed": (
@@ -203,7 +213,7 @@ def test_a_program_may_count_its_callers_variables_and_its_own_objects() -> None
     told, _ = _told(
         "six = 6\n    assert sorted(names()) == ['six']\n    assert made() == 6\n"
         "    assert len(alive) == 0",
-        names=lambda: inspect.currentframe().f_back.f_locals, made=made, alive=alive,
+        names=lambda: sys._getframe(1).f_locals, made=made, alive=alive,
     )
     assert heard(told, {"test_a": "failed"}, "").denied == {}
     assert told.fail == {"test_a"}
@@ -279,6 +289,19 @@ def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -
     )
     assert bool(one.doubt) is denied
     assert one.integrity == (None if denied else "in-process")
+
+
+def test_a_test_that_passes_no_more_is_denied_unless_it_ran_without_those_before_it() -> None:
+    statuses = {"a": "failed", "b": "failed", "c": "passed"}
+    assert heard(Told(), statuses, "", alone={"b"}).denied == {"a": AGAIN}
+
+
+def test_a_test_in_whose_place_something_else_runs_is_denied() -> None:
+    text = "@timed\ndef test_a(n): assert f(n) == 6\ndef test_b():\n    yield 1\n"
+    nodes = ("t.py::test_a[3]", "t.py::test_b", "t.py::test_c", "u.py::test_a")
+    asked = ending(Watching((), (), {"t.py": text}, nodes))
+    statuses = dict.fromkeys(nodes, "passed")
+    assert heard(Told(), statuses, "", ended=asked).denied == {nodes[0]: PASSED_BY}
 
 
 def test_a_test_that_sets_itself_aside_is_not_healed() -> None:
