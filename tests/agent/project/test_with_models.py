@@ -144,7 +144,9 @@ def asked(model: Claude, role: str) -> list[str]:
 async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -> None:
     debugger: list[Said] = [found("file_read", json.dumps({"path": TESTS})), found()]
     async with claude(generator=[WRONG, BREAKING, RIGHT], debugger=debugger) as model:
-        result, _ = await healed(model.settings(tmp_path, max_candidates=20))
+        result, _ = await healed(
+            model.settings(tmp_path, max_candidates=20, parallel_strategies=1)
+        )
     assert (result.outcome, result.strategy) == ("healed", "model"), result.reason
     files = dict(result.files)
     assert "short(first).upper()" in files[NAMES] and "last.title()" in files[TAGS]
