@@ -1,14 +1,13 @@
-"""What is empty, absent, negative or one of several: the cases that a value or a branch forgets."""
+"""The way out that is forgotten where there is nothing to work on."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from agent.repair.edits.constants import NEUTRAL, quoted
-from agent.repair.edits.entries import fitting
+from agent.repair.edits.constants import NEUTRAL
 from agent.repair.evidence import worth
-from agent.repair.program import AND, COMPARE, NUMBERS, OR, Function, Program, Splice
+from agent.repair.program import NUMBERS, Function, Program, Splice
 from agent.repair.program.blocks import (
     SIMPLE,
     ends_the_program,
@@ -17,62 +16,7 @@ from agent.repair.program.blocks import (
     is_generator,
 )
 
-MOST_NAMES, MOST_ANSWERS, MOST_OTHERS = 4, 6, 4
-
-
-def empty_or_none(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """Empty is not absent, or the other way round."""
-    parent = program.parents.get(node)
-    match node:
-        case ast.Name() | ast.Attribute() if program.is_tested(node):
-            text = program.code(node)
-            if isinstance(parent, ast.UnaryOp):
-                yield program.replace(parent, f"{text} is None", 2.4)
-            else:
-                yield program.replace(node, f"{text} is not None", 2.6)
-        case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
-            yield program.replace(node, program.code(left), 2.8)
-        case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
-            yield program.replace(node, f"not {program.grouped(left, COMPARE)}", 2.8)
-        case ast.BoolOp(op=ast.Or(), values=[ast.Name() | ast.Attribute() as first, other]):
-            text = program.code(first)
-            whole = f"{text} if {text} is not None else {program.grouped(other, OR)}"
-            yield program.replace(node, whole, 2.6)
-
-
-def or_else(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """Another value where there is none."""
-    parent = program.parents.get(node)
-    if not isinstance(parent, ast.Assign | ast.Return | ast.Call | ast.keyword | ast.Tuple):
-        return
-    if isinstance(parent, ast.Call) and parent.func is node:
-        return
-    kinds = program.type_of(node)
-    match node:
-        case ast.Subscript(value=base, slice=place) if not isinstance(place, ast.Slice):
-            own, key = program.code(base), program.code(place)
-            if not isinstance(place, ast.Constant) or isinstance(place.value, str):
-                yield program.replace(node, f"{own}.get({key})", 3.0)
-                for neutral in ("0", "''", "[]"):
-                    yield program.replace(node, f"{own}.get({key}, {neutral})", 3.2)
-            others = [
-                text for text, one in program.expressions(program.scope(node))
-                if isinstance(one, ast.Subscript) and program.code(one.value) == own
-                and text != program.code(node)
-            ]
-        case ast.Call(func=ast.Attribute(attr="get" | "group") as called):
-            others = [
-                text for text, one in program.expressions(program.scope(node))
-                if isinstance(one, ast.Call) and text != program.code(node)
-                and program.code(one.func) == program.code(called)
-            ]
-        case ast.Name() | ast.Attribute() if "NoneType" in kinds:
-            others = []
-        case _:
-            return
-    text = program.grouped(node, AND)
-    for far, other in enumerate((*others[:MOST_OTHERS], "''", "[]", "0", "{}")):
-        yield program.replace(node, f"{text} or {other}", 3.0 + 0.1 * far)
+MOST_NAMES, MOST_ANSWERS = 4, 8
 
 
 def early(program: Program, node: ast.stmt) -> Iterator[Splice]:
@@ -125,35 +69,4 @@ def _answers(program: Program, node: ast.stmt, scope: Function) -> list[str]:
     given = [one.arg for one in (*scope.args.posonlyargs, *scope.args.args)]
     found += [f"return {given[0]}"] if given else []
     found += [f"return {value}" for value in NEUTRAL] if returned else ["return"]
-    return [*dict.fromkeys(found)][: MOST_ANSWERS + 2]
-
-
-def one_of(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """One of several texts or numbers, where one alone is asked for."""
-    match node:
-        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op],
-                         comparators=[ast.Constant(value=value) as one]):
-            pass
-        case _:
-            return
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return
-    others: list[str] = []
-    if isinstance(value, str):
-        near = [*map(str, program.constants(node, str)), *program.words]
-        others = [quoted(text, program.code(one)) for text in fitting(near, [value])]
-    else:
-        others = [repr(value + 1), repr(value - 1)]
-    word = "in" if isinstance(op, ast.Eq) else "not in"
-    for place, other in enumerate(others[:MOST_ANSWERS]):
-        text = f"{program.grouped(left, COMPARE + 1)} {word} ({program.code(one)}, {other})"
-        yield program.replace(node, text, 3.0 + 0.1 * place)
-
-
-def not_negative(program: Program, node: ast.BinOp) -> Iterator[Splice]:
-    """A difference that never falls below zero, or counts without its sign."""
-    parent = program.parents.get(node)
-    if isinstance(node.op, ast.Sub) and isinstance(
-        parent, ast.Return | ast.Assign | ast.Call | ast.keyword
-    ):
-        yield program.replace(node, f"max(0, {program.code(node)})", 3.0)
+    return [*dict.fromkeys(found)][:MOST_ANSWERS]

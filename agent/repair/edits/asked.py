@@ -118,23 +118,6 @@ def _is_looked_up(program: Program, node: ast.expr) -> bool:
     return False
 
 
-def spelling_of_both(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """Both sides of a comparison of texts in one spelling."""
-    sides = (node.left, node.comparators[0])
-    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn):
-        return
-    if any(program.type_of(one) and "str" not in program.type_of(one) for one in sides):
-        return
-    if any(isinstance(one, ast.Constant) for one in sides):
-        return
-    for place, view in enumerate(_SPELLINGS[:3]):
-        edits = [
-            (program.start(one), program.end(one), program.grouped(one, ATOM) + view)
-            for one in sides
-        ]
-        yield together(program, edits, 3.2 + 0.1 * place, node.lineno)
-
-
 def whole_part(program: Program, node: ast.Call) -> Iterator[Splice]:
     """A beginning that must end where a part does: `/ab` is not in the folder `/a`."""
     match node:
@@ -148,21 +131,6 @@ def whole_part(program: Program, node: ast.Call) -> Iterator[Splice]:
         begins = f"{text}.startswith({part} + {mark})"
         yield program.replace(node, f"{text} == {part} or {begins}", cost)
         yield program.replace(node, begins, cost + 0.3)
-
-
-def parts_too(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """What is below a name, by a mark between them, counted as that name."""
-    sides = (node.left, node.comparators[0])
-    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
-        return
-    if not all(isinstance(one, ast.Name | ast.Attribute) and "str" in program.type_of(one)
-               for one in sides):
-        return
-    first, second = (program.code(one) for one in sides)
-    for place, mark in enumerate(_marks(program)):
-        for one, other in ((first, second), (second, first)):
-            text = f"{program.code(node)} or {one}.startswith({other} + {mark})"
-            yield program.replace(node, text, 3.4 + 0.1 * place)
 
 
 def _marks(program: Program) -> list[str]:

@@ -155,20 +155,6 @@ def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
         yield program.replace_statement(node, text, cost)
 
 
-def own_method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
-    """Another method of the same object."""
-    parent, owner = program.parents.get(node), class_of(program, node)
-    if owner is None or not isinstance(parent, ast.Call) or parent.func is not node:
-        return
-    if not isinstance(node.value, ast.Name) or node.value.id not in ("self", "cls"):
-        return
-    end = program.end(node)
-    for name in _names(owner)[1]:
-        if name != node.attr and not name.startswith("__"):
-            start = end - len(node.attr.encode())
-            yield Splice(start, end, name, 3.0, node.lineno)
-
-
 def fields_of(program: Program, node: ast.AST) -> list[str]:
     """The names of the fields of the object whose method a node stands in."""
     owner, method = class_of(program, node), program.scope(node)

@@ -1,15 +1,13 @@
-"""What a call, a raise or a class was to be given: arguments at hand, another exception."""
+"""What a call or a class was to be given: arguments at hand, another base."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 
 from agent.repair.edits.calls import given_arguments, named_arguments, replaced_call
 from agent.repair.edits.classes import fields_of
 from agent.repair.program import Function, Program, Splice
-from agent.repair.program.blocks import SIMPLE, is_docstring, simple_statements
 
 MOST_EXCEPTIONS, MOST_CALLS = 8, 6
 
@@ -56,15 +54,6 @@ def _is_of(program: Program, function: Function, name: str) -> bool:
     return isinstance(owner, ast.ClassDef) and owner.name == name
 
 
-def raised(program: Program, node: ast.Raise) -> Iterator[Splice]:
-    """Another exception than the one that is raised."""
-    made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    if not isinstance(made, ast.Name):
-        return
-    for place, name in enumerate(_exceptions(program, made.id)):
-        yield program.replace(made, name, 2.8 + 0.1 * place)
-
-
 def base(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
     """Another base of an exception, or one more."""
     if len(node.bases) != 1 or not isinstance(node.bases[0], ast.Name):
@@ -88,35 +77,3 @@ def _exceptions(program: Program, own: str) -> list[str]:
     known += [name for name in program.imported if name.endswith(("Error", "Exception"))]
     common = ["ValueError", "KeyError", "TypeError", "LookupError"]
     return [one for one in dict.fromkeys((*known, *common)) if one != own][:MOST_EXCEPTIONS]
-
-
-def as_siblings(program: Program, node: Function) -> Iterator[Splice]:
-    """A statement that the methods beside this one have and it has not."""
-    owner = program.parents.get(node)
-    if not isinstance(owner, ast.ClassDef):
-        return
-    here = {program.code(one) for one in simple_statements(node)}
-    counts = Counter(
-        text for other in owner.body if isinstance(other, Function) and other is not node
-        for text in {
-            program.code(one) for one in simple_statements(other)
-            if isinstance(one, ast.Expr | ast.Assign | ast.AugAssign) and "self." in
-            program.code(one)
-        }
-    )
-    known = {*program.variables(node.body[0]), *program.functions, *program.imported}
-    body = [one for one in node.body if not is_docstring(one)]
-    if not body or body[0].lineno == node.lineno:
-        return
-    for text, count in counts.most_common(MOST_EXCEPTIONS):
-        names = {one.id for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Name)}
-        if text in here or not names <= known:
-            continue
-        cost = 3.4 - 0.4 * (count > 1)
-        first, last = body[0], body[-1]
-        if program.alone(first):
-            yield program.insert_before(first, [text], cost)
-        if isinstance(last, ast.Return | ast.Raise) and first is not last and program.alone(last):
-            yield program.insert_before(last, [text], cost)
-        elif isinstance(last, SIMPLE) and program.alone(last):
-            yield program.insert_after(last, [text], cost)

@@ -1,4 +1,4 @@
-"""Edits of loops and what is counted in rounds: order, once or again, what is left at the end."""
+"""Edits of loops and what is counted in rounds: order, again, what is left at the end."""
 
 from __future__ import annotations
 
@@ -31,14 +31,6 @@ def again(program: Program, node: ast.If) -> Iterator[Splice]:
         return
     start = program.start(node)
     yield Splice(start, start + 2, "while", 2.4, node.lineno)
-
-
-def once(program: Program, node: ast.While) -> Iterator[Splice]:
-    """A condition that is asked once: `if` for `while`."""
-    leaves = any(isinstance(one, ast.Break | ast.Continue) for one in ast.walk(node))
-    if not node.orelse and not leaves and not isinstance(node.test, ast.Constant):
-        start = program.start(node)
-        yield Splice(start, start + 5, "if", 3.4, node.lineno)
 
 
 def left_over(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
