@@ -125,7 +125,7 @@ class Settings(BaseSettings):
     )
     parallel_strategies: int = _set(
         "HEAL_PARALLEL_STRATEGIES", 3, "repairs that a model is asked for side by side in a "
-        "tournament; 1: none is held", ge=1, le=8,
+        "tournament; with 1, or a model in this process, none is held", ge=1, le=8,
     )
     autonomy_level: Autonomy = _set(
         "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for approval before a repair is kept"

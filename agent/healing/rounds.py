@@ -15,17 +15,14 @@ from agent.healing.context import Context
 from agent.healing.ladder import NoMore, Situation, next_approach
 from agent.healing.strategies import Attempt, pins
 from llm.errors import OverBudget
+from llm.provider import row_of
 
 DEBUGGER = "debugger"
-LEAST_S = 1.0
-"""Seconds of a run below which no model is asked any more."""
+LEAST_S = 5.0
+"""Seconds of a run below which no model is asked: its answer would not be judged in time."""
 STOPPED: dict[Stop, str] = {
     "iterations": "as many rounds as allowed were tried",
-    "no_model": "no model is configured that could go on",
     "stuck": "every way to a repair was tried",
-    "model": "its model gave no usable answer",
-    "time": "the run's time is over",
-    "critic": "the repair could not be reviewed",
 }
 
 
@@ -67,16 +64,29 @@ def surer(state: State, ctx: Context) -> Approach:
 def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
     """The way of the next round, or why there is none."""
     suite = ctx.store.get(state["suite_id"], Suite)
-    has_model = ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > LEAST_S
+    has_model = may_ask(ctx)
     confidence = 1.0
     if "diagnosis_id" in state and ctx.plan.of(DEBUGGER) is not None and state.get("paid"):
         confidence = ctx.store.get(state["diagnosis_id"], Diagnosis).confidence
     return next_approach(rounds.all, Situation(
         drafted=ctx.task.solution is None, has_model=has_model,
         may_search=pins(suite.oracle) or not has_model,
-        most=ctx.settings.max_iterations, parallel=ctx.settings.parallel_strategies,
+        most=ctx.settings.max_iterations, parallel=_side_by_side(ctx),
         confidence=confidence,
     ))
+
+
+def may_ask(ctx: Context) -> bool:
+    """Whether a model can bring a repair, and time is left to judge it."""
+    return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > LEAST_S
+
+
+def _side_by_side(ctx: Context) -> int:
+    """Repairs that may be asked for at once: a model in this process answers one after the other,
+    and those that wait would run out of time."""
+    choice = ctx.plan.of(GENERATOR)
+    one_by_one = choice is not None and row_of(choice.provider).in_process
+    return 1 if one_by_one else ctx.settings.parallel_strategies
 
 
 def begun(state: State, ctx: Context, approach: Approach, found: Round) -> State:
@@ -95,7 +105,7 @@ def begun(state: State, ctx: Context, approach: Approach, found: Round) -> State
 
 
 def stopped(state: State, ctx: Context, why: Stop, found: Round) -> State:
-    if ctx.seconds_left <= LEAST_S:
+    if ctx.plan.of(GENERATOR) is not None and not may_ask(ctx):
         return time_is_over(ctx)
     told = found.told.splitlines()[-1] if found.told else ""
     reason = told if why == "no_model" else f"{STOPPED[why]}; {told}".rstrip("; ")

@@ -1,10 +1,12 @@
 """Who is right where a program fails a test that was derived for it: what other witnesses say.
 
-In order of cost: whether the program answers alike each time, what earlier programs of the run that
-passed every trusted test gave, a second prediction from the words alone, a plain program written
-from the words to compute it, and last an arbiter, who must quote the sentence that settles it.
-Nobody of them is shown both answers but the arbiter. One witness is enough where the value could
-hardly come about by chance; where it could, as a truth could, it takes two.
+In order of cost: another program of the run that passed every trusted test, a second prediction
+from the words alone, a plain program written from the words to compute it, and last an arbiter,
+who must quote the sentence that settles it. Nobody of them is shown both answers but the arbiter.
+Programs of one run descend from each other and share their faults, so they speak for a test and
+never against it; no more does a plain program alone, for one that a model wrote. One witness is
+enough where the value could hardly come about by chance; where it could, as a truth could, it
+takes two.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.core.events import CodeWritten, Judged
+from agent.core.events import CodeWritten, Judged, Notice
 from agent.core.rounds import Ruled
 from agent.core.settings import GENERATOR
 from agent.core.state import Suite
@@ -34,8 +36,6 @@ from agent.thinking.roles import ARBITER, PREDICTOR, ask_for_code, ask_if_it_ans
 from llm import LlmError
 from llm.errors import NeedsKey, NotRecorded, OverBudget
 
-RUNS = 3
-"""Times that a program is asked the same before what it answers counts."""
 MOST_RULED = 3
 """Tests that the arbiter is asked about at once; others stay as they are."""
 UNDECIDED = "nothing settles it"
@@ -108,12 +108,7 @@ async def rulings(
     ctx: Context, solution: Solution, disputes: Sequence[Dispute]
 ) -> tuple[Ruling, ...]:
     """What comes of each dispute; a role that gives no answer is told, and settles nothing."""
-    wavering = await _wavering(ctx, solution, disputes)
-    found = [
-        Ruling(one.test.name, "set aside", "the program answers it otherwise from run to run")
-        for one in disputes if one.test.name in wavering
-    ]
-    cases = [_Case(one) for one in disputes if one.test.name not in wavering]
+    cases = [_Case(one) for one in disputes]
     for witness in (_earlier, _predicted, _referred):
         left = [one for one in cases if one.settled is None]
         if left:
@@ -122,27 +117,11 @@ async def rulings(
     left = [one for one in cases if one.settled is None]
     ruled = [await _ruled(ctx, solution, one) for one in left[:MOST_RULED]]
     rest = [Ruling(one.dispute.test.name, "undecided", UNDECIDED) for one in left[MOST_RULED:]]
-    return (*found, *settled, *ruled, *rest)
-
-
-async def _wavering(
-    ctx: Context, solution: Solution, disputes: Sequence[Dispute]
-) -> set[str]:
-    """Tests that do not come out alike each time."""
-    tests = [one.test for one in disputes]
-    seen = {one.test.name: {_told(one.verdict)} for one in disputes}
-    for _ in range(RUNS - 1):
-        for verdict in (await ctx.judge(solution, tests)).verdicts:
-            seen.setdefault(verdict.test, set()).add(_told(verdict))
-    return {name for name, told in seen.items() if len(told) > 1}
-
-
-def _told(verdict: Verdict) -> tuple[str, str]:
-    return verdict.status, verdict.got
+    return (*settled, *ruled, *rest)
 
 
 async def _earlier(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
-    """What other programs of this run, which passed every trusted test, gave."""
+    """Other programs of this run that passed every trusted test, and the one in dispute."""
     events = [entry.event for entry in ctx.log()]
     texts = {
         event.solution.id: _dumped(event.solution)
@@ -157,17 +136,10 @@ async def _earlier(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> 
         if text in heard:
             continue
         heard.add(text)
-        _hear_all(cases, event.report, "another program of this run")
-
-
-def _hear_all(cases: Sequence[_Case], report: Report, who: str) -> None:
-    verdicts = {one.test: one for one in report.verdicts}
-    for case in cases:
-        found = verdicts.get(case.dispute.test.name)
-        if found is not None and found.passed:
-            case.for_test.append(who)
-        elif found is not None and gave(found):
-            case.hear(gave(found), who)
+        passed = {one.test for one in event.report.verdicts if one.passed}
+        for case in cases:
+            if case.dispute.test.name in passed:
+                case.for_test.append("another program of this run")
 
 
 def _dumped(solution: Solution) -> str:
@@ -193,21 +165,34 @@ async def _predicted(ctx: Context, solution: Solution, cases: Sequence[_Case]) -
 
 
 async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
-    """What a plain program gives that was written from the words, to compute it."""
+    """What a plain program gives that was written from the words, to compute it. One model reads
+    the same words alike twice: against a test it is no witness for a program of its own, but
+    beside another."""
     if ctx.plan.of(GENERATOR) is None or len(solution.files) > 1 or ctx.task.project is not None:
         return
     try:
         text = await ask_for_code(ctx, "reference", {"task": ctx.task.text})
     except (OverBudget, NeedsKey, NotRecorded):
         raise
-    except LlmError:
-        return  # the router has told it, and nobody is heard
+    except LlmError as error:
+        ctx.emit(Notice(level="warning", text=(
+            f"The generator wrote no plain program to compare with: {error}. The tests in dispute "
+            "are judged without it."
+        )))
+        return
     entry = solution.entry or PASTED
     reference = Solution(files=(File(path=entry, text=text),), entry=entry, origin="model")
     if _dumped(reference) == _dumped(solution):
         return
     report = await ctx.judge(reference, [one.dispute.test for one in cases])
-    _hear_all(cases, report, "a plain program written from the words")
+    verdicts = {one.test: one for one in report.verdicts}
+    who = "a plain program written from the words"
+    for case in cases:
+        found = verdicts.get(case.dispute.test.name)
+        if found is not None and found.passed:
+            case.for_test.append(who)
+        elif found is not None and not (solution.origin == "model" and not case.for_code):
+            case.hear(gave(found), who)
 
 
 async def _ruled(ctx: Context, solution: Solution, case: _Case) -> Ruling:
@@ -218,7 +203,7 @@ async def _ruled(ctx: Context, solution: Solution, case: _Case) -> Ruling:
     answer = await ask_if_it_answers(
         ctx, ARBITER, {
             "task": ctx.task.text, "code": solution.text, "test": case.dispute.test.code,
-            "failure": _failure(case.dispute.verdict),
+            "failure": case.dispute.verdict.message,
         },
         without="The test in dispute stays as it is.",
     )
@@ -228,10 +213,6 @@ async def _ruled(ctx: Context, solution: Solution, case: _Case) -> Ruling:
         return Ruling(name, "undecided", "the arbiter's quote does not stand in the task")
     ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
     return Ruling(name, ruling, answer.reason, answer.quote)
-
-
-def _failure(verdict: Verdict) -> str:
-    return verdict.message
 
 
 def stands_in(quote: str, words: str) -> bool:

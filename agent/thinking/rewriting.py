@@ -20,8 +20,6 @@ from llm import BadReply, LlmError
 from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.provider import row_of
 
-LEAST_S = 5.0
-"""Seconds of a run below which no further answer is asked for: it would not be judged in time."""
 MOST_WHOLE = 0.9
 """The part of an answer's room that a whole program may take: a repair may add lines."""
 MOST_REWRITTEN = 0.5

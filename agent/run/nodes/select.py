@@ -16,17 +16,16 @@ from agent.core.events import (
     Searched,
 )
 from agent.core.rounds import Round, Rounds, Try
-from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore
 from agent.healing.recollection import RecalledFix, apply_recalled_fix
 from agent.healing.rounds import (
-    LEAST_S,
     begun,
     counted,
     fingerprint,
     go_on,
+    may_ask,
     signature,
     stopped,
     time_is_over,
@@ -64,6 +63,9 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         ctx.store.get(one["try_id"], Try) for one in state["candidates_now"]
         if one["round"] == number
     ]
+    tries = [one for one in tries if one.candidates]
+    if not tries:
+        return time_is_over(ctx)  # nobody was asked
     base = ctx.store.get(state["base_id"], Solution)
     tried = sum(one.candidates for one in tries)
     state = {**state, "candidates": state.get("candidates", 0) + tried}
@@ -188,7 +190,6 @@ def _out_of_time(state: State, ctx: Context) -> bool:
     searches = [entry.event for entry in ctx.log() if isinstance(entry.event, Searched)]
     cut_after = searches[-1].cut_after if searches else None
     early = cut_after is not None and cut_after < ctx.settings.search_s
-    has_model = ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > LEAST_S
-    return (early and not has_model) or ctx.seconds_left <= 0
+    return (early and not may_ask(ctx)) or ctx.seconds_left <= 0
 
 

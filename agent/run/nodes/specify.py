@@ -77,7 +77,6 @@ async def _from_words(
     given = answer.examples if answer is not None else ()
     made = [derived_test(one.call, one.expected, ctx.task.text) for one in given]
     tests = [test for test in made if test is not None]
-    asked = Counter(test.call for test in tests)
     told: dict[str, set[str]] = {}
     for test in tests:
         told.setdefault(test.call, set()).add(test.code)
@@ -88,7 +87,7 @@ async def _from_words(
             "literal value, call what the words do not name, or contradict each other."
         )))
     codes = {test.code for test in known}
-    fresh = {test.code: test for test in usable if test.code not in codes and asked[test.call]}
+    fresh = {test.code: test for test in usable if test.code not in codes}
     return tuple(fresh.values())
 
 

@@ -18,6 +18,7 @@ WORDS = (
     "joined by single spaces. shout('') gives ''."
 )
 WORST = "def shout(words):\n    return ''\n"
+OPEN = json.dumps({"quote": "", "reason": "open", "verdict": "spec_ambiguous"})
 HASHED = "def shout(words):\n    return str(hash(words)) if words else ''\n"
 
 
@@ -78,6 +79,28 @@ async def test_what_fails_what_was_derived_is_never_healed_above_nothing(tmp_pat
     assert result.proof is None
 
 
+async def test_a_program_that_answers_by_chance_is_not_healthy(tmp_path: Path) -> None:
+    by_chance = (
+        "import random\n\n\ndef shout(words):\n    return str(random.random()) if words else ''\n"
+    )
+    result, events, _ = await told(
+        tmp_path, generator=fenced(by_chance), spec_tester=RIGHT_SPECS, arbiter=[specs(), OPEN],
+    )
+    assert result.outcome == "unresolved"
+    assert "set aside" not in {ruling for _, ruling in rulings(events)}
+
+
+async def test_what_one_model_reads_alike_twice_speaks_against_no_test(tmp_path: Path) -> None:
+    shared = HASHED.replace("str(hash(words))", "words.title()")
+    other = shared.replace("words.title()", "words.title() + ''")
+    result, events, _ = await told(
+        tmp_path, generator=[fenced(shared), fenced(other)], spec_tester=RIGHT_SPECS,
+        arbiter=[specs(), OPEN],
+    )
+    assert result.outcome == "unresolved"
+    assert {ruling for _, ruling in rulings(events)} == {"undecided"}
+
+
 @pytest.mark.parametrize("example", ["", " shout('a b') gives 'A! B!'."])
 async def test_a_right_program_is_not_changed_for_one_wrong_derived_test(
     tmp_path: Path, example: str
@@ -128,9 +151,8 @@ async def test_two_derived_tests_that_nothing_settles_forbid_success_together(
     tmp_path: Path,
 ) -> None:
     two_wrong = specs(("shout('a b')", "'A B!'"), ("shout('x')", "'X'"))
-    open_ = json.dumps({"quote": "", "reason": "open", "verdict": "spec_ambiguous"})
     result, events, _ = await told(
-        tmp_path, generator=fenced(SOLVED), spec_tester=two_wrong, arbiter=[specs(), open_],
+        tmp_path, generator=fenced(SOLVED), spec_tester=two_wrong, arbiter=[specs(), OPEN],
     )
     assert result.outcome == "unresolved"
     assert [ruling for _, ruling in rulings(events)] == ["undecided", "undecided"]
@@ -138,11 +160,10 @@ async def test_two_derived_tests_that_nothing_settles_forbid_success_together(
 
 
 async def test_beside_tests_of_the_user_a_derived_one_that_fails_is_a_doubt(tmp_path: Path) -> None:
-    open_ = json.dumps({"quote": "", "reason": "open", "verdict": "spec_ambiguous"})
     two_wrong = specs(("shout('a c')", "'A C!'"), ("shout('y')", "'Y'"))
     result, _, _ = await told(
         tmp_path, tests=HARD_TESTS, generator=fenced(SOLVED), spec_tester=two_wrong,
-        arbiter=[specs(), open_],
+        arbiter=[specs(), OPEN],
     )
     assert (result.outcome, result.code, result.proof) == ("healthy", SOLVED, "E1")
     assert "but it fails `shout('a c') == 'A C!'`" in result.proof_why
@@ -244,6 +265,16 @@ async def test_each_answer_is_a_round_and_the_last_allowed_is_the_end(tmp_path: 
         assert asked.count("generator") == sum(
             {"search": 0, "minimal": 1, "tournament": 3}[one] for one in approaches
         )
+
+
+async def test_where_no_time_is_left_for_a_verdict_no_model_is_asked(tmp_path: Path) -> None:
+    async with claude(generator=fenced(WRONG)) as model:
+        result, events = await healed(
+            model.settings(tmp_path), HARD, HARD_TESTS, budget_s=4.5,
+        )
+    assert (result.outcome, result.stopped) == ("budget", "time")
+    assert rounds(events) == ["search"]
+    assert "generator" not in model.asked
 
 
 async def test_a_model_that_repeats_itself_is_asked_in_another_way(tmp_path: Path) -> None:

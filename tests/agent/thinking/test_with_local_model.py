@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.events import ModelCalled, ModelFailed, RunStarted
+from agent.core.events import ModelCalled, ModelFailed, RoundEnded, RunStarted
 from agent.core.settings import ROLES
 from agent.intake import from_page
 from agent.log.result import fold
@@ -54,6 +54,8 @@ async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did
     assert calls[0].role == "debugger"  # held to a grammar, it answers in the right form
     (failed,) = [one.event for one in log if isinstance(one.event, ModelFailed)]
     assert (failed.role, failed.error) == ("generator", "TimedOut")  # it babbles, and is stopped
+    (_, after) = [one.event for one in log if isinstance(one.event, RoundEnded)]
+    assert after.approach in ("minimal", "rewrite")  # never side by side, as sure as it may be
     result = fold(log)
     assert (result.outcome, result.error) == ("model_failed", "")
     assert result.tokens == sum(call.tokens for call in (*calls, failed)) > failed.tokens

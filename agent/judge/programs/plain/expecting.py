@@ -155,7 +155,7 @@ class Expecting:
                 continue
             try:
                 found.append(values[0] if build is None else build(*values))
-            except Exception:  # noqa: BLE001
+            except Exception:  # noqa: BLE001 - a class of the program
                 continue  # a class that refuses such values
         return found
 
@@ -202,7 +202,7 @@ class Expecting:
         for value in asked:
             try:
                 held = bool(holds(value))
-            except Exception:  # noqa: BLE001
+            except Exception:  # noqa: BLE001 - a check of the tests
                 held = False  # the check refuses it
             if value is expected:
                 (self._held if held else self._failed).add(number)
@@ -321,7 +321,7 @@ class Expecting:
         other_context.__enter__()
         try:
             kept = other_context.__exit__(type(error), error, error.__traceback__)
-        except BaseException:  # noqa: BLE001
+        except BaseException:  # noqa: BLE001 - what awaits may raise anything
             kept = False  # it says that something else was awaited
         if kept:
             self._tell(number, "held")
