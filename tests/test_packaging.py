@@ -165,7 +165,7 @@ def test_no_module_finds_its_data_by_the_names_of_a_checkout() -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_spaces_own_build_line_resolves() -> None:
     """What a Space runs before it copies the repository; only resolved here, not installed."""
     if not os.environ.get("CI"):

@@ -18,8 +18,9 @@ from llm.errors import OverBudget
 from llm.provider import row_of
 
 DEBUGGER = "debugger"
-LEAST_S = 5.0
-"""Seconds of a run below which no model is asked: its answer would not be judged in time."""
+LEAST_S, LEAST_SHARE = 5.0, 0.2
+"""Seconds of a run below which no model is asked, since its answer would not be judged in time; of
+a run of few seconds the share of them."""
 STOPPED: dict[Stop, str] = {
     "iterations": "as many rounds as allowed were tried",
     "stuck": "every way to a repair was tried",
@@ -78,7 +79,8 @@ def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
 
 def may_ask(ctx: Context) -> bool:
     """Whether a model can bring a repair, and time is left to judge it."""
-    return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > LEAST_S
+    least_s = min(LEAST_S, LEAST_SHARE * ctx.settings.budget_s)
+    return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > least_s
 
 
 def _side_by_side(ctx: Context) -> int:

@@ -267,11 +267,13 @@ async def test_each_answer_is_a_round_and_the_last_allowed_is_the_end(tmp_path: 
         )
 
 
-async def test_where_no_time_is_left_for_a_verdict_no_model_is_asked(tmp_path: Path) -> None:
+async def test_where_no_time_is_left_for_a_verdict_no_model_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.healing.rounds.LEAST_S", 1e6)
+    monkeypatch.setattr("agent.healing.rounds.LEAST_SHARE", 1.0)  # of which a search takes some
     async with claude(generator=fenced(WRONG)) as model:
-        result, events = await healed(
-            model.settings(tmp_path), HARD, HARD_TESTS, budget_s=4.5,
-        )
+        result, events = await healed(model.settings(tmp_path), HARD, HARD_TESTS)
     assert (result.outcome, result.stopped) == ("budget", "time")
     assert rounds(events) == ["search"]
     assert "generator" not in model.asked
