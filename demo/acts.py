@@ -202,7 +202,7 @@ class Page:
         needs = waiting.needs if waiting is not None else None
         paused = waiting if needs in ("budget", "key") and not closed else None
         own = paused is not None and await self.panel.owns(kept["run"], visit)
-        review = waiting is not None and needs == "answer" and waiting.rivals is None
+        review = needs in ("review", "leave")
         interrupt = waiting.interrupt if waiting is not None else ""
         return {
             "kept": {**kept, "interrupt": interrupt, "asked": "", "answer": ""},

@@ -75,11 +75,11 @@ class Session:
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
         """Answers the question a run waits with; a stale or repeated answer changes nothing.
 
-        The gate takes `{"approve": bool}`, a question about behaviours `{"answer": str}`, which
+        A review takes what `Review` holds, a question about behaviours `{"answer": str}`, which
         `answered_test` explains. A run that has reached a cap takes what to add, as
         `{"usd": 0.5, "seconds": 60}`, nothing for as much again as it had, or `{"end": True}`;
         one that needs a key goes on once `models` has it. Returns whether the answer was taken;
-        raises `BadExtension` for caps that cannot be.
+        raises `BadExtension` and `BadReview` for what is neither.
         """
         asking = self._run(run)
         asked = asking.question
@@ -173,6 +173,10 @@ class Session:
     def log(self, run: str) -> tuple[Stamped, ...]:
         """All events of a run so far; raises `UnknownRun`."""
         return self._run(run).log
+
+    def task(self, run: str) -> Task:
+        """What a run is to do; raises `UnknownRun`."""
+        return self._run(run).task
 
     def runs(self, limit: int = 100) -> tuple[RunRow, ...]:
         """The newest runs first."""
