@@ -16,8 +16,8 @@ _TOOLS = ("CodeSandbox", "ToolRegistry", "ToolResult", "Workspace", "open_tools"
 _PROJECT = ("ProjectResult", "aheal_project", "heal_project")
 __all__ = [
     "BadReview", "CodeSandbox", "HealResult", "NoProvider", "ProjectResult", "Review",
-    "SelfHealingAgent", "ToolRegistry", "ToolResult", "UnusableAnswer", "Workspace", "aheal_project",
-    "heal_project", "open_tools",
+    "SelfHealingAgent", "ToolRegistry", "ToolResult", "UnusableAnswer", "Workspace",
+    "aheal_project", "heal_project", "open_tools",
 ]
 
 
