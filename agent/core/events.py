@@ -31,8 +31,9 @@ from agent.core.trust import Origin
 from llm.types import Finish
 
 Step = Literal[
-    "recall", "specify", "generate", "attack", "execute", "arbitrate", "diagnose", "repair",
-    "attempt", "select", "ask", "critique", "prove", "gate", "learn", "finish", "permit",
+    "recall", "specify", "permit", "generate", "attack", "execute", "arbitrate", "diagnose",
+    "repair", "attempt", "select", "ask",
+    "critique", "prove", "gate", "learn", "finish",
 ]
 
 

@@ -152,6 +152,10 @@ class Settings(BaseSettings):
         "HEAL_HOLD_OUT", True,
         "hold one test out where there are four or more, of a pytest file too",
     )
+    grace_s: float = _set(
+        "HEAL_GRACE_S", 60.0, "seconds after which a run that asks models waits, where its page "
+        "was closed; `0`: it goes on", ge=0,
+    )
     proof_s: Seconds = _set(
         "HEAL_PROOF_S", 2.0,
         "wall seconds in which a repair may be proven above E2; `0` leaves that out",

@@ -54,6 +54,7 @@ Node = Callable[[State, Context], Awaitable[State]]
 STEPS: dict[Step, Node] = {
     "recall": recall,
     "specify": specify,
+    "permit": permit,
     "generate": generate,
     "attack": attack,
     "execute": execute,
@@ -66,7 +67,6 @@ STEPS: dict[Step, Node] = {
     "critique": critique,
     "prove": prove,
     "gate": gate,
-    "permit": permit,
     "learn": learn,
     "finish": finish,
 }

@@ -126,6 +126,13 @@ class Session:
         if not self._store.run(run).final:
             await ended.conclude("cancelled", "stopped by the user")
 
+    async def pause(self, run: str) -> None:
+        """Lets a run that asks models and may wait do so, since nobody looks at it; `answer` goes
+        on with it. Any other stays as it is."""
+        left = self._run(run)
+        if left.is_running and left.options.pauses and left.options.plan.has_model:
+            await left.pause()
+
     async def recover(self, run: str | None = None) -> tuple[str, ...]:
         """Takes up the unfinished runs of processes that are gone; returns their ids."""
         self._shared.engine.begin()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from agent.log.waiting import BadReview
 from agent.run.session import Session, open_session
 from tests.agent.claude import claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, followed, settings
+from tests.llm.fakes.server import stalls
 
 BUG = "def add(a, b):\n    return a - b\n"
 TESTS = "assert add(2, 3) == 5\nassert add(1, 1) == 2\nassert add(0, 4) == 4\n"
@@ -150,6 +152,33 @@ async def test_leave_is_asked_once_before_models_repair(tmp_path: Path) -> None:
             assert (repaired.outcome, repaired.code) == ("awaiting_review", SOLVED)
             result = await answered(session, run, approve=True)
     assert result.outcome == "healed"
+
+
+async def test_a_run_that_nobody_looks_at_spends_nothing_until_somebody_does(
+    tmp_path: Path,
+) -> None:
+    async with (
+        claude(generator=[stalls, fenced(SOLVED)]) as model,
+        open_session(model.settings(tmp_path)) as session,
+    ):
+        run = await session.start(from_page(HARD, HARD_TESTS, "").task, pauses=True)
+        while "generator" not in model.asked:
+            await asyncio.sleep(0.01)
+        await session.pause(run)
+        waiting = await asked(session, run)
+        count = len(model.asked)
+        await session.pause(run)
+        assert (waiting.needs, len(model.asked)) == ("visitor", count)
+        assert await session.answer(run, waiting.interrupt, {})
+        result = await followed(session, run)
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+
+
+async def test_a_run_without_a_model_goes_on_though_nobody_looks(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path, {})) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task, pauses=True)
+        await session.pause(run)
+        assert (await followed(session, run)).outcome == "healed"
 
 
 def test_the_library_asks_whoever_it_is_given(tmp_path: Path) -> None:
