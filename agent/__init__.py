@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
     from agent.doors.project.library import ProjectResult, aheal_project, heal_project
+    from agent.log.waiting import BadReview, Review
     from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
     from llm import NoProvider
 
 _TOOLS = ("CodeSandbox", "ToolRegistry", "ToolResult", "Workspace", "open_tools")
 _PROJECT = ("ProjectResult", "aheal_project", "heal_project")
 __all__ = [
-    "CodeSandbox", "HealResult", "NoProvider", "ProjectResult", "SelfHealingAgent", "ToolRegistry",
-    "ToolResult", "UnusableAnswer", "Workspace", "aheal_project", "heal_project", "open_tools",
+    "BadReview", "CodeSandbox", "HealResult", "NoProvider", "ProjectResult", "Review",
+    "SelfHealingAgent", "ToolRegistry", "ToolResult", "UnusableAnswer", "Workspace",
+    "aheal_project", "heal_project", "open_tools",
 ]
 
 

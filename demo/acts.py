@@ -1,7 +1,7 @@
 """What happens on the page: each act says which parts of it change, and to what.
 
 A run is a task of the session, known to the browser by its identifier before it begins. The page
-only follows it: closing the page stops nothing, reloading follows again.
+only follows it: reloading follows again, and a run that asks models waits for whoever closed it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from demo.escape import sentence
 from demo.host import Host, Unavailable
 from demo.model_choice import BadModelChoice
 from demo.model_panel import Panel
+from demo.onlookers import Onlookers
 from demo.plans import banner
 from demo.throttle import throttled
 from llm import NoProvider
@@ -39,6 +40,7 @@ class Page:
     def __init__(self, host: Host) -> None:
         self._host = host
         self.panel = Panel(host)
+        self._onlookers = Onlookers()
         self._stopped_early: set[str] = set()
         """Runs that were stopped before they began."""
 
@@ -119,7 +121,7 @@ class Page:
         if kept["run"] in self._stopped_early:  # stopped while it was being started
             await session.cancel(kept["run"])
         yield {"said": "".join(map(sentence, brought.notices))}
-        async for shown in self.watch(kept):
+        async for shown in self.watch(kept, visit):
             yield shown
 
     async def choose_behaviour(self, kept: BrowserRun, *, place: int) -> Update:
@@ -164,25 +166,32 @@ class Page:
         except (Unavailable, NoProvider, ValueError) as fault:
             yield _refused(fault)
             return
-        async for shown in self.watch(kept):
+        async for shown in self.watch(kept, visit):
             yield shown
 
-    async def watch(self, kept: BrowserRun) -> AsyncIterator[Update]:
-        """Follows a run from its first event until it ends or waits for a person."""
+    async def watch(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> AsyncIterator[Update]:
+        """Follows a run from its first event until it ends or waits for a person. One that waits
+        for whoever started it goes on when they come back."""
         if not kept["run"]:
             yield {}
             return
         session = await self._host.session()
         seen: tuple[Stamped, ...] = ()
-        async for batch in throttled(session.follow(kept["run"])):
-            if not batch:
-                yield {}
-                continue
-            seen = (*seen, *batch)
-            result = fold(seen)
-            yield {"bench": render.workbench(result)}
-            if result.waiting is not None:
-                return
+        with self._onlookers.looking(kept["run"], session.settings.grace_s, session.pause):
+            waiting = (await self._result(kept["run"])).waiting
+            if waiting is not None and waiting.needs == "visitor" and not (
+                await self._refused_to(visit, kept["run"])
+            ):
+                await session.answer(kept["run"], waiting.interrupt, {})
+            async for batch in throttled(session.follow(kept["run"])):
+                if not batch:
+                    yield {}
+                    continue
+                seen = (*seen, *batch)
+                result = fold(seen)
+                yield {"bench": render.workbench(result)}
+                if result.waiting is not None:
+                    return
 
     async def settle(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
         """The run ended, waits or never began: gives the buttons back. A page that came to follow
@@ -202,7 +211,7 @@ class Page:
         needs = waiting.needs if waiting is not None else None
         paused = waiting if needs in ("budget", "key") and not closed else None
         own = paused is not None and await self.panel.owns(kept["run"], visit)
-        review = waiting is not None and needs == "answer" and waiting.rivals is None
+        review = needs in ("review", "leave")
         interrupt = waiting.interrupt if waiting is not None else ""
         return {
             "kept": {**kept, "interrupt": interrupt, "asked": "", "answer": ""},

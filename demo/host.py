@@ -54,6 +54,7 @@ class SavedRuns:
     def __init__(self, session: Session, why: str) -> None:
         self.models, self.plan, self.visitor = session.models, session.plan, session.visitor
         self.cancel, self.follow, self.log = session.cancel, session.follow, session.log
+        self.settings, self.pause = session.settings, session.pause
         self._why = why
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:

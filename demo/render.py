@@ -58,7 +58,7 @@ TONE_MARKS = {"plain": "·", "good": "✓", "bad": "✗", "warning": "!"}
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
     "model_failed": "✗", "budget": "⏱", "cancelled": "■", "failed": "!", "waiting": "?",
-    "running": "●", "empty": "○", "finished": "●",
+    "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
 }
 
 

@@ -254,7 +254,7 @@ def _wire(
         on(parts["go-on"].click, page.go_on, state, ("said",)),
         on(parts["end-here"].click, page.go_on, state, ("said",), end=True),
     ):
-        watched = on(event.then, page.watch, ("kept",), ("bench",), STREAMED)
+        watched = on(event.then, page.watch, state, ("bench",), STREAMED)
         on(watched.then, page.settle, state, SETTLED)
     for event in (
         *(on(parts[name].click, page.choose_behaviour, ("kept",), BEGUN, place=place)
@@ -287,7 +287,7 @@ def _wire(
     arrived = ui.load(
         arrive, parts.of("kept", *INPUTS, "visit"), parts.of(*ARRIVED), **QUICK
     )
-    watched = on(arrived.then, page.watch, ("kept",), ("bench",), STREAMED)
+    watched = on(arrived.then, page.watch, state, ("bench",), STREAMED)
     on(watched.then, page.settle, state, SETTLED)
 
 

@@ -35,7 +35,7 @@ SET_ASIDE: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 Standing = Literal[Status, "vacuous", "not believed", "set aside"]
 """What a verdict comes to: how the test came out, unless that is a pass which counts for less."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
-Strategy = Literal["memory", "search", "model"]
+Strategy = Literal["memory", "search", "model", "person"]
 Category = Literal[
     "syntax", "import", "name", "crash", "wrong_result", "endless", "missing_package",
     "input_exhausted", "deliberate_exit", "invalid_tests", "flaky_tests",
@@ -43,8 +43,9 @@ Category = Literal[
 ]
 RunOutcome = Literal[
     "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "model_failed", "budget",
-    "cancelled",
+    "cancelled", "awaiting_review",
 ]
+"""How a run has ended; `awaiting_review` has not, and goes on with a person's word."""
 
 PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
 

@@ -31,8 +31,9 @@ from agent.core.trust import Origin
 from llm.types import Finish
 
 Step = Literal[
-    "recall", "specify", "generate", "attack", "execute", "arbitrate", "diagnose", "repair",
-    "attempt", "select", "ask", "critique", "prove", "gate", "learn", "finish",
+    "recall", "specify", "permit", "generate", "attack", "execute", "arbitrate", "diagnose",
+    "repair", "attempt", "select", "ask",
+    "critique", "prove", "gate", "learn", "finish",
 ]
 
 
@@ -320,8 +321,11 @@ class Waiting(Value):
     diff: str = ""
     rivals: Rivals | None = None
     """The behaviours to choose from, where that is the question."""
-    needs: Literal["answer", "budget", "key"] = "answer"
-    """What it waits for: a person's word, higher caps, or a key that is gone."""
+    needs: Literal["answer", "review", "leave", "budget", "key", "visitor"] = "answer"
+    """What it waits for: which behaviour is right, a word on a repair, leave to ask a model,
+    higher caps, a key that is gone, or somebody who looks at it."""
+    code: str = ""
+    """The text of the entry file as a repair under review leaves it."""
 
 
 class Answered(Value):

@@ -9,9 +9,9 @@ from agent.core.domain import Report, Solution, Value
 Approach = Literal["search", "minimal", "tournament", "rewrite", "fresh"]
 """Ways to a repair by rising cost: no model, one small edit, several at once, the function anew,
 the program anew."""
-Stop = Literal["iterations", "no_model", "stuck", "model", "time", "critic"]
+Stop = Literal["iterations", "no_model", "stuck", "model", "time", "critic", "person"]
 """Why no further round is tried: as many as allowed, no model to ask, nothing new to try, models
-that give no answer, no time, or nobody who reviews."""
+that give no answer, no time, nobody who reviews, or a person's word."""
 
 Ruled = Literal["confirmed", "set aside", "undecided"]
 """What comes of a derived test in dispute."""
@@ -60,6 +60,10 @@ class Rounds(Value):
         """What rounds with models came to, and what was said against them, for the next one."""
         tried = [one.told for one in self.all if one.told and one.approach != "search"]
         return (*tried, *self.notes)
+
+    def with_note(self, note: str) -> Rounds:
+        """The same, with something that was said against its last program."""
+        return self.model_copy(update={"notes": (*self.notes, note)})
 
     def refuted(self) -> Rounds:
         """The same, its last program refuted by a test that it had not seen."""

@@ -59,7 +59,7 @@ def _targets(value: object) -> object:
     return value
 
 
-Autonomy = Literal["full_auto", "review_repairs"]
+Autonomy = Literal["full_auto", "review_repairs", "review_all"]
 Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 File = Annotated[Path, AfterValidator(Path.expanduser)]
 Number = Annotated[int, Field(ge=0)]
@@ -128,7 +128,8 @@ class Settings(BaseSettings):
         "tournament; with 1, or a model in this process, none is held", ge=1, le=8,
     )
     autonomy_level: Autonomy = _set(
-        "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for approval before a repair is kept"
+        "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for a person before a repair is "
+        "kept, `review_all` also before a model is asked to write, and before a first draft is kept"
     )
     budget_s: Seconds = _set(
         "HEAL_BUDGET_S", 120.0,
@@ -150,6 +151,10 @@ class Settings(BaseSettings):
     hold_out: bool = _set(
         "HEAL_HOLD_OUT", True,
         "hold one test out where there are four or more, of a pytest file too",
+    )
+    grace_s: float = _set(
+        "HEAL_GRACE_S", 60.0, "seconds after which a run that asks models waits, where its page "
+        "was closed; `0`: it goes on", ge=0,
     )
     proof_s: Seconds = _set(
         "HEAL_PROOF_S", 2.0,

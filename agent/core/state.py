@@ -160,6 +160,10 @@ class State(TypedDict, total=False):
     asking: bool
     """An answer led to another question."""
     candidates: int
+    edited: bool
+    """A person has just changed the program, which is to be judged."""
+    permitted: bool
+    """A person has given leave to ask models, where that was asked for."""
     recalled: bool
     transferred: str
     """What was done, where the recalled fix was made for another failure; else empty."""

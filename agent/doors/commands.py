@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import click
 import typer
 
 from agent.core.domain import Report, Rivals, RunOutcome, Task
-from agent.core.events import Stamped, from_jsonl, to_jsonl
+from agent.core.events import Stamped, Waiting, from_jsonl, to_jsonl
 from agent.core.settings import Settings
 from agent.doors.exits import (
     HEALED,
@@ -390,9 +391,11 @@ async def _answered(session: Session, run: str, face: Display) -> bool:
             face.terminal.say(question.question, "yellow")
             more = typer.confirm("Add as much again and go on?", err=True)
             value: dict[str, object] = {} if more else {"end": True}
+        elif question.needs == "leave":
+            value = {"approve": typer.confirm(question.question, err=True)}
         elif question.rivals is None:
             face.terminal.patch(question.diff)
-            value = {"approve": typer.confirm(question.question, err=True)}
+            value = _reviewed(question)
         else:
             value = {"answer": _chosen(question.question, question.rivals, face)}
     except typer.Abort:
@@ -400,6 +403,21 @@ async def _answered(session: Session, run: str, face: Display) -> bool:
     finally:
         signal.signal(signal.SIGINT, handler)
     return await session.answer(run, question.interrupt, value)
+
+
+def _reviewed(question: Waiting) -> dict[str, object]:
+    """A person's word on a repair: yes, no, the program as they would have it, or a hint."""
+    asked = f"{question.question}\n[y]es, [n]o, [e]dit, or what to do otherwise"
+    said: str = typer.prompt(asked, err=True).strip()
+    match said.lower():
+        case "y" | "yes":
+            return {"approve": True}
+        case "n" | "no":
+            return {"approve": False}
+        case "e" | "edit":
+            return {"code": click.edit(question.code, extension=".py") or question.code}
+        case _:
+            return {"approve": False, "hint": said}
 
 
 def _attended(face: Display) -> bool:

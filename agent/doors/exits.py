@@ -14,7 +14,7 @@ INTERRUPTED = 130
 
 EXIT_CODES: dict[int, str] = {
     HEALED: "healthy, or healed, and believed; at --require-proof and --require-integrity or above",
-    NOT_HEALED: "not healed (check: a test fails, or a pass is not believed)",
+    NOT_HEALED: "not healed, or not approved yet (check: a test fails, or a pass is not believed)",
     USAGE: "usage: an argument, a path or a file that cannot be used or written",
     INTERNAL: "a fault of ours",
     NOT_FIXABLE: "not fixable by code: invalid tests, a missing package, missing input or "
@@ -54,7 +54,7 @@ def exit_code(result: Result, least: Requirements = Requirements()) -> int:
     if result.error:
         return INTERNAL
     match result.outcome:
-        case None | "unresolved":
+        case None | "unresolved" | "awaiting_review":
             return NOT_HEALED
         case "healthy":
             return HEALED if result.believed(least.integrity) else BELOW

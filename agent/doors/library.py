@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core.domain import Rivals, Task
-from agent.core.events import Stamped
+from agent.core.events import Stamped, Waiting
 from agent.core.loops import outside_any_loop
 from agent.core.settings import Settings
 from agent.doors.dotenv import read_dotenv
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.result import Result, fold
+from agent.log.waiting import BadReview, Review
 from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
 from agent.thinking.drafts import by_words, read_drafts
 from llm import NoProvider
@@ -35,6 +36,11 @@ OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
 Ask = Callable[[Rivals], str | None]
 """Says which behaviour is right: its label, the right value as Python writes it, `raises` and the
 name of an exception, or `None` to leave the question open."""
+
+
+Approve = Callable[[Waiting], "bool | Review"]
+"""Says whether a repair is kept, shown as `diff` and `code` beside the `question`; a `Review` may
+give a hint for another try, or the program as it should be."""
 
 
 class RunFault(Exception):
@@ -147,6 +153,7 @@ class SelfHealingAgent:
         tests: str | Sequence[str] | None = None,
         task: str | None = None,
         ask: Ask | None = None,
+        approve: Approve | None = None,
         deselect: Sequence[str] = (),
         doctests: bool = False,
     ) -> HealResult:
@@ -157,13 +164,17 @@ class SelfHealingAgent:
         the run has ended, raises `UnusableAnswer`, which holds the result. Tests to `deselect`
         are named by their ids; `doctests` has those that failed before count beside other tests.
 
+        With `approve` each repair is reviewed: it is called with the question in the same way.
+        Where repairs are reviewed (`autonomy_level`) and it is not given, the run ends as
+        `awaiting_review`, and `decide` goes on with it.
+
         Works inside a running event loop too. Raises `agent.intake.BadInput` for input that
         cannot be used and `RunFault` for a fault of ours; every other end is in the result.
         """
         return outside_any_loop(
             self.arun(
-                code_or_task, code=code, tests=tests, task=task, ask=ask, deselect=deselect,
-                doctests=doctests,
+                code_or_task, code=code, tests=tests, task=task, ask=ask, approve=approve,
+                deselect=deselect, doctests=doctests,
             )
         )
 
@@ -175,6 +186,7 @@ class SelfHealingAgent:
         tests: str | Sequence[str] | None = None,
         task: str | None = None,
         ask: Ask | None = None,
+        approve: Approve | None = None,
         deselect: Sequence[str] = (),
         doctests: bool = False,
     ) -> HealResult:
@@ -195,14 +207,44 @@ class SelfHealingAgent:
                 outcome="not_fixable", reason=str(error), code=code or "",
                 task=Task(text=words or ""), max_iterations=self.max_iterations,
             )
-        log, unusable = await self.logged(settings, brought, ask)
-        result = fold(log)
-        if result.error:
-            raise RunFault(result.error)
-        found = HealResult(**vars(result), task=brought, max_iterations=self.max_iterations)
+        if approve is not None and settings.autonomy_level == "full_auto":
+            settings = settings.model_copy(update={"autonomy_level": "review_repairs"})
+        log, unusable = await self.logged(settings, brought, ask, approve)
+        found = self._result(log, brought)
         if unusable:
             raise UnusableAnswer(unusable, found)
         return found
+
+    def decide(
+        self, run_id: str, *, approve: bool = False, hint: str = "", code: str | None = None
+    ) -> HealResult:
+        """Goes on with a run that is `awaiting_review`, under this agent's `data_dir`: keeps its
+        repair, rejects it, has another tried by a `hint`, or has `code` judged in its place.
+
+        Raises `UnknownRun` for an id that is not known and `BadReview` where the run waits for no
+        review.
+        """
+        return outside_any_loop(
+            self.adecide(run_id, Review(approve=approve, hint=hint, code=code))
+        )
+
+    async def adecide(self, run_id: str, review: Review) -> HealResult:
+        """`decide` for coroutines."""
+        opened = await asyncio.to_thread(self._opener)
+        async with opened(await asyncio.to_thread(self.settings)) as session:
+            waiting = fold(session.log(run_id)).waiting
+            if waiting is None or waiting.needs not in ("review", "leave"):
+                raise BadReview(f"The run {run_id} waits for no review.")
+            await session.answer(run_id, waiting.interrupt, review.model_dump())
+            async for _ in session.follow(run_id, session.log(run_id)[-1].seq):
+                pass
+            return self._result(session.log(run_id), session.task(run_id))
+
+    def _result(self, log: Sequence[Stamped], task: Task) -> HealResult:
+        result = fold(log)
+        if result.error:
+            raise RunFault(result.error)
+        return HealResult(**vars(result), task=task, max_iterations=self.max_iterations)
 
     def settings(self, *, with_drafts: bool = False) -> Settings:
         """The settings of the environment with those of this agent."""
@@ -216,7 +258,8 @@ class SelfHealingAgent:
         )
 
     async def logged(
-        self, settings: Settings, task: Task, ask: Ask | None = None
+        self, settings: Settings, task: Task, ask: Ask | None = None,
+        approve: Approve | None = None,
     ) -> tuple[tuple[Stamped, ...], str]:
         """The whole log of one run, and what was wrong with an answer of `ask`, if anything was.
         A cancelled caller cancels the run."""
@@ -230,7 +273,7 @@ class SelfHealingAgent:
                 )
             run = await session.start(task, title=_title(task), ask=ask is not None, plan=plan)
             try:
-                unusable = await _followed(session, run, ask)
+                unusable = await _followed(session, run, ask, approve)
             except asyncio.CancelledError:
                 await session.cancel(run)
                 raise
@@ -245,7 +288,9 @@ class SelfHealingAgent:
         return open_session
 
 
-async def _followed(session: Session, run: str, ask: Ask | None) -> str:
+async def _followed(
+    session: Session, run: str, ask: Ask | None, approve: Approve | None
+) -> str:
     """Waits for the run's end, and answers what it asks meanwhile; returns what was wrong with an
     answer, if anything was."""
     seen = 0
@@ -254,6 +299,11 @@ async def _followed(session: Session, run: str, ask: Ask | None) -> str:
         async for batch in session.follow(run, seen):
             seen = batch[-1].seq
         waiting = fold(session.log(run)).waiting
+        if waiting is not None and waiting.needs in ("review", "leave") and approve is not None:
+            said = await asyncio.to_thread(approve, waiting)
+            review = said if isinstance(said, Review) else Review(approve=said is True)
+            await session.answer(run, waiting.interrupt, review.model_dump())
+            continue
         if ask is None or waiting is None or waiting.rivals is None:
             return unusable
         given: object = await asyncio.to_thread(ask, waiting.rivals)

@@ -55,7 +55,7 @@ STYLES: dict[RunOutcome, str] = {
     "healthy": "bold green", "healed": "bold green", "crash_stopped": "bold yellow",
     "unresolved": "bold red", "not_fixable": "bold red", "budget": "bold red",
     "model_failed": "bold red",
-    "cancelled": "bold yellow",
+    "cancelled": "bold yellow", "awaiting_review": "bold yellow",
 }
 """How each outcome is printed."""
 OPEN_STYLE = "bold magenta"
@@ -72,6 +72,7 @@ ADVICE: dict[RunOutcome, str] = {
     "tests: healing those needs none.",
     "budget": "Next: give a smaller test, or a larger budget, and run again.",
     "cancelled": "Nothing was written.",
+    "awaiting_review": "",
 }
 """The next step for a person, by outcome."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent.core.domain import REST, Report, Script, Solution, Task, TestCase
 from agent.core.events import Event, Judged, Stamped
-from agent.core.settings import Settings
+from agent.core.settings import GENERATOR, Settings
 from agent.core.state import State
 from agent.healing.screenings import SearchCache
 from agent.intake import with_lost_tests
@@ -69,6 +69,11 @@ class Context:
     def asks(self) -> bool:
         """Whether a person is there who tells which of several behaviours is right."""
         return self.settings.ask or bool(self.answered)
+
+    @property
+    def asks_leave(self) -> bool:
+        """Whether a person says if a model may be asked to write."""
+        return self.settings.autonomy_level == "review_all" and bool(self.plan.of(GENERATOR))
 
     @property
     def test_s(self) -> float:

@@ -80,7 +80,8 @@ REPAIRED = ("healed", "crash_stopped")
 
 @dataclass(frozen=True)
 class Result:
-    """A run as its reader wants it; `outcome` is `None` until the run has ended well or badly."""
+    """A run as its reader wants it; `outcome` is `None` until the run has ended well or badly, or
+    waits for a person's word on its repair, which then stands in `code` and `diff`."""
 
     run_id: str = ""
     title: str = ""
@@ -156,12 +157,12 @@ class Result:
 
     @property
     def phase(self) -> Phase:
+        if self.waiting is not None:
+            return "waiting"
         if self.outcome is not None:
             return "finished"
         if self.error:
             return "failed"
-        if self.waiting is not None:
-            return "waiting"
         return "running" if self.run_id else "empty"
 
     @property
@@ -209,7 +210,8 @@ class Result:
     @property
     def _judged(self) -> Report | None:
         """The report that a proof rests on: the last one, while the run goes on."""
-        return self.columns[-1].report if self.outcome is None and self.columns else self.report
+        ended = self.phase == "finished"
+        return self.columns[-1].report if self.columns and not ended else self.report
 
     @property
     def integrity(self) -> Integrity | None:
@@ -388,11 +390,19 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return replace(result, models=(*result.models, event))
         case Notice():
             return replace(result, notices=(*result.notices, event))
+        case Waiting(needs="review"):
+            return replace(
+                result, waiting=event, outcome="awaiting_review", reason=event.question,
+                code=event.code, diff=event.diff,
+            )
         case Waiting():
             return replace(result, waiting=event)
         case Answered():
             asked = result.waiting is not None and result.waiting.rivals is not None
-            return replace(result, waiting=None, rivals=None if asked else result.rivals)
+            return replace(
+                result, waiting=None, outcome=None, reason="", diff="",
+                rivals=None if asked else result.rivals,
+            )
         case RunFinished():
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,

@@ -7,8 +7,33 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from agent.core.domain import RunOutcome
+from agent.core.domain import RunOutcome, Value
 from agent.core.events import Answered, Extended, Resumed, Stamped, Waiting
+
+
+class Review(Value):
+    """A person's word on a repair, or on asking a model for one."""
+
+    approve: bool = False
+    hint: str = ""
+    """What another try is told; a repair that is rejected without one ends the run."""
+    code: str | None = None
+    """The entry file as the person has changed it: judged, and asked about, like a repair."""
+
+    @classmethod
+    def of(cls, given: object) -> Review:
+        """Raises `BadReview`."""
+        try:
+            return cls.model_validate(given, strict=True)
+        except ValidationError as error:
+            raise BadReview(
+                'A review is {"approve": true}, {"approve": false, "hint": "…"} for another try, '
+                'or {"code": "…"} with the program as it should be.'
+            ) from error
+
+
+class BadReview(ValueError):
+    """That is no review; the message says what one is."""
 
 
 class BadExtension(ValueError):
@@ -57,11 +82,13 @@ def pending(entries: Iterable[Stamped]) -> Waiting | None:
 def read_answer(asked: Waiting, value: Mapping[str, object], again: Extended) -> Answer:
     """What a person's answer comes to; `again` is added to the caps where it names nothing.
 
-    Raises `BadExtension`.
+    Raises `BadReview` and `BadExtension`.
     """
     if asked.needs == "answer":
         return ForStep(asked.interrupt, dict(value))
-    if asked.needs == "key":
+    if asked.needs in ("review", "leave"):
+        return ForStep(asked.interrupt, Review.of(dict(value)).model_dump())
+    if asked.needs in ("key", "visitor"):
         return End("cancelled") if value.get("end") is True else GoOn()
     if value == {"end": True} and value["end"] is True:
         return End("budget")

@@ -71,6 +71,7 @@ OUTCOME_WORDS: dict[RunOutcome, str] = {
     "model_failed": "NOT HEALED: A MODEL GAVE NO USABLE ANSWER",
     "budget": "NOT HEALED: BUDGET OR TIME IS UP",
     "cancelled": "CANCELLED",
+    "awaiting_review": "AWAITING REVIEW, NOT KEPT YET",
 }
 PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",
@@ -99,6 +100,7 @@ STEP_WORDS: dict[Step, str] = {
     "critique": "Review the repair",
     "prove": "Prove the repair",
     "gate": "Ask a person",
+    "permit": "Ask for leave",
     "learn": "Keep what helped",
     "finish": "Finish",
 }
@@ -243,7 +245,8 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             return "FAULT OF OURS", (result.error,)
         case "waiting":
             assert result.waiting is not None
-            return "WAITING", tuple(filter(None, (_awaited(result.waiting), spent)))
+            word = "WAITING" if result.outcome is None else OUTCOME_WORDS[result.outcome]
+            return word, tuple(filter(None, (_awaited(result.waiting), spent)))
         case "running":
             step = result.current
             facts = (
@@ -262,7 +265,8 @@ def _facts(result: Result) -> Iterator[str]:
     if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
         yield f"proof {result.claim}"
         yield PROOF_MEANING[result.proof]
-    by = {None: "", "memory": "from memory, "}.get(result.strategy, f"by {result.strategy}, ")
+    others = {None: "", "memory": "from memory, ", "person": "by you, "}
+    by = others.get(result.strategy, f"by {result.strategy}, ")
     yield f"{by}{cost_words(result)}"
     if result.iterations:
         yield counted(result.iterations, "iteration")
@@ -274,8 +278,10 @@ def _facts(result: Result) -> Iterator[str]:
 def _awaited(waiting: Waiting) -> str:
     """What a run waits for, in a few words where its question stands elsewhere too."""
     match waiting.needs:
-        case "answer":
+        case "answer" | "review" | "leave":
             return waiting.question
+        case "visitor":
+            return "nobody looks at it"
         case "budget":
             return "a cap is reached"
         case "key":

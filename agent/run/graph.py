@@ -2,9 +2,9 @@
 them over a file of checkpoints. The only place that imports LangGraph as a whole, which takes
 longer than everything else: it is imported by the first run that needs it.
 
-Steps know nothing of LangGraph but the two that must interrupt, `ask` and the gate. The wrapper
-writes `finished` before the step returns, so a step whose checkpoint exists has its whole log,
-and a step that is run again after a crash writes a new attempt of the same task.
+Steps know nothing of LangGraph but those that must interrupt, `ask`, `gate` and `permit`. The
+wrapper writes `finished` before the step returns, so a step whose checkpoint exists has its whole
+log, and a step that is run again after a crash writes a new attempt of the same task.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from agent.run.nodes.critique import critique
 from agent.run.nodes.diagnose import diagnose
 from agent.run.nodes.execute import execute
 from agent.run.nodes.finish import finish
-from agent.run.nodes.gate import gate
+from agent.run.nodes.gate import gate, permit
 from agent.run.nodes.generate import generate
 from agent.run.nodes.learn import learn
 from agent.run.nodes.prove import prove
@@ -54,6 +54,7 @@ Node = Callable[[State, Context], Awaitable[State]]
 STEPS: dict[Step, Node] = {
     "recall": recall,
     "specify": specify,
+    "permit": permit,
     "generate": generate,
     "attack": attack,
     "execute": execute,
@@ -70,7 +71,7 @@ STEPS: dict[Step, Node] = {
     "finish": finish,
 }
 
-BARE: frozenset[Step] = frozenset({"ask", "gate", "finish"})
+BARE: frozenset[Step] = frozenset({"permit", "ask", "gate", "finish"})
 
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
@@ -102,8 +103,10 @@ async def after_recall(state: State) -> str:
     return "execute" if state.get("recalled") else "specify"
 
 
-async def after_specify(state: State) -> str:
-    return "attack" if "base_id" in state else "generate"
+async def after_specify(state: State, runtime: Runtime[Context]) -> str:
+    if "base_id" in state:
+        return "attack"
+    return "permit" if runtime.context.asks_leave else "generate"
 
 
 async def after_execute(state: State, runtime: Runtime[Context]) -> str:
@@ -135,9 +138,26 @@ def next_round(state: State, runtime: Runtime[Context]) -> str | list[Send]:
             return "attempt"
 
 
+async def after_permit(state: State, runtime: Runtime[Context]) -> str | list[Send]:
+    """To whom leave was asked for."""
+    if state.get("outcome"):
+        return "finish"
+    if "base_id" not in state:
+        return "generate"
+    return "diagnose" if state.get("escalated") else next_round(state, runtime)
+
+
+def needs_leave(state: State, runtime: Runtime[Context]) -> bool:
+    """Whether a model is asked next, and a person first whether it may be."""
+    asked = state["approach"] != "search" and not state.get("permitted")
+    return asked and runtime.context.asks_leave
+
+
 async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[Send]:
     """Repairs, unless no edit could help or no further round is tried."""
-    return "finish" if state.get("outcome") else next_round(state, runtime)
+    if state.get("outcome"):
+        return "finish"
+    return "permit" if needs_leave(state, runtime) else next_round(state, runtime)
 
 
 async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Send]:
@@ -145,6 +165,8 @@ async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Se
         return "finish"
     if state.get("taken"):
         return "ask"
+    if needs_leave(state, runtime):
+        return "permit"
     return "diagnose" if state.get("escalated") else next_round(state, runtime)
 
 
@@ -158,13 +180,17 @@ async def after_ask(state: State) -> str:
     return "ask" if state["asking"] else "execute"
 
 
-def unless_over(step: Step) -> Callable[[State], Awaitable[str]]:
-    """On to a step, or to the end where that is decided."""
-
-    async def way(state: State) -> str:
-        return "finish" if state.get("outcome") else step
-
-    return way
+async def after_gate(state: State, runtime: Runtime[Context]) -> str:
+    """On to what a person has decided."""
+    if state.get("outcome"):
+        return "finish"
+    if state["asking"]:
+        return "gate"
+    if state.get("edited"):
+        return "execute"
+    if not state.get("escalated"):
+        return "learn"
+    return "permit" if needs_leave(state, runtime) else "diagnose"
 
 
 def build_graph() -> StateGraph[State, Context]:
@@ -175,21 +201,28 @@ def build_graph() -> StateGraph[State, Context]:
         graph.add_node(step, cast(Any, logged(step, node)))
     graph.add_edge(START, "recall")
     graph.add_conditional_edges("recall", after_recall, ["finish", "execute", "specify"])
-    graph.add_conditional_edges("specify", after_specify, ["attack", "generate"])
+    graph.add_conditional_edges("specify", after_specify, ["attack", "permit", "generate"])
+    graph.add_conditional_edges(
+        "permit", after_permit, ["finish", "generate", "diagnose", "repair", "attempt"]
+    )
     graph.add_edge("generate", "attack")
     graph.add_edge("attack", "execute")
     graph.add_conditional_edges("execute", after_execute, ["arbitrate", "critique", "diagnose"])
     graph.add_conditional_edges("arbitrate", after_arbitrate, ["critique", "diagnose"])
-    graph.add_conditional_edges("diagnose", after_diagnose, ["repair", "attempt", "finish"])
+    graph.add_conditional_edges(
+        "diagnose", after_diagnose, ["permit", "repair", "attempt", "finish"]
+    )
     graph.add_edge("repair", "select")
     graph.add_edge("attempt", "select")
     graph.add_conditional_edges(
-        "select", after_select, ["finish", "diagnose", "ask", "repair", "attempt"]
+        "select", after_select, ["finish", "permit", "diagnose", "ask", "repair", "attempt"]
     )
     graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
     graph.add_conditional_edges("critique", after_critique, ["finish", "execute", "prove"])
     graph.add_edge("prove", "gate")
-    graph.add_conditional_edges("gate", unless_over("learn"), ["finish", "learn"])
+    graph.add_conditional_edges(
+        "gate", after_gate, ["finish", "gate", "execute", "permit", "diagnose", "learn"]
+    )
     graph.add_edge("learn", "finish")
     graph.add_edge("finish", END)
     return graph

@@ -203,6 +203,12 @@ class Run:
         for work in (self._driver, self._first):
             await _ended(work)
 
+    async def pause(self) -> None:
+        """Stops driving, and waits for somebody who looks at it."""
+        if self.question is None:
+            await self.stop()
+            self._wait_for("visitor", "nobody looks at it any more; it goes on from here")
+
     async def take_up(self) -> None:
         """Notes what was lost with the process that drove the run, and what it goes on with."""
         engine = await self._shared.engine.get()
@@ -278,7 +284,7 @@ class Run:
         else:
             await self.conclude("budget", words)
 
-    def _wait_for(self, needs: Literal["budget", "key"], words: str) -> None:
+    def _wait_for(self, needs: Literal["budget", "key", "visitor"], words: str) -> None:
         """Leaves the run with a question, unless it was ended from elsewhere meanwhile."""
         with suppress(RunOver):
             self.emit(

@@ -75,11 +75,11 @@ class Session:
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
         """Answers the question a run waits with; a stale or repeated answer changes nothing.
 
-        The gate takes `{"approve": bool}`, a question about behaviours `{"answer": str}`, which
+        A review takes what `Review` holds, a question about behaviours `{"answer": str}`, which
         `answered_test` explains. A run that has reached a cap takes what to add, as
         `{"usd": 0.5, "seconds": 60}`, nothing for as much again as it had, or `{"end": True}`;
         one that needs a key goes on once `models` has it. Returns whether the answer was taken;
-        raises `BadExtension` for caps that cannot be.
+        raises `BadExtension` and `BadReview` for what is neither.
         """
         asking = self._run(run)
         asked = asking.question
@@ -125,6 +125,13 @@ class Session:
         await ended.stop()
         if not self._store.run(run).final:
             await ended.conclude("cancelled", "stopped by the user")
+
+    async def pause(self, run: str) -> None:
+        """Lets a run that asks models and may wait do so, since nobody looks at it; `answer` goes
+        on with it. Any other stays as it is."""
+        left = self._run(run)
+        if left.is_running and left.options.pauses and left.options.plan.has_model:
+            await left.pause()
 
     async def recover(self, run: str | None = None) -> tuple[str, ...]:
         """Takes up the unfinished runs of processes that are gone; returns their ids."""
@@ -173,6 +180,10 @@ class Session:
     def log(self, run: str) -> tuple[Stamped, ...]:
         """All events of a run so far; raises `UnknownRun`."""
         return self._run(run).log
+
+    def task(self, run: str) -> Task:
+        """What a run is to do; raises `UnknownRun`."""
+        return self._run(run).task
 
     def runs(self, limit: int = 100) -> tuple[RunRow, ...]:
         """The newest runs first."""

@@ -52,7 +52,9 @@ class RecordedSession(Session):
         self, choose: Callable[[Task], Log] = chosen, pause_s: float = 0.0,
         jail: Jail = NO_JAIL, models: Models | None = None,
     ) -> None:
-        self.models = models or Models(Settings())
+        self.settings = Settings()
+        self.models = models or Models(self.settings)
+        self.paused: list[str] = []
         self.choose = choose
         self.recorded: dict[str, RecordedRun] = {}
         self.recovered = False
@@ -89,6 +91,9 @@ class RecordedSession(Session):
             yield batch
             if batch[-1].final or isinstance(batch[-1].event, Waiting):
                 return
+
+    async def pause(self, run: str) -> None:
+        self.paused.append(run)
 
     async def cancel(self, run: str) -> None:
         run_of = self.recorded[run]

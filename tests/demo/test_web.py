@@ -566,3 +566,38 @@ async def test_what_was_wanted_stands_in_its_fields_after_a_reload(page: Page) -
     update = await page.arrive("", None, "", "", "", visit)
     assert update["visit"] == visit
     assert [update[name] for name in ("provider", "model", "roles")] == ["mock", "", "critic=mock"]
+
+
+async def test_a_run_that_nobody_looks_at_any_more_is_told_to_wait() -> None:
+    session = RecordedSession(pause_s=60.0)
+    session.settings = Settings(grace_s=1e-9)
+    host = hosting(session)
+    async with host.serving():
+        page = Page(host)
+        kept = await begun(page, words="healed")
+        await session.start(Task(text="healed"), run_id=kept["run"])
+        first, second = page.watch(kept), page.watch(kept)
+        looking = [asyncio.create_task(anext(one)) for one in (first, second)]
+        await asyncio.sleep(0.05)
+        for task, pages in zip(looking, (first, second), strict=True):
+            assert session.paused == []
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await pages.aclose()
+        while not session.paused:
+            await asyncio.sleep(0)
+    assert session.paused == [kept["run"]]
+
+
+async def test_a_run_that_waits_for_its_visitor_goes_on_when_they_come_back() -> None:
+    wait = Waiting(interrupt="away", question="nobody looks at it", needs="visitor")
+    session = RecordedSession(replaced("healed", "proved", wait), jail=STRONG)
+    mine, other = ({**NEW_VISIT, "visitor": one} for one in ("me", "somebody else"))
+    async with serving(session, PUBLIC) as page:
+        kept = await begun(page, words="healed")
+        await healed(page, kept, mine)
+        waited = len(session.log(kept["run"]))
+        await last(page.watch(kept, other))
+        assert len(session.log(kept["run"])) == waited
+        await last(page.watch(kept, mine))
+        assert session.log(kept["run"])[-1].final

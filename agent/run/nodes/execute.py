@@ -22,7 +22,7 @@ async def execute(state: State, ctx: Context) -> State:
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
     report_id = ctx.store.put(report)
-    update: State = {"report_id": report_id, "objected": False}
+    update: State = {"report_id": report_id, "objected": False, "edited": False}
     if "best_report_id" not in state or _better(state, ctx, report):
         update |= {"best_id": state["solution_id"], "best_report_id": report_id}
     return update | _shown(state, ctx, suite, report)

@@ -1,7 +1,8 @@
-"""Gate: a person's word before a repair is kept, when that was asked for.
+"""Gate and permit: a person's word before a repair is kept, and leave before a model is asked to
+write, where that was asked for.
 
-It does nothing before `interrupt`, since a step that interrupts is run again from its first
-line when it is resumed.
+They do nothing before `interrupt`, since a step that interrupts is run again from its first line
+when it is resumed.
 """
 
 from __future__ import annotations
@@ -9,22 +10,102 @@ from __future__ import annotations
 from langgraph.types import interrupt
 
 from agent.core.domain import Solution
-from agent.core.state import State, is_repaired
+from agent.core.events import CodeWritten, Notice, PatchProposed
+from agent.core.rounds import Round, Rounds
+from agent.core.settings import GENERATOR
+from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
+from agent.healing.ladder import NoMore
+from agent.healing.rounds import STOPPED, begun, go_on
+from agent.log.waiting import Review
+
+
+async def permit(state: State, ctx: Context) -> State:
+    """Waits for leave to ask a model for a program or a repair; asked where `asks_leave`."""
+    model = ctx.plan.of(GENERATOR)
+    assert model is not None, "leave is asked for where there is a model"
+    what = "a repair" if "base_id" in state else "a first program"
+    tests = ctx.store.get(state["suite_id"], Suite).visible
+    answer = Review.of(interrupt({
+        "question": f"Ask {model.words} for {what}? It is judged by {len(tests)} tests: "
+        f"{'; '.join(test.name for test in tests[:5])}{' …' if len(tests) > 5 else ''}",
+        "needs": "leave",
+    }))
+    if answer.approve:
+        return {"permitted": True}
+    return {
+        "outcome": "unresolved", "stopped": "person",
+        "reason": f"leave to ask {model.words} for {what} was not given",
+    }
 
 
 async def gate(state: State, ctx: Context) -> State:
-    """Passes, or waits for `{"approve": bool}`."""
-    if ctx.settings.autonomy_level == "full_auto" or not is_repaired(state):
-        return {}
+    """Passes, or waits for a `Review` of the repair."""
+    reviews_drafts = ctx.settings.autonomy_level == "review_all" and ctx.task.solution is None
+    if ctx.settings.autonomy_level == "full_auto" or not (is_repaired(state) or reviews_drafts):
+        return {"asking": False, "escalated": False}
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
-    answer = interrupt(
-        {
-            "question": f"Keep this repair? Proof {state['proof']}: {state['proof_why']}",
-            "diff": solution.diff(base),
-        }
+    what = "repair" if is_repaired(state) else "first draft"
+    answer = Review.of(interrupt({
+        "question": f"Keep this {what}? Proof {state['proof']}: {state['proof_why']}",
+        "needs": "review", "diff": solution.diff(base), "code": solution.text,
+    }))
+    if answer.code is not None and answer.code != solution.text:
+        return await _changed(state, ctx, solution.with_text(answer.code, origin="user"))
+    if answer.approve:
+        return {"asking": False, "escalated": False}
+    return _rejected(state, ctx, answer.hint, solution, what)
+
+
+async def _changed(state: State, ctx: Context, edited: Solution) -> State:
+    """A person's own edit is judged like any other; one that fails is told, and the repair before
+    it asked about again."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    report = suite.ruled(await ctx.judge(edited, suite.all))
+    if not report.passed:
+        failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
+        ctx.emit(Notice(level="warning", text=(
+            f"The changed program is not kept, it fails {len(report.failing)} tests ({failing}). "
+            "The repair is as it was."
+        )))
+        return {"asking": True}
+    base = ctx.store.get(state["base_id"], Solution)
+    note = f"{state['note']}, changed by a person" if state.get("note") else "changed by a person"
+    edited = edited.model_copy(update={"note": note})
+    ctx.emit(CodeWritten(iteration=state["iteration"], solution=edited))
+    ctx.emit(PatchProposed(
+        iteration=state["iteration"], strategy="person", note=note, diff=edited.diff(base),
+    ))
+    return {
+        "solution_id": ctx.store.put(edited), "note": note, "strategy": "person", "rivals_id": "",
+        "asking": False, "edited": True,
+    }
+
+
+def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: str) -> State:
+    """The end, or with a hint another round by a model, from the program as it came."""
+    reason = f"the {what} was rejected at the gate"
+    over: State = {"outcome": "unresolved", "stopped": "person", "asking": False}
+    if not hint.strip():
+        return over | {"reason": reason}
+    if not is_repaired(state):
+        return over | {"reason": f"{reason}; what it lacks belongs into the task's words"}
+    base = ctx.store.get(state["base_id"], Solution)
+    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    rounds = rounds.with_note(
+        f"{solution.diff(base)}\nA person has rejected this, and says: {hint.strip()}"
     )
-    if isinstance(answer, dict) and answer.get("approve") is True:
-        return {}
-    return {"outcome": "unresolved", "reason": "the repair was rejected at the gate"}
+    last = rounds.all[-1] if rounds.all else Round(approach="search")
+    following = go_on(state, ctx, rounds)
+    if isinstance(following, NoMore) or following == "search":
+        why = "no model is there that could read the hint"
+        if isinstance(following, NoMore):
+            why = STOPPED.get(following.why, why)
+        return over | {"reason": f"{reason}; {why}"}
+    first = ctx.first_report
+    return begun(state, ctx, following, last) | {
+        "rounds_id": ctx.store.put(rounds), "solution_id": state["base_id"], "escalated": True,
+        "report_id": state["report_id"] if first is None else ctx.store.put(first),
+        "taken": False, "asking": False, "edited": False, "rivals_id": "",
+    }

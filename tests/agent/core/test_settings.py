@@ -35,6 +35,7 @@ GIVEN: dict[str, tuple[str, str, object]] = {
     "HEAL_MAX_CANDIDATES": ("11", "max_candidates", 11),
     "HEAL_TEST_S": ("2", "test_wall_s", 2.0),
     "HEAL_HOLD_OUT": ("0", "hold_out", False),
+    "HEAL_GRACE_S": ("5", "grace_s", 5.0),
     "HEAL_PROOF_S": ("1.5", "proof_s", 1.5),
     "HEAL_ASK": ("on", "ask", True),
     "HEAL_SANDBOX": ("jail", "sandbox", "jail"),

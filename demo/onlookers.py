@@ -1,0 +1,45 @@
+"""Who looks at which run. One that asks models and that nobody looks at any more is paid for in
+vain: after a while it waits for whoever comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+
+Left = Callable[[str], Coroutine[None, None, None]]
+
+
+class Onlookers:
+    """Use from the serving event loop."""
+
+    def __init__(self) -> None:
+        self._count: Counter[str] = Counter()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def looking(self, run: str, grace_s: float, left: Left) -> Iterator[None]:
+        """Somebody looks at a run. `left` is called with it once nobody has for `grace_s`
+        seconds; with 0 never."""
+        timer = self._timers.pop(run, None)
+        if timer is not None:
+            timer.cancel()
+        self._count[run] += 1
+        try:
+            yield
+        finally:
+            self._count[run] -= 1
+            if not self._count[run]:
+                del self._count[run]
+                if grace_s:
+                    self._timers[run] = asyncio.get_running_loop().call_later(
+                        grace_s, self._leave, run, left
+                    )
+
+    def _leave(self, run: str, left: Left) -> None:
+        del self._timers[run]
+        leaving = asyncio.create_task(left(run))
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._leaving.discard)

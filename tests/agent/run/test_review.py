@@ -1,0 +1,208 @@
+"""A person's word: on a repair, and on asking a model at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import Review, SelfHealingAgent
+from agent.core.events import Waiting
+from agent.intake import from_page
+from agent.log.result import Result, fold
+from agent.log.waiting import BadReview
+from agent.run.session import Session, open_session
+from tests.agent.claude import claude, fenced
+from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, followed, settings
+from tests.llm.fakes.server import stalls
+
+BUG = "def add(a, b):\n    return a - b\n"
+TESTS = "assert add(2, 3) == 5\nassert add(1, 1) == 2\nassert add(0, 4) == 4\n"
+OTHERWISE = "def add(a, b):\n    return sum((a, b))\n"
+WORDS = "Write shout(words), which gives each word in capitals with '!'. shout('x') gives 'X!'."
+
+
+@asynccontextmanager
+async def reviewing(folder: Path, level: str = "review_repairs") -> AsyncIterator[Session]:
+    async with open_session(settings(folder, {}, autonomy_level=level)) as session:
+        yield session
+
+
+async def asked(session: Session, run: str) -> Waiting:
+    result = await followed(session, run)
+    assert result.waiting is not None, (result.outcome, result.reason)
+    return result.waiting
+
+
+async def answered(session: Session, run: str, **review: Any) -> Result:
+    waiting = await asked(session, run)
+    assert await session.answer(run, waiting.interrupt, review)
+    return await followed(session, run)
+
+
+async def test_a_repair_under_review_is_shown_and_is_not_kept_yet(tmp_path: Path) -> None:
+    async with reviewing(tmp_path) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task)
+        await asked(session, run)
+        result = fold(session.log(run))
+    assert (result.outcome, result.phase) == ("awaiting_review", "waiting")
+    assert "return a + b" in result.code
+    assert "+    return a + b" in result.diff
+    assert result.integrity == "outside"
+
+
+async def test_a_persons_own_program_is_judged_proven_and_asked_about(tmp_path: Path) -> None:
+    async with reviewing(tmp_path) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task)
+        again = await answered(session, run, code=OTHERWISE)
+        assert (again.outcome, again.code) == ("awaiting_review", OTHERWISE)
+        result = await answered(session, run, approve=True)
+    assert (result.outcome, result.code, result.strategy) == ("healed", OTHERWISE, "person")
+
+
+async def test_a_persons_program_that_fails_is_told_and_the_repair_stays(tmp_path: Path) -> None:
+    async with reviewing(tmp_path) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task)
+        again = await answered(session, run, code=BUG.replace("-", "*"), approve=True)
+        assert again.outcome == "awaiting_review"
+        assert "fails 3 tests" in again.notices[-1].text
+        result = await answered(session, run, approve=True)
+    assert (result.outcome, "return a + b" in result.code) == ("healed", True)
+
+
+@pytest.mark.parametrize("review", [
+    {"approve": "yes"}, {"approve": True, "hint": 3}, {"keep": True}, {"code": b"x"},
+])
+async def test_what_is_no_review_is_refused_and_the_question_stays(
+    tmp_path: Path, review: dict[str, Any]
+) -> None:
+    async with reviewing(tmp_path) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task)
+        waiting = await asked(session, run)
+        with pytest.raises(BadReview, match="approve"):
+            await session.answer(run, waiting.interrupt, review)
+        result = await answered(session, run, approve=True)
+    assert result.outcome == "healed"
+
+
+async def test_a_hint_without_a_model_ends_the_run_and_says_so(tmp_path: Path) -> None:
+    async with reviewing(tmp_path) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task)
+        result = await answered(session, run, hint="use sum")
+    assert (result.outcome, result.stopped, result.code) == ("unresolved", "person", BUG)
+    assert "no model" in result.reason
+
+
+async def test_a_hint_is_told_to_the_model_that_tries_next(tmp_path: Path) -> None:
+    shouted = SOLVED.replace("upper() + '!'", "upper().join(['', '!'])")
+    async with claude(generator=[fenced(SOLVED), fenced(shouted)]) as model:
+        given = model.settings(tmp_path, autonomy_level="review_repairs")
+        async with open_session(given) as session:
+            run = await session.start(from_page(HARD, HARD_TESTS, "").task)
+            first = await answered(session, run, hint="do not add strings")
+            assert (first.outcome, first.code) == ("awaiting_review", shouted)
+            result = await answered(session, run, approve=True)
+    assert (result.outcome, result.code) == ("healed", shouted)
+    told = [
+        str(seen.json["messages"]) for seen, role in
+        zip(model.server.seen, model.asked, strict=True) if role == "generator"
+    ]
+    assert "do not add strings" not in told[0]
+    assert "do not add strings" in told[1]
+
+
+async def test_leave_is_asked_before_a_model_writes_and_without_it_none_does(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=fenced(SOLVED)) as model:
+        given = model.settings(tmp_path, autonomy_level="review_all")
+        async with open_session(given) as session:
+            run = await session.start(from_page("", "", WORDS).task)
+            waiting = await asked(session, run)
+            assert (waiting.needs, "generator" in model.asked) == ("leave", False)
+            assert "shout('x') == 'X!'" in waiting.question
+            refused = await answered(session, run, approve=False)
+    assert (refused.outcome, refused.stopped) == ("unresolved", "person")
+    assert "generator" not in model.asked
+
+
+async def test_with_leave_a_first_draft_is_reviewed_too(tmp_path: Path) -> None:
+    async with claude(generator=fenced(SOLVED)) as model:
+        given = model.settings(tmp_path, autonomy_level="review_all")
+        async with open_session(given) as session:
+            run = await session.start(from_page("", "", WORDS).task)
+            drafted = await answered(session, run, approve=True)
+            assert (drafted.outcome, drafted.code) == ("awaiting_review", SOLVED)
+            result = await answered(session, run, approve=True)
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+
+
+async def test_leave_is_asked_once_before_models_repair(tmp_path: Path) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        given = model.settings(tmp_path, autonomy_level="review_all")
+        async with open_session(given) as session:
+            run = await session.start(from_page(HARD, HARD_TESTS, "").task)
+            waiting = await asked(session, run)
+            assert (waiting.needs, model.asked) == ("leave", [])
+            repaired = await answered(session, run, approve=True)
+            assert (repaired.outcome, repaired.code) == ("awaiting_review", SOLVED)
+            result = await answered(session, run, approve=True)
+    assert result.outcome == "healed"
+
+
+async def test_a_run_that_nobody_looks_at_spends_nothing_until_somebody_does(
+    tmp_path: Path,
+) -> None:
+    async with (
+        claude(generator=[stalls, fenced(SOLVED)]) as model,
+        open_session(model.settings(tmp_path)) as session,
+    ):
+        run = await session.start(from_page(HARD, HARD_TESTS, "").task, pauses=True)
+        while "generator" not in model.asked:
+            await asyncio.sleep(0.01)
+        await session.pause(run)
+        waiting = await asked(session, run)
+        count = len(model.asked)
+        await session.pause(run)
+        assert (waiting.needs, len(model.asked)) == ("visitor", count)
+        assert await session.answer(run, waiting.interrupt, {})
+        result = await followed(session, run)
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+
+
+async def test_a_run_without_a_model_goes_on_though_nobody_looks(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path, {})) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task, pauses=True)
+        await session.pause(run)
+        assert (await followed(session, run)).outcome == "healed"
+
+
+def test_the_library_asks_whoever_it_is_given(tmp_path: Path) -> None:
+    shown: list[Waiting] = []
+
+    def approve(waiting: Waiting) -> Review | bool:
+        shown.append(waiting)
+        return Review(code=OTHERWISE) if len(shown) == 1 else True
+
+    result = SelfHealingAgent(data_dir=tmp_path).run(code=BUG, tests=TESTS, approve=approve)
+    assert (result.outcome, result.code, len(shown)) == ("healed", OTHERWISE, 2)
+    assert "return a + b" in shown[0].code
+
+
+def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
+    first = SelfHealingAgent(data_dir=tmp_path).run(code=BUG, tests=TESTS)
+    assert (first["outcome"], first.success, "return a + b" in first.code) == (
+        "awaiting_review", False, True,
+    )
+    later = SelfHealingAgent(data_dir=tmp_path)
+    result = later.decide(first.run_id, approve=True)
+    assert (result.outcome, result.success, result.code) == ("healed", True, first.code)
+    with pytest.raises(BadReview, match="waits for no review"):
+        later.decide(first.run_id, approve=True)
