@@ -65,7 +65,9 @@ def main() -> int:
 
         this_process()
     try:
-        serve(build(host, max_iterations=settings.max_iterations), host, name, port)
+        serve(build(
+            host, max_iterations=settings.max_iterations, autonomy=settings.autonomy_level,
+        ), host, name, port)
     except OSError as error:
         print(
             f"The page cannot be served at {name}:{port}: {error}\n"

@@ -14,7 +14,9 @@ import gradio as gr
 
 from agent.core.domain import Rivals
 from agent.core.events import Stamped, Waiting
+from agent.core.settings import Autonomy
 from agent.log.result import Result, fold
+from agent.log.waiting import REVIEWED
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from agent.repair.ranking.rivals import MOST
 from demo import render
@@ -98,7 +100,7 @@ class Page:
 
     async def heal(
         self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str,
-        iterations: float | None,
+        iterations: float | None, autonomy: Autonomy | None = None,
     ) -> AsyncIterator[Update]:
         """Starts the run and follows it."""
         from agent.intake import BadInput, NotFixable, from_page  # the session has imported it
@@ -112,7 +114,7 @@ class Page:
             if await self._log(kept["run"]) is None:
                 await session.start(
                     brought.task, run_id=kept["run"], plan=await self.panel.plan(visit),
-                    max_iterations=int(iterations) if iterations else None,
+                    max_iterations=int(iterations) if iterations else None, autonomy=autonomy,
                     visitor=self.panel.visitor(visit), pauses=True,
                 )
         except (Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice) as refusal:
@@ -204,20 +206,20 @@ class Page:
             result = await self._result(kept["run"])
         except Unavailable:  # `heal` has said why
             return {
-                "kept": kept, **_buttons(running=False), "review": gr.update(visible=False),
+                "kept": kept, **_buttons(running=False), **_review(None),
                 **_question(None), **_paused(None),
             }
         waiting, closed = result.waiting, bool(here.refusal)
         needs = waiting.needs if waiting is not None else None
         paused = waiting if needs in ("budget", "key") and not closed else None
-        own = paused is not None and await self.panel.owns(kept["run"], visit)
-        review = needs in ("review", "leave")
+        own = waiting is not None and await self.panel.owns(kept["run"], visit)
+        review = waiting if needs in REVIEWED and own and not closed else None
         interrupt = waiting.interrupt if waiting is not None else ""
         return {
             "kept": {**kept, "interrupt": interrupt, "asked": "", "answer": ""},
             **_buttons(running=result.phase in ("running", "waiting"), closed=closed),
-            "review": gr.update(visible=review),
-            **_question(None if closed else result.question), **_paused(paused, own=own),
+            **_review(review), **_question(None if closed else result.question),
+            **_paused(paused, own=paused is not None and own),
         }
 
     async def settle_answer(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
@@ -262,6 +264,16 @@ class Page:
         except Unavailable as refusal:
             return {"said": sentence(str(refusal))}
         return {"said": ""}
+
+    async def advise(self, kept: BrowserRun, visit: Visit, hint: str) -> Update:
+        """Has another repair tried, by a hint."""
+        if not hint.strip():
+            return {"said": sentence("Write what it should do otherwise.")}
+        return await self.decide(kept, visit, hint=hint)
+
+    async def bring(self, kept: BrowserRun, visit: Visit, code: str) -> Update:
+        """Has the program judged as a person has changed it."""
+        return await self.decide(kept, visit, code=code)
 
     async def go_on(
         self, kept: BrowserRun, visit: Visit = NEW_VISIT, *, end: bool = False
@@ -316,7 +328,7 @@ def _begun(kept: BrowserRun) -> Update:
     """The page at the start of a run."""
     return {
         "kept": kept, "said": "", "bench": render.STARTING, **_buttons(running=True),
-        "review": gr.update(visible=False), "written": "", "wrong": "", **_question(None),
+        **_review(None), "written": "", "wrong": "", **_question(None),
         **_paused(None),
     }
 
@@ -345,6 +357,21 @@ def _question(rivals: Rivals | None) -> Update:
             if place < len(offered) else gr.update(visible=False)
             for place, name in enumerate(CHOICES)
         },
+    }
+
+
+def _review(waiting: Waiting | None) -> Update:
+    """The card of a review, its buttons, and the program to change."""
+    if waiting is None:
+        return {"review": gr.update(visible=False)}
+    leave, help_ = waiting.needs == "leave", waiting.needs == "help"
+    return {
+        "review": gr.update(visible=True), "reviewed": render.asked(waiting.question),
+        "approve": gr.update(
+            visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
+        ),
+        "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
+        "otherwise": gr.update(visible=not leave), "hint": "", "edited": waiting.code,
     }
 
 

@@ -547,6 +547,11 @@ def paused(waiting: Waiting, *, own: bool) -> str:
     )
 
 
+def asked(question: str) -> str:
+    """What a review asks, above its buttons."""
+    return f'<div class="question"><p>{escaped(question)}</p></div>'
+
+
 def _program(result: Result) -> str:
     if result.phase != "finished":
         return ""

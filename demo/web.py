@@ -15,6 +15,7 @@ import gradio as gr
 import yaml
 from starlette.applications import Starlette
 
+from agent.core.settings import Autonomy
 from agent.thinking.drafts import DRAFTS_FILE, read_drafts
 from demo import render
 from demo.access import is_loopback
@@ -29,12 +30,13 @@ from llm.provider import MOCK
 
 ASSETS = Path(__file__).with_name("assets")
 INPUTS = ("code", "tests", "words")
-SETTLED = (
+CLOSED = (
     "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",
     "end-here",
 )
+SETTLED = (*CLOSED, "reviewed", "approve", "reject", "otherwise", "hint", "edited")
 """The parts that change where a run has ended or waits."""
-BEGUN = (*SETTLED, "said", "bench", "written", "wrong")
+BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
 """Those that change where one begins, or a question is answered."""
 ARRIVED = ("kept", "said", *INPUTS, *WISHES, *SHOWN, "heal", "stop", "banner")
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -108,7 +110,9 @@ class PageTheme(gr.themes.Base):
         super().set(**look["variables"])
 
 
-def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
+def build(
+    host: Host, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto"
+) -> gr.Blocks:
     """The page, not served yet."""
     parts = Parts()
     ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
@@ -123,7 +127,10 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
         parts.add("plan", gr.HTML(""))
         with gr.Row(elem_id="shell"):
             with gr.Column(scale=36, min_width=320, elem_id="editors"):
-                _lay_inputs(parts, public=host.access.public, max_iterations=max_iterations)
+                _lay_inputs(
+                    parts, public=host.access.public, max_iterations=max_iterations,
+                    autonomy=autonomy,
+                )
             with gr.Column(scale=64, min_width=320, elem_id="output"):
                 _lay_output(parts)
             with gr.Column(scale=36, min_width=320, elem_id="examples"):
@@ -134,7 +141,9 @@ def build(host: Host, *, max_iterations: int = 5) -> gr.Blocks:
     return ui
 
 
-def _lay_inputs(parts: Parts, *, public: bool, max_iterations: int) -> None:
+def _lay_inputs(
+    parts: Parts, *, public: bool, max_iterations: int, autonomy: Autonomy
+) -> None:
     """What a visitor brings, and who is to answer."""
     parts.add("said", gr.HTML(""))
     parts.add("code", gr.Code(
@@ -187,13 +196,32 @@ def _lay_inputs(parts: Parts, *, public: bool, max_iterations: int) -> None:
         parts.add("iterations", gr.Slider(
             1, 10, value=max_iterations, step=1, label="Repair attempts at most",
         ))
+        parts.add("autonomy", gr.Dropdown(
+            [("never", "full_auto"), ("before a repair is kept", "review_repairs"),
+             ("also before a model writes", "review_all")],
+            value=autonomy, label="Ask me",
+        ))
 
 
 def _lay_output(parts: Parts) -> None:
     """What is asked of a visitor, above the workbench."""
-    with parts.add("review", gr.Row(visible=False)):
-        parts.add("approve", gr.Button("Approve the patch", variant="primary"))
-        parts.add("reject", gr.Button("Reject it"))
+    with parts.add("review", gr.Column(visible=False, elem_id="review")):
+        parts.add("reviewed", gr.HTML(""))
+        with gr.Row(elem_classes="pair"):
+            parts.add("approve", gr.Button("Approve the patch", variant="primary"))
+            parts.add("reject", gr.Button("Reject it"))
+        with parts.add("otherwise", gr.Column()):
+            with gr.Row(elem_classes="hint"):
+                parts.add("hint", gr.Textbox(
+                    label="Or say what to do otherwise; a model reads it", max_lines=3, scale=1,
+                ))
+                parts.add("advise", gr.Button("Try again", scale=0, min_width=130))
+            with gr.Accordion("Change it yourself", open=False):
+                parts.add("edited", gr.Code(
+                    label="The program as it should be", language="python", max_lines=18,
+                    buttons=[],
+                ))
+                parts.add("bring", gr.Button("Judge my version"))
     with parts.add("paused", gr.Column(visible=False)):
         parts.add("needed", gr.HTML(""))
         with gr.Row(elem_id="pause-buttons"):
@@ -244,13 +272,17 @@ def _wire(
 
     begun = addressed(on(parts["heal"].click, page.begin, INPUTS, BEGUN))
     run = on(
-        begun.then, page.heal, (*WISHES, "kept", *INPUTS, "iterations"), ("bench", "said"), STREAMED
+        begun.then, page.heal, (*WISHES, "kept", *INPUTS, "iterations", "autonomy"),
+        ("bench", "said"), STREAMED
     )
     on(run.then, page.settle, state, SETTLED)
     on(parts["stop"].click, page.stop, state, ("said",))
     for event in (
         on(parts["approve"].click, page.decide, state, ("said",), approve=True),
         on(parts["reject"].click, page.decide, state, ("said",), approve=False),
+        *(on(event, page.advise, (*state, "hint"), ("said",))
+          for event in (parts["advise"].click, parts["hint"].submit)),
+        on(parts["bring"].click, page.bring, (*state, "edited"), ("said",)),
         on(parts["go-on"].click, page.go_on, state, ("said",)),
         on(parts["end-here"].click, page.go_on, state, ("said",), end=True),
     ):

@@ -32,7 +32,7 @@ from llm.types import Finish
 
 Step = Literal[
     "recall", "specify", "permit", "generate", "attack", "execute", "arbitrate", "diagnose",
-    "repair", "attempt", "select", "ask",
+    "repair", "attempt", "select", "ask", "help",
     "critique", "prove", "gate", "learn", "finish",
 ]
 
@@ -321,11 +321,12 @@ class Waiting(Value):
     diff: str = ""
     rivals: Rivals | None = None
     """The behaviours to choose from, where that is the question."""
-    needs: Literal["answer", "review", "leave", "budget", "key", "visitor"] = "answer"
-    """What it waits for: which behaviour is right, a word on a repair, leave to ask a model,
-    higher caps, a key that is gone, or somebody who looks at it."""
+    needs: Literal["answer", "review", "leave", "help", "budget", "key", "visitor"] = "answer"
+    """What it waits for: which behaviour is right, a word on a repair, leave to ask a model, what
+    else to try, higher caps, a key that is gone, or somebody who looks at it."""
     code: str = ""
-    """The text of the entry file as a repair under review leaves it."""
+    """The text of the entry file as a repair under review leaves it, or as it stands where help is
+    asked for."""
 
 
 class Answered(Value):

@@ -177,10 +177,12 @@ class State(TypedDict, total=False):
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""
-    outcome: RunOutcome
+    outcome: RunOutcome | None
     """How the run ends, where that is decided before its last step."""
     reason: str
-    stopped: Stop
+    helped: bool
+    """A person was asked what else to try, and had nothing to say."""
+    stopped: Stop | None
     """Why no further round was tried, where a run stops short of its goal."""
     proof: ProofLevel
     proof_why: str

@@ -24,7 +24,7 @@ from agent.core.settings import Settings
 from agent.doors.dotenv import read_dotenv
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.result import Result, fold
-from agent.log.waiting import BadReview, Review
+from agent.log.waiting import REVIEWED, BadReview, Review
 from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
 from agent.thinking.drafts import by_words, read_drafts
 from llm import NoProvider
@@ -207,8 +207,6 @@ class SelfHealingAgent:
                 outcome="not_fixable", reason=str(error), code=code or "",
                 task=Task(text=words or ""), max_iterations=self.max_iterations,
             )
-        if approve is not None and settings.autonomy_level == "full_auto":
-            settings = settings.model_copy(update={"autonomy_level": "review_repairs"})
         log, unusable = await self.logged(settings, brought, ask, approve)
         found = self._result(log, brought)
         if unusable:
@@ -233,7 +231,7 @@ class SelfHealingAgent:
         opened = await asyncio.to_thread(self._opener)
         async with opened(await asyncio.to_thread(self.settings)) as session:
             waiting = fold(session.log(run_id)).waiting
-            if waiting is None or waiting.needs not in ("review", "leave"):
+            if waiting is None or waiting.needs not in REVIEWED:
                 raise BadReview(f"The run {run_id} waits for no review.")
             await session.answer(run_id, waiting.interrupt, review.model_dump())
             async for _ in session.follow(run_id, session.log(run_id)[-1].seq):
@@ -271,7 +269,11 @@ class SelfHealingAgent:
                     f"The model {self.model_name!r} cannot be asked: {plan.why}. "
                     "Leave model_name out, or name a provider that has it."
                 )
-            run = await session.start(task, title=_title(task), ask=ask is not None, plan=plan)
+            reviews = approve is not None and settings.autonomy_level == "full_auto"
+            run = await session.start(
+                task, title=_title(task), ask=ask is not None, plan=plan,
+                autonomy="review_repairs" if reviews else None,
+            )
             try:
                 unusable = await _followed(session, run, ask, approve)
             except asyncio.CancelledError:
@@ -299,7 +301,7 @@ async def _followed(
         async for batch in session.follow(run, seen):
             seen = batch[-1].seq
         waiting = fold(session.log(run)).waiting
-        if waiting is not None and waiting.needs in ("review", "leave") and approve is not None:
+        if waiting is not None and waiting.needs in REVIEWED and approve is not None:
             said = await asyncio.to_thread(approve, waiting)
             review = said if isinstance(said, Review) else Review(approve=said is True)
             await session.answer(run, waiting.interrupt, review.model_dump())

@@ -390,10 +390,10 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return replace(result, models=(*result.models, event))
         case Notice():
             return replace(result, notices=(*result.notices, event))
-        case Waiting(needs="review"):
+        case Waiting(needs="review" | "help"):
             return replace(
-                result, waiting=event, outcome="awaiting_review", reason=event.question,
-                code=event.code, diff=event.diff,
+                result, waiting=event, code=event.code, diff=event.diff,
+                outcome="awaiting_review" if event.needs == "review" else "unresolved",
             )
         case Waiting():
             return replace(result, waiting=event)

@@ -10,9 +10,12 @@ from pydantic import ValidationError
 from agent.core.domain import RunOutcome, Value
 from agent.core.events import Answered, Extended, Resumed, Stamped, Waiting
 
+REVIEWED = ("review", "leave", "help")
+"""What is answered by a `Review`."""
+
 
 class Review(Value):
-    """A person's word on a repair, or on asking a model for one."""
+    """A person's word on a repair, on asking a model for one, or on what else to try."""
 
     approve: bool = False
     hint: str = ""
@@ -86,7 +89,7 @@ def read_answer(asked: Waiting, value: Mapping[str, object], again: Extended) ->
     """
     if asked.needs == "answer":
         return ForStep(asked.interrupt, dict(value))
-    if asked.needs in ("review", "leave"):
+    if asked.needs in REVIEWED:
         return ForStep(asked.interrupt, Review.of(dict(value)).model_dump())
     if asked.needs in ("key", "visitor"):
         return End("cancelled") if value.get("end") is True else GoOn()

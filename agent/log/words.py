@@ -101,6 +101,7 @@ STEP_WORDS: dict[Step, str] = {
     "prove": "Prove the repair",
     "gate": "Ask a person",
     "permit": "Ask for leave",
+    "help": "Ask what else to try",
     "learn": "Keep what helped",
     "finish": "Finish",
 }
@@ -278,7 +279,7 @@ def _facts(result: Result) -> Iterator[str]:
 def _awaited(waiting: Waiting) -> str:
     """What a run waits for, in a few words where its question stands elsewhere too."""
     match waiting.needs:
-        case "answer" | "review" | "leave":
+        case "answer" | "review" | "leave" | "help":
             return waiting.question
         case "visitor":
             return "nobody looks at it"

@@ -2,9 +2,9 @@
 them over a file of checkpoints. The only place that imports LangGraph as a whole, which takes
 longer than everything else: it is imported by the first run that needs it.
 
-Steps know nothing of LangGraph but those that must interrupt, `ask`, `gate` and `permit`. The
-wrapper writes `finished` before the step returns, so a step whose checkpoint exists has its whole
-log, and a step that is run again after a crash writes a new attempt of the same task.
+Steps know nothing of LangGraph but those that must interrupt, `ask`, `gate`, `permit` and
+`help`. The wrapper writes `finished` before the step returns, so a step whose checkpoint exists
+has its whole log, and a step that is run again after a crash writes a new attempt of the same task.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from agent.run.nodes.critique import critique
 from agent.run.nodes.diagnose import diagnose
 from agent.run.nodes.execute import execute
 from agent.run.nodes.finish import finish
-from agent.run.nodes.gate import gate, permit
+from agent.run.nodes.gate import gate, help_, permit
 from agent.run.nodes.generate import generate
 from agent.run.nodes.learn import learn
 from agent.run.nodes.prove import prove
@@ -64,6 +64,7 @@ STEPS: dict[Step, Node] = {
     "attempt": attempt,
     "select": select,
     "ask": ask,
+    "help": help_,
     "critique": critique,
     "prove": prove,
     "gate": gate,
@@ -71,7 +72,7 @@ STEPS: dict[Step, Node] = {
     "finish": finish,
 }
 
-BARE: frozenset[Step] = frozenset({"permit", "ask", "gate", "finish"})
+BARE: frozenset[Step] = frozenset({"permit", "ask", "help", "gate", "finish"})
 
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
@@ -153,16 +154,34 @@ def needs_leave(state: State, runtime: Runtime[Context]) -> bool:
     return asked and runtime.context.asks_leave
 
 
+def over(state: State, runtime: Runtime[Context]) -> str:
+    """To the end, but first to a person where every way was tried and there is one."""
+    tried = state.get("stopped") in ("iterations", "stuck", "no_model")
+    reviews = runtime.context.settings.autonomy_level != "full_auto"
+    return "help" if tried and reviews and not state.get("helped") else "finish"
+
+
+async def after_help(state: State, runtime: Runtime[Context]) -> str:
+    """On to what a person has said."""
+    if state["asking"]:
+        return "help"
+    if state.get("edited"):
+        return "execute"
+    if state.get("outcome"):
+        return "finish"
+    return "permit" if needs_leave(state, runtime) else "diagnose"
+
+
 async def after_diagnose(state: State, runtime: Runtime[Context]) -> str | list[Send]:
     """Repairs, unless no edit could help or no further round is tried."""
     if state.get("outcome"):
-        return "finish"
+        return over(state, runtime)
     return "permit" if needs_leave(state, runtime) else next_round(state, runtime)
 
 
 async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Send]:
     if state.get("outcome"):
-        return "finish"
+        return over(state, runtime)
     if state.get("taken"):
         return "ask"
     if needs_leave(state, runtime):
@@ -210,12 +229,15 @@ def build_graph() -> StateGraph[State, Context]:
     graph.add_conditional_edges("execute", after_execute, ["arbitrate", "critique", "diagnose"])
     graph.add_conditional_edges("arbitrate", after_arbitrate, ["critique", "diagnose"])
     graph.add_conditional_edges(
-        "diagnose", after_diagnose, ["permit", "repair", "attempt", "finish"]
+        "diagnose", after_diagnose, ["permit", "help", "repair", "attempt", "finish"]
     )
     graph.add_edge("repair", "select")
     graph.add_edge("attempt", "select")
     graph.add_conditional_edges(
-        "select", after_select, ["finish", "permit", "diagnose", "ask", "repair", "attempt"]
+        "select", after_select, ["finish", "permit", "help", "diagnose", "ask", "repair", "attempt"]
+    )
+    graph.add_conditional_edges(
+        "help", after_help, ["finish", "help", "execute", "permit", "diagnose"]
     )
     graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
     graph.add_conditional_edges("critique", after_critique, ["finish", "execute", "prove"])

@@ -27,7 +27,7 @@ from agent.core.events import (
     Waiting,
     seconds_spent,
 )
-from agent.core.settings import Settings
+from agent.core.settings import Autonomy, Settings
 from agent.healing.context import Context
 from agent.healing.models import OWNER
 from agent.judge.jail_level import jail_seen
@@ -57,6 +57,7 @@ class Options(Value):
     caps: Caps
     """What it may spend on models."""
     ask: bool
+    autonomy_level: Autonomy = "full_auto"
     answered: tuple[str, ...] = ()
     """Names of tests that are answers to the question an earlier run has left open."""
     visitor: str = OWNER
@@ -67,7 +68,7 @@ class Options(Value):
     @classmethod
     def of(
         cls, settings: Settings, plan: Plan, *, max_iterations: int | None, budget_s: float | None,
-        ask: bool | None, visitor: str, pauses: bool,
+        ask: bool | None, autonomy: Autonomy | None, visitor: str, pauses: bool,
     ) -> Options:
         """The settings, but for what is given; a plan with a model gets the time for one."""
         model_s = settings.model_s if plan.has_model else 0.0
@@ -75,6 +76,7 @@ class Options(Value):
             max_iterations=max_iterations or settings.max_iterations,
             budget_s=budget_s or settings.budget_s + model_s,
             ask=settings.ask if ask is None else ask,
+            autonomy_level=autonomy or settings.autonomy_level,
             visitor=visitor, pauses=pauses, plan=plan, caps=settings.caps,
         )
 
@@ -305,7 +307,7 @@ class Run:
             store=shared.store,
             settings=shared.settings.model_copy(update={
                 "max_iterations": options.max_iterations, "budget_s": self.seconds,
-                "ask": options.ask,
+                "ask": options.ask, "autonomy_level": options.autonomy_level,
             }),
             writer=lambda step: shared.bus.writer(self.id, step),
             emit=self.emit,

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from agent.core.domain import Jail, Report, Solution, Task
 from agent.core.events import Answered, Stamped
 from agent.core.latency import low_latency
-from agent.core.settings import BadSettings, Settings
+from agent.core.settings import Autonomy, BadSettings, Settings
 from agent.healing.context import PROMPTS
 from agent.healing.models import OWNER
 from agent.judge import check
@@ -46,7 +46,8 @@ class Session:
     async def start(
         self, task: Task, *, title: str = "", run_id: str | None = None,
         max_iterations: int | None = None, budget_s: float | None = None, ask: bool | None = None,
-        plan: Plan | None = None, visitor: str = OWNER, pauses: bool = False,
+        autonomy: Autonomy | None = None, plan: Plan | None = None, visitor: str = OWNER,
+        pauses: bool = False,
     ) -> str:
         """Starts a run in the background and returns its id at once.
 
@@ -59,7 +60,7 @@ class Session:
         plan = plan or self.plan(visitor)
         options = Options.of(
             self.settings, plan, max_iterations=max_iterations, budget_s=budget_s, ask=ask,
-            visitor=visitor, pauses=pauses,
+            autonomy=autonomy, visitor=visitor, pauses=pauses,
         )
         return await self._begin(run_id, title, task, options)
 

@@ -213,6 +213,25 @@ def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: An
     expect(page.page.locator(".patch .came").first).to_be_visible()
 
 
+def test_a_repair_is_changed_judged_and_approved_where_the_page_asks(page: Any) -> None:
+    shown = page.page
+    shown.get_by_text("Options", exact=True).click()
+    shown.get_by_label("Ask me").click()
+    shown.get_by_role("option", name="before a repair is kept").click()
+    heal(shown, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
+    expect(shown.locator("#review")).to_be_visible()
+    expect(shown.locator(".verdict")).to_contain_text("AWAITING REVIEW")
+    shown.get_by_text("Change it yourself").click()
+    shown.locator("#edited .cm-content").fill("def add(a, b):\n    return sum((a, b))\n")
+    shown.get_by_role("button", name="Judge my version").click()
+    expect(shown.locator(".patch")).to_contain_text("sum((a, b))")
+    expect(shown.locator("#review")).to_be_visible()
+    fits(shown)
+    shown.get_by_role("button", name="Approve the patch").click()
+    ended(shown, "HEALED")
+    expect(shown.locator(".verdict")).to_contain_text("by you")
+
+
 def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: Any) -> None:
     page.page.get_by_role("button", name="Off by one day").click()
     ended(page.page, "HEALED")

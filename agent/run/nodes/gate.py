@@ -1,5 +1,5 @@
-"""Gate and permit: a person's word before a repair is kept, and leave before a model is asked to
-write, where that was asked for.
+"""Gate, permit and help: a person's word before a repair is kept, leave before a model is asked to
+write, and what else to try where nothing has helped; where that was asked for.
 
 They do nothing before `interrupt`, since a step that interrupts is run again from its first line
 when it is resumed.
@@ -58,6 +58,28 @@ async def gate(state: State, ctx: Context) -> State:
     return _rejected(state, ctx, answer.hint, solution, what)
 
 
+async def help_(state: State, ctx: Context) -> State:
+    """Waits for a `Review` where every way was tried: a hint for a model, or the program itself."""
+    base = ctx.store.get(state["base_id"], Solution)
+    best = ctx.store.get(state["best_id"], Solution)
+    answer = Review.of(interrupt({
+        "question": f"No repair was found: {state['reason']}. What else is to be tried?",
+        "needs": "help", "diff": best.diff(base), "code": best.text,
+    }))
+    if answer.code is not None and answer.code != best.text:
+        edited = best.with_text(answer.code, origin="user")
+        update = await _changed(state, ctx, edited)
+        return update if update["asking"] else update | {"outcome": None, "stopped": None}
+    if not answer.hint.strip() or ctx.plan.of(GENERATOR) is None:
+        return {"helped": True, "asking": False}
+    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    rounds = rounds.with_note(f"A person says: {answer.hint.strip()}")
+    return {
+        "rounds_id": ctx.store.put(rounds), "approach": "rewrite", "paid": True, "asking": False,
+        "outcome": None, "stopped": None, "escalated": True, "taken": False,
+    }
+
+
 async def _changed(state: State, ctx: Context, edited: Solution) -> State:
     """A person's own edit is judged like any other; one that fails is told, and the repair before
     it asked about again."""
@@ -67,7 +89,7 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
         failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
         ctx.emit(Notice(level="warning", text=(
             f"The changed program is not kept, it fails {len(report.failing)} tests ({failing}). "
-            "The repair is as it was."
+            "What stood before it stays."
         )))
         return {"asking": True}
     base = ctx.store.get(state["base_id"], Solution)

@@ -23,6 +23,11 @@ from agent.thinking.roles import SPEC_TESTER, ask_if_it_answers
 HOLD_OUT_FROM = 4
 """The number of trusted tests from which one is kept from the repair."""
 RAISED = re.compile(r"raises (\w+)")
+UNSTEADY = {
+    "id", "hash", "object", "input", "open", "print", "globals", "locals", "vars", "dir", "exec",
+    "eval", "compile", "exit", "quit", "breakpoint", "help", "memoryview", "__import__",
+}
+"""Builtins that answer otherwise from run to run, or act: no derived test calls them."""
 MOST_PARTED = 12
 """Tests of files that are tried: each takes reading its file anew."""
 
@@ -126,7 +131,8 @@ def is_stated(code: str, words: str) -> bool:
     }
     used = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
     own = (used & stated) - {*vars(builtins)} - bound
-    return bool(own) and used <= stated | {*vars(builtins)} | bound
+    steady = {*vars(builtins)} - UNSTEADY
+    return bool(own) and used <= (stated - UNSTEADY) | steady | bound
 
 
 def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:

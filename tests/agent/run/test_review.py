@@ -154,6 +154,35 @@ async def test_leave_is_asked_once_before_models_repair(tmp_path: Path) -> None:
     assert result.outcome == "healed"
 
 
+async def test_where_nothing_helped_a_person_is_asked_what_else_to_try(tmp_path: Path) -> None:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
+        given = model.settings(tmp_path, autonomy_level="review_repairs", max_iterations=2)
+        async with open_session(given) as session:
+            run = await session.start(from_page(HARD, HARD_TESTS, "").task)
+            waiting = await asked(session, run)
+            assert (waiting.needs, fold(session.log(run)).outcome) == ("help", "unresolved")
+            again = await answered(session, run, hint="split it into words")
+            assert (again.outcome, again.code) == ("awaiting_review", SOLVED)
+            result = await answered(session, run, approve=True)
+    assert (result.outcome, result.iterations) == ("healed", 3)
+    assert "split it into words" in str(model.server.seen[-3].json["messages"])
+
+
+async def test_help_may_be_the_program_itself_or_none(tmp_path: Path) -> None:
+    async with reviewing(tmp_path) as session:
+        run, other = [
+            await session.start(from_page(HARD, HARD_TESTS, "").task) for _ in range(2)
+        ]
+        wrong = await answered(session, run, code=WRONG)
+        assert (wrong.outcome, wrong.phase) == ("unresolved", "waiting")
+        given = await answered(session, run, code=SOLVED)
+        assert given.outcome == "awaiting_review"
+        result = await answered(session, run, approve=True)
+        none = await answered(session, other, approve=False)
+    assert (result.outcome, result.code, result.strategy) == ("healed", SOLVED, "person")
+    assert (none.outcome, none.phase, none.stopped) == ("unresolved", "finished", "no_model")
+
+
 async def test_a_run_that_nobody_looks_at_spends_nothing_until_somebody_does(
     tmp_path: Path,
 ) -> None:

@@ -499,6 +499,8 @@ def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level:
         ("shout('a')", "text", False),
         ("shout(", "'A'", False),
         ("len('a')", "1", False),
+        ("shout(str(hash('a')))", "'A'", False),
+        ("shout(input())", "'A'", False),
         ("shout(None)", "raises TypeError", True),
         ("shout(None)", "raises Trouble", False),
     ],
