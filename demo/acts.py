@@ -227,6 +227,14 @@ class Page:
         stays as it is: by now another answer may be on its way."""
         return await self.settle(kept, visit) if kept["answer"] else {}
 
+    async def use(self, kept: BrowserRun) -> Update:
+        """Puts the program of the run that is shown where the next one is typed."""
+        try:
+            result = await self._result(kept["run"])
+        except Unavailable as fault:
+            return {"said": sentence(str(fault))}
+        return {"code": result.code, "said": ""} if result.code else {}
+
     async def choose(self, kept: BrowserRun, *, typed: dict[str, str]) -> Update:
         """Fills an example in, unless that would put it beside another program's run."""
         try:

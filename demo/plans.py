@@ -14,6 +14,8 @@ from llm.plan import Choice
 from llm.provider import MOCK
 from sandbox.levels import SAFE_FOR_PUBLIC
 
+IN_JAIL = "Your code runs in a jail: no network, nothing of this machine"
+
 
 def plan_html(provider: str, why: str, jail: Jail, answering: str = "") -> str:
     """Which plan heals here, and the jail that runs the code: the level seen to hold, and
@@ -103,6 +105,10 @@ def _jail(jail: Jail) -> str:
     if not jail.level:
         return words
     strength = "fit" if jail.level in SAFE_FOR_PUBLIC else "weak"
+    seen = ""
+    if strength == "fit":
+        seen = f"<p>{words}</p>"
+        words = f'<span class="sandbox">{IN_JAIL}</span>'
     layers = [
         f"{layer.name} {'holds' if layer.holds else 'does not hold'}: {layer.seen}"
         for layer in jail.layers
@@ -112,7 +118,7 @@ def _jail(jail: Jail) -> str:
     return (
         f'<details class="jail" data-key="jail"><summary title="{tip}">'
         f'<span class="badge level {strength}">{escaped(jail.level, 10)}</span> {words}</summary>'
-        f"<ul>{listed}</ul></details>"
+        f"{seen}<ul>{listed}</ul></details>"
     )
 
 

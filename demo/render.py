@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from pathlib import Path
 
 from agent.core.domain import (
     PROOF_ORDER,
@@ -22,8 +23,8 @@ from agent.core.domain import (
     Verdict,
     tally,
 )
-from agent.core.events import ModelCalled, PartialFound, Waiting
-from agent.log.result import Result
+from agent.core.events import ModelCalled, PartialFound, Waiting, from_jsonl
+from agent.log.result import Result, fold
 from agent.log.timeline import Column, Row, TimelineStep
 from agent.log.words import (
     INTEGRITY_MEANING,
@@ -47,6 +48,7 @@ from demo.escape import escaped, sentence
 from demo.patch import DiffLine, diff_lines
 from demo.plans import plan_html, roles_html
 
+EXAMPLE = Path(__file__).with_name("assets") / "example.jsonl"
 LONGEST_DIFF = 600
 """Lines of a diff that are shown; the patch holds all of them."""
 
@@ -69,37 +71,25 @@ def workbench(result: Result) -> str:
     word, facts = headline(result)
     announced = escaped(f"{word.capitalize()}. {', '.join(facts)}")
     rivals = _rivals(result.rivals) if result.rivals is not None else ""
+    open_ = result.fitting > 1
+    going = result.phase == "running"
+    diagnosed = _diagnosis(result.diagnosis) if result.diagnosis is not None else ""
     parts = (
-        _status(result, word, facts),
-        rivals if result.fitting > 1 else "",
-        _notices(result),
-        _timeline(result),
-        _matrix(result),
-        _patch(result),
-        rivals if result.fitting == 1 else "",
-        _smallest(result),
-        _diagnosis(result.diagnosis) if result.diagnosis is not None else "",
-        _proof(result),
-        _learned(result),
-        _program(result),
-        _calls(result),
-        _where(result),
+        _status(result, word, facts, _downloads(result)), rivals if open_ else "", _notices(result),
+        *((_timeline(result), _matrix(result), _patch(result)) if going else
+          (_patch(result), _smallest(result), _matrix(result), _proof(result))),
+        "" if open_ else rivals, diagnosed, _learned(result), _program(result), _calls(result),
+        _where(result) if going else _steps(result),
     )
-    slug = "open" if result.fitting > 1 else _state(result).replace("_", "-")
+    slug = "open" if open_ else _state(result).replace("_", "-")
+    level = f" at-{result.proof}" if result.proof is not None and not open_ else ""
     return (
-        f'<div class="bench is-{slug}" data-phase="{result.phase}" data-announce="{announced}">'
+        f'<div class="bench is-{slug}{level}" data-phase="{result.phase}" '
+        f'data-announce="{announced}">'
         f"{''.join(parts)}</div>"
     )
 
 
-EMPTY = (
-    '<div class="bench is-empty" data-phase="empty"><div class="empty">'
-    '<div class="empty-mark" aria-hidden="true">✗<i></i><b>✓</b></div>'
-    "<p>Paste Python that fails and a test that shows it, or choose an example: the agent "
-    "runs it in a jail, finds the cause, and shows a patch only with its proof.</p>"
-    "</div></div>"
-)
-"""What stands there before the first run."""
 STARTING = (
     '<div class="bench is-running" data-phase="running" data-announce="Running">'
     '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">●</b>'
@@ -114,7 +104,7 @@ MASTHEAD = (
 )
 KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
 """How to work without a mouse."""
-EXAMPLES_TITLE = "<h2>Examples</h2><p>Choose one: it is filled in and healed at once.</p>"
+EXAMPLES_TITLE = "<h2>More examples</h2><p>Choose one: it is filled in and healed at once.</p>"
 
 
 def _state(result: Result) -> str:
@@ -122,16 +112,23 @@ def _state(result: Result) -> str:
     return result.outcome or result.phase
 
 
-def _status(result: Result, word: str, facts: tuple[str, ...]) -> str:
+def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:
     mark = "?" if result.fitting > 1 else STATE_MARKS[_state(result)]
-    rest = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in facts)
+    rest = "".join(_fact(fact, result) for fact in facts)
     if result.phase == "running":
         rest += f'<span class="clock" data-elapsed="{result.seconds:.1f}"></span>'
     line = f'<p class="reason">{escaped(result.reason)}</p>' if result.reason else ""
     return (
         f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
-        f"<strong>{escaped(word)}</strong>{rest}</p>{line}{_downloads(result)}</header>"
+        f"<strong>{escaped(word)}</strong>{rest}</p>{line}{links}</header>"
     )
+
+
+def _fact(fact: str, result: Result) -> str:
+    """A fact beside the verdict; that of the proof in the colour of its level."""
+    if fact == f"proof {result.claim}":
+        return f'<b class="level-{result.proof}">{escaped(fact, 300)}</b>'
+    return f"<span>{escaped(fact, 300)}</span>"
 
 
 def _where(result: Result) -> str:
@@ -151,7 +148,12 @@ def _downloads(result: Result) -> str:
         if patch_of(result) else ""
     )
     log = f'<a class="download" href="gradio_api/heal/{run}/log" download>Download run log</a>'
-    return f'<p class="downloads">{patch}{log}</p>'
+    copy = (
+        '<button type="button" class="copy">Copy the program</button>'
+        '<button type="button" class="use">Use this code</button>'
+        if result.code else ""
+    )
+    return f'<p class="downloads">{copy}{patch}{log}</p>'
 
 
 def patch_of(result: Result) -> str:
@@ -174,9 +176,23 @@ def _pane(name: str, title: str, body: str, extra: str = "") -> str:
 
 
 def _timeline(result: Result) -> str:
-    judged = result.columns[-1].report if result.columns else None
-    items = "".join(_step(one, one is result.current, judged) for one in result.timeline)
+    items = _moments(result)
     return _pane("timeline", "Timeline", f"<ol>{items}</ol>" if items else "<p>Starting…</p>")
+
+
+def _steps(result: Result) -> str:
+    """The timeline of a run that goes on no more, folded."""
+    items = _moments(result)
+    count = f" <small>{len(result.timeline)} steps</small>"
+    return (
+        '<section class="program timeline-folded"><details data-key="steps">'
+        f"<summary>Timeline{count}</summary>{_where(result)}<ol>{items}</ol></details></section>"
+    ) if items else ""
+
+
+def _moments(result: Result) -> str:
+    judged = result.columns[-1].report if result.columns else None
+    return "".join(_step(one, one is result.current, judged) for one in result.timeline)
 
 
 def _step(step: TimelineStep, now: bool, judged: Report | None) -> str:
@@ -556,10 +572,12 @@ def _program(result: Result) -> str:
     if result.phase != "finished":
         return ""
     parts = []
-    if result.code and result.diff:
+    if result.code:
+        drafted = result.start is not None and not result.start.code
+        title = "The program with the patch" if result.diff else "The program"
+        shown = " open" if drafted and not result.diff else ""
         parts.append(
-            '<details data-key="healed-code"><summary>The program with the patch</summary>'
-            '<button type="button" class="copy">Copy</button>'
+            f'<details data-key="healed-code" class="whole"{shown}><summary>{title}</summary>'
             f"<pre>{escaped(result.code, 60_000)}</pre></details>"
         )
     if result.stdout:
@@ -568,3 +586,23 @@ def _program(result: Result) -> str:
             f"<pre>{escaped(result.stdout)}</pre></details>"
         )
     return f'<section class="program">{"".join(parts)}</section>' if parts else ""
+
+
+def _first_screen() -> str:
+    """What stands there before the first run: a recorded one, which explains what a run gives."""
+    result = fold(from_jsonl(EXAMPLE.read_text(encoding="utf-8")))
+    word, facts = headline(result)
+    shown = (
+        _status(result, word, facts, ""), _patch(result), _matrix(result), _proof(result),
+    )
+    return (
+        f'<div class="bench is-empty is-healed at-{result.proof}" data-phase="empty">'
+        "<p class=\"lead\">Paste Python that fails and a test that shows it. It is run in a jail, "
+        "the cause is found, and a patch is shown with its proof. Below a recorded run of "
+        "“Off by one day”: choose it above to see it live.</p>"
+        f"{''.join(shown)}</div>"
+    )
+
+
+EMPTY = _first_screen()
+"""What stands there before the first run."""

@@ -43,6 +43,8 @@ QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibil
 STREAMED: dict[str, Any] = {
     "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
 }
+CHIPS = 3
+"""Examples that stand above the editors."""
 IDLE_S = 0.05
 """How long Gradio's queue sleeps between two looks where nothing waits: at its own 1 ms a page
 that nobody uses takes a twentieth of a core. There is no setting for it."""
@@ -127,6 +129,7 @@ def build(
         parts.add("plan", gr.HTML(""))
         with gr.Row(elem_id="shell"):
             with gr.Column(scale=36, min_width=320, elem_id="editors"):
+                chips = _lay_chips()
                 _lay_inputs(
                     parts, public=host.access.public, max_iterations=max_iterations,
                     autonomy=autonomy,
@@ -135,7 +138,7 @@ def build(
                 _lay_output(parts)
             with gr.Column(scale=36, min_width=320, elem_id="examples"):
                 cards = _lay_examples()
-        _wire(ui, parts, Page(host), cards)
+        _wire(ui, parts, Page(host), [*chips, *cards])
     ui.queue(default_concurrency_limit=None, max_size=256)
     ui._queue.sleep_when_free = ui._queue.progress_update_sleep_when_free = IDLE_S
     return ui
@@ -153,7 +156,7 @@ def _lay_inputs(
         label="Tests that should pass (optional)", lines=6, max_lines=6, buttons=[],
     ))
     parts.add("words", gr.Textbox(
-        label="Or a task in words, with examples", lines=3, max_lines=3,
+        label="Or a task in words, with examples", lines=2, max_lines=3,
         placeholder="Write double(n). double(4) returns 8.",
     ))
     with gr.Row(elem_id="actions"):
@@ -242,22 +245,45 @@ def _lay_output(parts: Parts) -> None:
             parts.add("write", gr.Button("This is right", scale=0, min_width=130))
         parts.add("wrong", gr.HTML(""))
     parts.add("bench", gr.HTML(render.EMPTY))
+    # Its face stands beside the verdict; see `page.js`.
+    parts.add("use", gr.Button("Use this code"))
 
 
-def _lay_examples() -> list[tuple[gr.Button, dict[str, str]]]:
-    """A button for each worked example, with what it fills in: code to mend, or a task in words,
+Card = tuple[gr.Button, dict[str, str]]
+"""A button, and what it fills in."""
+
+
+def _examples() -> list[tuple[str, str, dict[str, str]]]:
+    """Title, blurb and what is filled in of each worked example: code to mend, or a task in words,
     for which the mode without a model has a scripted first draft."""
-    gr.HTML(render.EXAMPLES_TITLE, elem_classes="cards-title")
     cards = yaml.safe_load(DRAFTS_FILE.read_text(encoding="utf-8"))["cards"]
     filled = [
-        *((f"{card['title']}\n{card['blurb']}", (card["code"], card.get("tests", ""), ""))
+        *((card["title"], card["blurb"], (card["code"], card.get("tests", ""), ""))
           for card in cards),
-        *((f"{draft.title}\nA task in words", ("", "", draft.task)) for draft in read_drafts()),
+        *((draft.title, "A task in words", ("", "", draft.task)) for draft in read_drafts()),
     ]
+    return [
+        (title, blurb, dict(zip(INPUTS, typed, strict=True))) for title, blurb, typed in filled
+    ]
+
+
+def _lay_chips() -> list[Card]:
+    """The first examples, one line above the editors."""
+    with gr.Row(elem_id="chips"):
+        gr.HTML("<p>Try</p>", elem_classes="chips-title")
+        return [
+            (gr.Button(title, elem_classes="chip", size="sm", min_width=60), typed)
+            for title, _, typed in _examples()[:CHIPS]
+        ]
+
+
+def _lay_examples() -> list[Card]:
+    """A card for each of the others."""
+    gr.HTML(render.EXAMPLES_TITLE, elem_classes="cards-title")
     with gr.Column(elem_classes="cards"):
         return [
-            (gr.Button(label, elem_classes="card"), dict(zip(INPUTS, typed, strict=True)))
-            for label, typed in filled
+            (gr.Button(f"{title}\n{blurb}", elem_classes="card"), typed)
+            for title, blurb, typed in _examples()[CHIPS:]
         ]
 
 
@@ -296,6 +322,7 @@ def _wire(
     ):
         answered = on(addressed(event).then, page.answer, state, ("bench", "said"), STREAMED)
         on(answered.then, page.settle_answer, state, SETTLED)
+    on(parts["use"].click, page.use, ("kept",), ("code", "said"))
     for button, typed in cards:
         chosen = on(button.click, page.choose, ("kept",), (*INPUTS, "said"), typed=typed)
         chosen.then(None, None, None, js=_PRESS, **QUICK)

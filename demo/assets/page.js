@@ -21,6 +21,12 @@
     }
   };
 
+  // Whether the verdict, which stands at the top, can be read without scrolling.
+  const inView = (bench) => {
+    const top = bench.getBoundingClientRect().top;
+    return top >= 0 && top < innerHeight - 120;
+  };
+
   const restore = (bench) => {
     reopen(bench);
     for (const pane of bench.querySelectorAll(".scroll[data-key]")) {
@@ -38,9 +44,8 @@
       live.textContent = inner.dataset.announce;
     }
     const phase = inner ? inner.dataset.phase : "";
-    if (phase === "running" && lastPhase !== "running" && innerWidth <= 800) {
-      bench.scrollIntoView({ block: "start" });
-    }
+    const turned = lastPhase !== "" && phase !== lastPhase && phase !== "empty";
+    if (turned && !inView(bench)) bench.scrollIntoView({ block: "start" });
     lastPhase = phase;
     const clock = bench.querySelector(".clock");
     // A tick changes the bench too: only another elapsed time starts the count anew.
@@ -80,11 +85,15 @@
   document.addEventListener("click", (event) => {
     const copy = event.target.closest && event.target.closest("button.copy");
     if (copy) {
-      const text = copy.parentElement.querySelector("pre").textContent;
+      const text = document.querySelector(".program .whole pre").textContent;
       navigator.clipboard.writeText(text).then(
         () => { copy.textContent = "Copied"; },
         () => { copy.textContent = "Copying is not allowed here"; },
       );
+    }
+    if (event.target.closest && event.target.closest("button.use")) {
+      document.querySelector("button#use").click();
+      document.getElementById("code").scrollIntoView({ block: "nearest" });
     }
     if (event.target.closest && event.target.closest("#theme-toggle")) {
       const dark = !document.body.classList.contains("dark");
@@ -115,6 +124,16 @@
     const bench = document.getElementById("bench");
     if (!bench) return requestAnimationFrame(attach);
     root.lang = root.lang || "en";
+    for (const place of ["code", "tests", "edited"]) {
+      const part = document.getElementById(place);
+      const named = () => {
+        const editor = part.querySelector(".cm-content");
+        const label = part.querySelector("label, .block-label");
+        if (editor && label) editor.setAttribute("aria-label", label.textContent.trim());
+      };
+      if (part) new MutationObserver(named).observe(part, { childList: true, subtree: true });
+      if (part) named();
+    }
     new MutationObserver(() => restore(bench)).observe(bench, { childList: true, subtree: true });
     restore(bench);
     for (const name of ["plan", "spending"]) {

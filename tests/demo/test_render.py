@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from agent.core.domain import (
     File,
     Jail,
     JailLayer,
+    ProofLevel,
     Report,
     Rivals,
     Solution,
@@ -48,12 +50,13 @@ from agent.core.events import (
     TestInfo,
     TestsFrozen,
     Waiting,
+    from_jsonl,
 )
 from agent.log.result import fold
 from agent.log.words import STANDING_SIGNS
 from demo.escape import sentence
 from demo.plans import banner, plan_html
-from demo.render import choice, question, workbench
+from demo.render import EMPTY, EXAMPLE, choice, question, workbench
 from tests.demo.recorded import Log, recorded
 
 ROOT = Path(__file__).parents[2]
@@ -357,3 +360,20 @@ def test_a_question_is_open_only_where_a_run_has_healed() -> None:
         update={"outcome": "cancelled"}
     )})
     assert fold((*log[:-1], cancelled)).question is None
+
+
+def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along() -> None:
+    shown = Reader(EMPTY).text
+    assert "E4 · outside" in shown
+    assert "days_kept <= free_days" in shown
+    assert shown.index("Patch") < shown.index("Tests") < shown.index("Proof")
+    assert "Download" not in shown
+    assert 'data-phase="empty"' in EMPTY
+
+
+@pytest.mark.parametrize("level", ["E0", "E1", "E2", "E3", "E4"])
+def test_each_level_of_proof_has_a_look_of_its_own(level: ProofLevel) -> None:
+    log = from_jsonl(EXAMPLE.read_text(encoding="utf-8"))
+    shown = workbench(replace(fold(log), proof=level))
+    assert f'class="bench is-healed at-{level}"' in shown
+    assert f'<b class="level-{level}">proof {level}' in shown
