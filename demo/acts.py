@@ -22,6 +22,7 @@ from agent.repair.ranking.rivals import MOST
 from demo import render
 from demo.browser_state import NEW_VISIT, NO_RUN, BrowserRun, Typed, Update, Visit
 from demo.escape import sentence
+from demo.first_screen import FIRST_SCREEN
 from demo.host import Host, Unavailable
 from demo.model_choice import BadModelChoice
 from demo.model_panel import Panel
@@ -321,7 +322,7 @@ class Page:
 
 def _refused(why: object) -> Update:
     """The page where nothing was begun, and why."""
-    return {"bench": render.EMPTY, "said": sentence(str(why))}
+    return {"bench": FIRST_SCREEN, "said": sentence(str(why))}
 
 
 def _buttons(*, running: bool, closed: bool = False) -> Update:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
-from pathlib import Path
 
 from agent.core.domain import (
     PROOF_ORDER,
@@ -23,8 +22,8 @@ from agent.core.domain import (
     Verdict,
     tally,
 )
-from agent.core.events import ModelCalled, PartialFound, Waiting, from_jsonl
-from agent.log.result import Result, fold
+from agent.core.events import ModelCalled, PartialFound, Waiting
+from agent.log.result import Result
 from agent.log.timeline import Column, Row, TimelineStep
 from agent.log.words import (
     INTEGRITY_MEANING,
@@ -48,7 +47,6 @@ from demo.escape import escaped, sentence
 from demo.patch import DiffLine, diff_lines
 from demo.plans import plan_html, roles_html
 
-EXAMPLE = Path(__file__).with_name("assets") / "example.jsonl"
 LONGEST_DIFF = 600
 """Lines of a diff that are shown; the patch holds all of them."""
 
@@ -66,8 +64,6 @@ STATE_MARKS: dict[str, str] = {
 
 def workbench(result: Result) -> str:
     """The whole right side of the page."""
-    if result.phase == "empty":
-        return EMPTY
     word, facts = headline(result)
     announced = escaped(f"{word.capitalize()}. {', '.join(facts)}")
     rivals = _rivals(result.rivals) if result.rivals is not None else ""
@@ -588,21 +584,13 @@ def _program(result: Result) -> str:
     return f'<section class="program">{"".join(parts)}</section>' if parts else ""
 
 
-def _first_screen() -> str:
-    """What stands there before the first run: a recorded one, which explains what a run gives."""
-    result = fold(from_jsonl(EXAMPLE.read_text(encoding="utf-8")))
+def example(result: Result, lead: str) -> str:
+    """A run that has ended, shown where none is begun: nothing of it can be taken along."""
     word, facts = headline(result)
     shown = (
         _status(result, word, facts, ""), _patch(result), _matrix(result), _proof(result),
     )
     return (
         f'<div class="bench is-empty is-healed at-{result.proof}" data-phase="empty">'
-        "<p class=\"lead\">Paste Python that fails and a test that shows it. It is run in a jail, "
-        "the cause is found, and a patch is shown with its proof. Below a recorded run of "
-        "“Off by one day”: choose it above to see it live.</p>"
-        f"{''.join(shown)}</div>"
+        f'<p class="lead">{escaped(lead)}</p>{"".join(shown)}</div>'
     )
-
-
-EMPTY = _first_screen()
-"""What stands there before the first run."""

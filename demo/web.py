@@ -22,6 +22,7 @@ from demo.access import is_loopback
 from demo.acts import CHOICES, Page
 from demo.browser_state import NEW_VISIT, NO_RUN, WISHES, Update, with_choices
 from demo.downloads import download_route
+from demo.first_screen import FIRST_SCREEN
 from demo.host import Host
 from demo.model_choice import keyed
 from demo.model_choice import offered as providers_offered
@@ -244,7 +245,7 @@ def _lay_output(parts: Parts) -> None:
             ))
             parts.add("write", gr.Button("This is right", scale=0, min_width=130))
         parts.add("wrong", gr.HTML(""))
-    parts.add("bench", gr.HTML(render.EMPTY))
+    parts.add("bench", gr.HTML(FIRST_SCREEN))
     # Its face stands beside the verdict; see `page.js`.
     parts.add("use", gr.Button("Use this code"))
 

@@ -55,8 +55,9 @@ from agent.core.events import (
 from agent.log.result import fold
 from agent.log.words import STANDING_SIGNS
 from demo.escape import sentence
+from demo.first_screen import EXAMPLE, FIRST_SCREEN
 from demo.plans import banner, plan_html
-from demo.render import EMPTY, EXAMPLE, choice, question, workbench
+from demo.render import choice, question, workbench
 from tests.demo.recorded import Log, recorded
 
 ROOT = Path(__file__).parents[2]
@@ -363,12 +364,12 @@ def test_a_question_is_open_only_where_a_run_has_healed() -> None:
 
 
 def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along() -> None:
-    shown = Reader(EMPTY).text
+    shown = Reader(FIRST_SCREEN).text
     assert "E4 · outside" in shown
     assert "days_kept <= free_days" in shown
     assert shown.index("Patch") < shown.index("Tests") < shown.index("Proof")
     assert "Download" not in shown
-    assert 'data-phase="empty"' in EMPTY
+    assert 'data-phase="empty"' in FIRST_SCREEN
 
 
 @pytest.mark.parametrize("level", ["E0", "E1", "E2", "E3", "E4"])
