@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent.core.settings import AgentConfig
     from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
     from agent.doors.notebook import Shell
     from agent.doors.project.library import ProjectResult, aheal_project, heal_project
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 _TOOLS = ("CodeSandbox", "ToolRegistry", "ToolResult", "Workspace", "open_tools")
 _PROJECT = ("ProjectResult", "aheal_project", "heal_project")
 __all__ = [
-    "BadReview", "CodeSandbox", "HealResult", "NoProvider", "ProjectResult", "Review",
-    "SelfHealingAgent", "ToolRegistry", "ToolResult", "UnusableAnswer", "Workspace",
+    "AgentConfig", "BadReview", "CodeSandbox", "HealResult", "NoProvider", "ProjectResult",
+    "Review", "SelfHealingAgent", "ToolRegistry", "ToolResult", "UnusableAnswer", "Workspace",
     "aheal_project", "heal_project", "open_tools",
 ]
 

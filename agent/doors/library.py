@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from agent.core.domain import Rivals, Task
 from agent.core.events import Stamped, Waiting
 from agent.core.loops import outside_any_loop
-from agent.core.settings import Settings
+from agent.core.settings import AgentConfig, Settings
 from agent.doors.dotenv import read_dotenv
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.result import Result, fold
@@ -123,26 +123,29 @@ class SelfHealingAgent:
     """Heals code that is handed to it as text, or writes it from a task in words.
 
     `model_provider` is a provider's name, or `None` for the best of what is configured. One
-    that cannot be had raises `llm.NoProvider` when a run starts; no other takes its place.
+    that cannot be had raises `llm.NoProvider` when a run starts; no other takes its place. What
+    `config` sets wins over the environment, and a further argument over both.
     """
 
     def __init__(
         self,
         model_provider: str | None = None,
         model_name: str | None = None,
-        max_iterations: int = 5,
+        max_iterations: int | None = None,
         data_dir: str | Path | None = None,
         *,
+        config: AgentConfig | None = None,
         budget_s: float | None = None,
         open_session: OpenSession | None = None,
     ) -> None:
-        if max_iterations < 1:
+        if max_iterations is not None and max_iterations < 1:
             raise ValueError("max_iterations must be at least 1")
         self.model_provider = model_provider
         self.model_name = model_name
         self.max_iterations = max_iterations
         self.data_dir = None if data_dir is None else Path(data_dir)
         self.budget_s = budget_s
+        self.config = config
         self._open_session = open_session
 
     def run(
@@ -205,10 +208,10 @@ class SelfHealingAgent:
         except NotFixable as error:
             return HealResult(
                 outcome="not_fixable", reason=str(error), code=code or "",
-                task=Task(text=words or ""), max_iterations=self.max_iterations,
+                task=Task(text=words or ""), max_iterations=settings.max_iterations,
             )
         log, unusable = await self.logged(settings, brought, ask, approve)
-        found = self._result(log, brought)
+        found = self._result(log, brought, settings)
         if unusable:
             raise UnusableAnswer(unusable, found)
         return found
@@ -229,30 +232,38 @@ class SelfHealingAgent:
     async def adecide(self, run_id: str, review: Review) -> HealResult:
         """`decide` for coroutines."""
         opened = await asyncio.to_thread(self._opener)
-        async with opened(await asyncio.to_thread(self.settings)) as session:
+        settings = await asyncio.to_thread(self.settings)
+        async with opened(settings) as session:
             waiting = fold(session.log(run_id)).waiting
             if waiting is None or waiting.needs not in REVIEWED:
                 raise BadReview(f"The run {run_id} waits for no review.")
             await session.answer(run_id, waiting.interrupt, review.model_dump())
             async for _ in session.follow(run_id, session.log(run_id)[-1].seq):
                 pass
-            return self._result(session.log(run_id), session.task(run_id))
+            return self._result(session.log(run_id), session.task(run_id), settings)
 
-    def _result(self, log: Sequence[Stamped], task: Task) -> HealResult:
+    def _result(self, log: Sequence[Stamped], task: Task, settings: Settings) -> HealResult:
         result = fold(log)
         if result.error:
             raise RunFault(result.error)
-        return HealResult(**vars(result), task=task, max_iterations=self.max_iterations)
+        return HealResult(**vars(result), task=task, max_iterations=settings.max_iterations)
 
     def settings(self, *, with_drafts: bool = False) -> Settings:
         """The settings of the environment with those of this agent."""
         read_dotenv()
-        return Settings.from_env(
-            provider=self.model_provider, max_iterations=self.max_iterations,
-            data_dir=self.data_dir, budget_s=self.budget_s,
+        config = self.config
+        given = {} if config is None else {
+            name: getattr(config, name) for name in config.model_fields_set
+        }
+        own = {
+            "provider": self.model_provider, "max_iterations": self.max_iterations,
+            "data_dir": self.data_dir, "budget_s": self.budget_s,
             # Whoever names the seconds means all of them.
-            model_s=None if self.budget_s is None else 0.0,
-            drafts=by_words(read_drafts()) if with_drafts else None,
+            "model_s": None if self.budget_s is None else 0.0,
+            "drafts": by_words(read_drafts()) if with_drafts else None,
+        }
+        return Settings.from_env(
+            **given | {name: value for name, value in own.items() if value is not None}
         )
 
     async def logged(

@@ -117,7 +117,8 @@ async def after_execute(state: State, runtime: Runtime[Context]) -> str:
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
     disputed = in_dispute(suite, report) and not any(one.fails for one in report.trusted)
-    if disputed and ctx.task.text and ctx.plan.of(ARBITER.name) is not None:
+    judged = ctx.settings.enable_arbitration and ctx.plan.of(ARBITER.name) is not None
+    if disputed and judged and ctx.task.text:
         return "arbitrate"
     return "critique" if report.passed else "diagnose"
 

@@ -28,6 +28,8 @@ async def learn(state: State, ctx: Context) -> State:
     """
     if not is_repaired(state) or state["proof"] == "E0":
         return {}
+    if not ctx.settings.enable_cross_session_memory:
+        return {}
     try:
         if state["strategy"] != "memory":
             await _write_lesson(state, ctx)
