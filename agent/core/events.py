@@ -310,6 +310,8 @@ class Notice(Value):
     kind: Literal["notice"] = "notice"
     level: Literal["info", "warning", "error"]
     text: str
+    role: str = ""
+    """The role that failed, where the run goes on without it; else empty."""
 
 
 class Waiting(Value):

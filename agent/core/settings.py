@@ -104,6 +104,10 @@ class Settings(BaseSettings):
     prices: File | None = _set(
         "HEAL_PRICES", None, "a price table of your own, in the form of `llm/prices.yaml`"
     )
+    prompts: File | None = _set(
+        "HEAL_PROMPTS", None, "a folder of prompts of your own, which stand in for those of "
+        "`prompts/` by their name; a file that is changed counts from the next call on",
+    )
     allow_host_keys: bool = _set(
         "ALLOW_HOST_KEYS", False, "`1`: a public page uses the host's keys for its visitors"
     )

@@ -113,7 +113,7 @@ KEYS: dict[str, str] = {
     **{name: name for name in (
         "success", "outcome", "proof", "integrity", "integrity_reason", "evidence", "rivals",
         "reason", "diff", "stdout", "report", "tests", "lessons", "run_id", "provider", "tokens",
-        "cost_usd", "seconds",
+        "cost_usd", "seconds", "metrics", "degraded",
     )},
 }
 """Subscript to attribute."""

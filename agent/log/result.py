@@ -6,8 +6,8 @@ here judges: every word of success comes from a report, a proof or the run's own
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from typing import Literal, assert_never
 
@@ -53,6 +53,7 @@ from agent.core.events import (
     RunStarted,
     Searched,
     Stamped,
+    Step,
     StepFinished,
     StepStarted,
     TestInfo,
@@ -63,6 +64,7 @@ from agent.core.events import (
 )
 from agent.core.rounds import Stop
 from agent.core.trust import VETOING_ORIGINS
+from agent.log.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.log.timeline import (
     Column,
     Row,
@@ -147,6 +149,10 @@ class Result:
     """The last patch that was proposed, which need not have stood."""
     models: tuple[ModelCalled | ModelFailed | FellBack, ...] = ()
     """What came of asking models, in order."""
+    metrics: Mapping[Step, NodeMetrics] = field(default_factory=dict)
+    """What each step took, in the order in which they first began."""
+    degraded: tuple[Degraded, ...] = ()
+    """Roles that failed, and what the run went on with."""
 
     @property
     def program(self) -> str:
@@ -311,6 +317,8 @@ def document(result: Result) -> dict[str, object]:
         "tokens": result.tokens,
         "cost_usd": result.cost_usd,
         "seconds": round(result.seconds, 3),
+        "metrics": {step: asdict(one) for step, one in result.metrics.items()},
+        "degraded": [asdict(one) for one in result.degraded],
         "reason": result.reason,
         "error": result.error or None,
         "project": None,
@@ -323,10 +331,13 @@ def document(result: Result) -> dict[str, object]:
 
 def fold(log: Iterable[Stamped]) -> Result:
     """The result of a run, or of as much of it as `log` holds."""
+    log = tuple(log)
     entries = fold_attempts(log)
     if not entries:
         return Result()
-    result = reduce(_after, entries, Result(run_id=entries[0].run))
+    result = reduce(_after, entries, Result(
+        run_id=entries[0].run, metrics=node_metrics(log), degraded=degraded(entries),
+    ))
     if result.outcome is None:
         result = replace(result, seconds=entries[-1].at - entries[0].at)
     return _settled(result, {

@@ -313,6 +313,15 @@ def model_words(event: ModelCalled | ModelFailed | FellBack) -> str:
             assert_never(event)
 
 
+def node_words(result: Result) -> Iterator[str]:
+    """What each step took, in a line."""
+    for step, one in result.metrics.items():
+        asked = f", {counted(one.calls, 'call')}" if one.calls else ""
+        failed = f" ({one.failed} failed)" if one.failed else ""
+        spent = f", {_tokens_words(one.tokens, one.cost_usd)}" if one.calls else ""
+        yield f"{step}: {counted(one.runs, 'run')}, {one.seconds:.2f} s{asked}{failed}{spent}"
+
+
 def _tokens_words(tokens: int, usd: float | None) -> str:
     return f"{tokens:,} tokens, {dollars(usd)}" if tokens else "$0.00"
 

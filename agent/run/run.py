@@ -316,6 +316,7 @@ class Run:
             answered=frozenset(options.answered),
             pauses=options.pauses,
             begun=self._first,
+            prompts=shared.prompts,
         )
 
     def _router(self) -> Router:

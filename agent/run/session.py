@@ -17,7 +17,6 @@ from agent.core.domain import Jail, Report, Solution, Task
 from agent.core.events import Answered, Stamped
 from agent.core.latency import low_latency
 from agent.core.settings import Autonomy, BadSettings, Settings
-from agent.healing.context import PROMPTS
 from agent.healing.models import OWNER
 from agent.judge import check
 from agent.judge.jail_level import jail_seen
@@ -38,6 +37,7 @@ class Session:
         self.settings = shared.settings
         self.models = shared.models
         self.sandbox = shared.sandbox
+        self.prompts = shared.prompts
         self._shared = shared
         self._store = shared.store
         self._driven: dict[str, Run] = {}
@@ -165,7 +165,8 @@ class Session:
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
         """What one call of each role may come to, for a program and tests that were typed."""
-        return estimate_costs(plan, self.models.prices, PROMPTS, typed, datetime.now(UTC).date())
+        today = datetime.now(UTC).date()
+        return estimate_costs(plan, self.models.prices, self.prompts, typed, today)
 
     def visitor(self, run: str) -> str:
         """Whose keys a run uses; raises `UnknownRun`."""

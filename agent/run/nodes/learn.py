@@ -70,7 +70,9 @@ async def _summary(state: State, ctx: Context, diagnosis: Diagnosis) -> Summary 
             without=without,
         )
     except (OverBudget, NeedsKey) as error:
-        ctx.emit(Notice(level="warning", text=f"{error}. {without}"))
+        ctx.emit(Notice(
+            level="warning", text=f"{error}. {without}", role=MEMORY_SUMMARISER.name
+        ))
         return None
 
 

@@ -23,6 +23,7 @@ GIVEN: dict[str, tuple[str, str, object]] = {
         "critic.calls=2, critic.usd=0.1", "role_budgets", {"critic": Caps(usd=0.1, calls=2)},
     ),
     "HEAL_PRICES": ("/p.yaml", "prices", Path("/p.yaml")),
+    "HEAL_PROMPTS": ("/p", "prompts", Path("/p")),
     "ALLOW_HOST_KEYS": ("1", "allow_host_keys", True),
     "HEAL_RECORD": ("~/r.jsonl", "record", Path("~/r.jsonl").expanduser()),
     "HEAL_TRACE_CONTENT": ("1", "trace_content", True),

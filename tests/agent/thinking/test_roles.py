@@ -36,7 +36,7 @@ from agent.thinking.roles import (
 )
 from agent.thinking.wording import numbered
 from llm import BadPrompt, BadReply, Code, Json
-from llm.asking.prompts import load
+from llm.asking.prompts import Prompts, load
 from llm.asking.schemas import closing_room, complete, in_words
 from llm.errors import ContextOverflow
 from llm.provider import estimated_tokens
@@ -159,7 +159,7 @@ class Surroundings:
     """What asking needs of a context."""
 
     provider: Scripted
-    prompts: Path = PROMPTS
+    prompts: Prompts = field(default_factory=lambda: Prompts(PROMPTS))
     told: list[Event] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:
