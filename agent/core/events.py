@@ -32,8 +32,8 @@ from llm.types import Finish
 
 Step = Literal[
     "recall", "specify", "permit", "generate", "attack", "execute", "arbitrate", "diagnose",
-    "repair", "attempt", "select", "ask", "help",
-    "critique", "prove", "gate", "learn", "finish",
+    "repair", "attempt", "select", "ask", "help", "simplify", "critique", "inspect", "prove",
+    "gate", "learn", "finish",
 ]
 
 

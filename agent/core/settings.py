@@ -152,6 +152,14 @@ class Settings(BaseSettings):
         "HEAL_CRITIC", True, "`0`: no model reviews a program before it is kept; the rule does, "
         "which refuses one whose own tests were changed",
     )
+    enable_simplifier: bool = _set(
+        "HEAL_SIMPLIFIER", False, "`1`: what can never run is left out of what was written, where "
+        "all tests still pass",
+    )
+    enable_security_check: bool = _set(
+        "HEAL_SECURITY_CHECK", False, "`1`: risky calls of what was written are named, and a new "
+        "one holds its proof at E1; finding none says nothing of safety",
+    )
     enable_cross_session_memory: bool = _set(
         "HEAL_CROSS_SESSION_MEMORY", True, "`0`: no fix and no lesson of another run is used, and "
         "none is kept",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from agent.core.domain import Rivals, Task
 from agent.core.events import Stamped, Waiting
 from agent.core.loops import outside_any_loop
+from agent.core.measures import MEASURES
 from agent.core.settings import AgentConfig, Settings
 from agent.doors.dotenv import read_dotenv
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
@@ -87,19 +88,21 @@ class HealResult(Result):
         return self.critique.note if self.critique else ""
 
     def __getitem__(self, key: str) -> object:
+        if key in MEASURES:
+            return MEASURES[key](self.code)
         if key not in KEYS:
-            raise KeyError(f"{key!r}; the known keys are {', '.join(KEYS)}")
+            raise KeyError(f"{key!r}; the known keys are {', '.join(self.keys())}")
         return attrgetter(KEYS[key])(self)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(KEYS)
+        return iter(self.keys())
 
     def __contains__(self, key: object) -> bool:
-        return key in KEYS
+        return key in self.keys()
 
     def keys(self) -> tuple[str, ...]:
         """What a subscript takes; so `dict(result)` works."""
-        return tuple(KEYS)
+        return (*KEYS, *MEASURES)
 
     def __repr__(self) -> str:
         proof = f"proof {self.claim}, " if self.claim else ""
@@ -116,7 +119,7 @@ KEYS: dict[str, str] = {
         "cost_usd", "seconds", "metrics", "degraded",
     )},
 }
-"""Subscript to attribute."""
+"""Subscript to attribute; every measure of the program's text is there beside these."""
 
 
 class SelfHealingAgent:

@@ -62,6 +62,7 @@ from agent.core.events import (
     Waiting,
     fold_attempts,
 )
+from agent.core.measures import measured
 from agent.core.rounds import Stop
 from agent.core.trust import VETOING_ORIGINS
 from agent.log.metrics import Degraded, NodeMetrics, degraded, node_metrics
@@ -317,6 +318,7 @@ def document(result: Result) -> dict[str, object]:
         "tokens": result.tokens,
         "cost_usd": result.cost_usd,
         "seconds": round(result.seconds, 3),
+        "measures": measured(result.code),
         "metrics": {step: asdict(one) for step, one in result.metrics.items()},
         "degraded": [asdict(one) for one in result.degraded],
         "reason": result.reason,

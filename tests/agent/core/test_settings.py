@@ -35,6 +35,8 @@ GIVEN: dict[str, tuple[str, str, object]] = {
     "HEAL_ADVERSARIAL_TESTS": ("0", "enable_adversarial_tests", False),
     "HEAL_ARBITRATION": ("0", "enable_arbitration", False),
     "HEAL_CRITIC": ("0", "enable_critic", False),
+    "HEAL_SIMPLIFIER": ("1", "enable_simplifier", True),
+    "HEAL_SECURITY_CHECK": ("1", "enable_security_check", True),
     "HEAL_CROSS_SESSION_MEMORY": ("0", "enable_cross_session_memory", False),
     "HEAL_BUDGET_S": ("9.5", "budget_s", 9.5),
     "HEAL_MODEL_S": ("7", "model_s", 7.0),
