@@ -26,12 +26,16 @@ from agent.doors.dotenv import read_dotenv
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.result import Result, fold
 from agent.log.waiting import REVIEWED, BadReview, Review
+from agent.planning.plan import MOST_STEPS
 from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
 from agent.thinking.drafts import by_words, read_drafts
 from llm import NoProvider
 
 if TYPE_CHECKING:
+    from agent.doors.executing import PlanResult
+    from agent.planning.running import ApproveStep, Mode
     from agent.run.session import Session
+    from agent.tools.workspace import Workspace
 
 OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
 Ask = Callable[[Rivals], str | None]
@@ -234,7 +238,7 @@ class SelfHealingAgent:
 
     async def adecide(self, run_id: str, review: Review) -> HealResult:
         """`decide` for coroutines."""
-        opened = await asyncio.to_thread(self._opener)
+        opened = await asyncio.to_thread(self.opener)
         settings = await asyncio.to_thread(self.settings)
         async with opened(settings) as session:
             waiting = fold(session.log(run_id)).waiting
@@ -250,6 +254,35 @@ class SelfHealingAgent:
         if result.error:
             raise RunFault(result.error)
         return HealResult(**vars(result), task=task, max_iterations=settings.max_iterations)
+
+    def execute(
+        self, task: str, workspace: Workspace | str | Path = ".", *, mode: Mode = "sequential",
+        approve: ApproveStep | None = None, max_steps: int = MOST_STEPS,
+        replan_on_failure: bool = True,
+    ) -> PlanResult:
+        """Does a task of several steps over a private copy of a folder, by the workspace's tools.
+
+        Rules plan what they know plainly; else the planner's model does. In the mode `parallel`
+        steps that only read run side by side; in `interactive` each is put to `approve`, in a
+        thread. Raises `llm.NoModel` where a model would be needed to plan and there is none.
+        """
+        return outside_any_loop(self.aexecute(
+            task, workspace, mode=mode, approve=approve, max_steps=max_steps,
+            replan_on_failure=replan_on_failure,
+        ))
+
+    async def aexecute(
+        self, task: str, workspace: Workspace | str | Path = ".", *, mode: Mode = "sequential",
+        approve: ApproveStep | None = None, max_steps: int = MOST_STEPS,
+        replan_on_failure: bool = True,
+    ) -> PlanResult:
+        """`execute` for coroutines."""
+        from agent.doors.executing import aexecute
+
+        return await aexecute(
+            self, task, workspace, mode=mode, approve=approve, max_steps=max_steps,
+            replan_on_failure=replan_on_failure,
+        )
 
     def settings(self, *, with_drafts: bool = False) -> Settings:
         """The settings of the environment with those of this agent."""
@@ -275,7 +308,7 @@ class SelfHealingAgent:
     ) -> tuple[tuple[Stamped, ...], str]:
         """The whole log of one run, and what was wrong with an answer of `ask`, if anything was.
         A cancelled caller cancels the run."""
-        opened = await asyncio.to_thread(self._opener)
+        opened = await asyncio.to_thread(self.opener)
         async with opened(settings) as session:
             plan = session.plan(model=self.model_name)
             if self.model_name is not None and not plan.has_model:
@@ -295,7 +328,7 @@ class SelfHealingAgent:
                 raise
             return session.log(run), unusable
 
-    def _opener(self) -> OpenSession:
+    def opener(self) -> OpenSession:
         if self._open_session is not None:
             return self._open_session
         # LangGraph is imported when a run starts, not when the library is.

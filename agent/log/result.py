@@ -44,6 +44,7 @@ from agent.core.events import (
     Notice,
     PartialFound,
     PatchProposed,
+    PlanStepped,
     Proved,
     Recalled,
     Resumed,
@@ -435,6 +436,8 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return replace(result, iterations=max(result.iterations, event.iteration))
         case TestRuled():
             return replace(result, rulings=(*result.rulings, event))
+        case PlanStepped():
+            return result
         case Resumed() | StepFinished() | CodeWritten() | ModelAsked() | Extended():
             return result
         case _:

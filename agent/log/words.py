@@ -25,6 +25,7 @@ from agent.core.domain import (
     tally,
 )
 from agent.core.events import (
+    GONE,
     Ambiguous,
     Answered,
     CodeWritten,
@@ -41,6 +42,7 @@ from agent.core.events import (
     Notice,
     PartialFound,
     PatchProposed,
+    PlanStepped,
     Proved,
     Recalled,
     Resumed,
@@ -209,6 +211,10 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             found = (judged.integrity, judged.integrity_reason) if judged is not None else (None,)
             said = claim(event.level, *found)
             yield Line(f"proof {said}; {event.why}", "good", detail=True)
+        case PlanStepped():
+            tone = "good" if event.status == "done" else "plain"
+            told = f"step {event.step} {event.status}: {event.what}"
+            yield Line(f"{told}: {event.told}" if event.status in GONE else told, tone)
         case LessonLearned():
             yield Line(f"learned: {event.text}")
         case ModelCalled():

@@ -132,16 +132,19 @@ class Ruling(Value):
 
 
 class PlannedStep(Value):
-    """A part of a program, and the numbers of the steps before it that it builds upon."""
+    """A call of a tool, and the numbers of the steps before it that must be done first."""
 
-    what: Annotated[str, Field(max_length=200)]
+    what: Aside
+    tool: Annotated[str, Field(max_length=30)]
+    arguments: Annotated[str, Field(max_length=600)]
+    """The text of a JSON object."""
     needs: Annotated[
         tuple[Annotated[int, Field(ge=1, le=MOST_STEPS)], ...], Field(max_length=MOST_STEPS - 1)
     ]
 
 
 class Steps(Value):
-    """The steps to a program, each after all that it needs."""
+    """The steps of a task, each after all that it needs."""
 
     steps: Annotated[tuple[PlannedStep, ...], Field(min_length=1, max_length=MOST_STEPS)]
 
