@@ -5,19 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent.core.settings import AgentConfig
+    from agent.doors.executing import PlanResult
     from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
     from agent.doors.notebook import Shell
     from agent.doors.project.library import ProjectResult, aheal_project, heal_project
     from agent.log.waiting import BadReview, Review
+    from agent.planning import BadPlan, Plan, run_plan
     from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
     from llm import NoProvider
 
 _TOOLS = ("CodeSandbox", "ToolRegistry", "ToolResult", "Workspace", "open_tools")
 _PROJECT = ("ProjectResult", "aheal_project", "heal_project")
+_PLANNING = ("BadPlan", "Plan", "run_plan")
 __all__ = [
-    "BadReview", "CodeSandbox", "HealResult", "NoProvider", "ProjectResult", "Review",
-    "SelfHealingAgent", "ToolRegistry", "ToolResult", "UnusableAnswer", "Workspace",
-    "aheal_project", "heal_project", "open_tools",
+    "AgentConfig", "BadPlan", "BadReview", "CodeSandbox", "HealResult", "NoProvider", "Plan",
+    "PlanResult", "ProjectResult", "Review", "SelfHealingAgent", "ToolRegistry", "ToolResult",
+    "UnusableAnswer", "Workspace", "aheal_project", "heal_project", "open_tools", "run_plan",
 ]
 
 
@@ -27,6 +31,14 @@ def __getattr__(name: str) -> object:
         from agent import tools
 
         return getattr(tools, name)
+    if name in _PLANNING:
+        from agent import planning
+
+        return getattr(planning, name)
+    if name == "PlanResult":
+        from agent.doors.executing import PlanResult
+
+        return PlanResult
     if name in _PROJECT:
         from agent.doors.project import library as project
 

@@ -32,8 +32,8 @@ from llm.types import Finish
 
 Step = Literal[
     "recall", "specify", "permit", "generate", "attack", "execute", "arbitrate", "diagnose",
-    "repair", "attempt", "select", "ask", "help",
-    "critique", "prove", "gate", "learn", "finish",
+    "repair", "attempt", "select", "ask", "help", "simplify", "critique", "inspect", "prove",
+    "gate", "learn", "finish",
 ]
 
 
@@ -224,6 +224,22 @@ class LessonLearned(Value):
     stored_fix: bool = False
 
 
+StepStatus = Literal["pending", "done", "failed", "replaced", "skipped", "refused"]
+
+GONE: tuple[StepStatus, ...] = ("failed", "skipped", "refused")
+"""How a step ends that is not to be done."""
+
+
+class PlanStepped(Value):
+    """A step of a plan came out."""
+
+    kind: Literal["plan_stepped"] = "plan_stepped"
+    step: int
+    what: str
+    status: StepStatus
+    told: str = ""
+
+
 class ModelAsked(Value):
     """A call of a model is about to be made, and charged with the most it can come to."""
 
@@ -310,6 +326,8 @@ class Notice(Value):
     kind: Literal["notice"] = "notice"
     level: Literal["info", "warning", "error"]
     text: str
+    role: str = ""
+    """The role that failed, where the run goes on without it; else empty."""
 
 
 class Waiting(Value):
@@ -372,7 +390,8 @@ class RunFailed(Value):
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
     | Searched | Recalled | RoundEnded | TestRuled | PatchProposed | PartialFound | Ambiguous
-    | Critiqued | Proved | LessonLearned | ModelAsked | ModelCalled | ModelFailed | FellBack
+    | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked | ModelCalled | ModelFailed
+    | FellBack
     | Extended | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
     Field(discriminator="kind"),
 ]

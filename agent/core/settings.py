@@ -104,6 +104,10 @@ class Settings(BaseSettings):
     prices: File | None = _set(
         "HEAL_PRICES", None, "a price table of your own, in the form of `llm/prices.yaml`"
     )
+    prompts: File | None = _set(
+        "HEAL_PROMPTS", None, "a folder of prompts of your own, which stand in for those of "
+        "`prompts/` by their name; a file that is changed counts from the next call on",
+    )
     allow_host_keys: bool = _set(
         "ALLOW_HOST_KEYS", False, "`1`: a public page uses the host's keys for its visitors"
     )
@@ -130,6 +134,35 @@ class Settings(BaseSettings):
     autonomy_level: Autonomy = _set(
         "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for a person before a repair is "
         "kept, `review_all` also before a model is asked to write, and before a first draft is kept"
+    )
+    enable_search: bool = _set(
+        "HEAL_SEARCH", True, "`0`: no repair is searched for, neither at first nor around a model's"
+    )
+    enable_spec_tests: bool = _set(
+        "HEAL_SPEC_TESTS", True, "`0`: no examples are derived from a task's words"
+    )
+    enable_adversarial_tests: bool = _set(
+        "HEAL_ADVERSARIAL_TESTS", True, "`0`: no adversarial calls join the tests"
+    )
+    enable_arbitration: bool = _set(
+        "HEAL_ARBITRATION", True, "`0`: a derived test that a program fails is not judged itself "
+        "before the program is changed",
+    )
+    enable_critic: bool = _set(
+        "HEAL_CRITIC", True, "`0`: no model reviews a program before it is kept; the rule does, "
+        "which refuses one whose own tests were changed",
+    )
+    enable_simplifier: bool = _set(
+        "HEAL_SIMPLIFIER", False, "`1`: what can never run is left out of what was written, where "
+        "all tests still pass",
+    )
+    enable_security_check: bool = _set(
+        "HEAL_SECURITY_CHECK", False, "`1`: risky calls of what was written are named, and a new "
+        "one holds its proof at E1; finding none says nothing of safety",
+    )
+    enable_cross_session_memory: bool = _set(
+        "HEAL_CROSS_SESSION_MEMORY", True, "`0`: no fix and no lesson of another run is used, and "
+        "none is kept",
     )
     budget_s: Seconds = _set(
         "HEAL_BUDGET_S", 120.0,
@@ -227,6 +260,10 @@ class Settings(BaseSettings):
         return Caps(usd=self.budget_usd, tokens=self.budget_tokens, calls=self.budget_calls)
 
 
+AgentConfig = Settings
+"""Their public name: `SelfHealingAgent(config=AgentConfig(enable_critic=False))`."""
+
+
 class _EnvironmentSource(EnvSettingsSource):
     """Reads an environment that is handed to it."""
 
@@ -277,6 +314,8 @@ class Variable:
     """The default, as an environment would say it; empty where nothing is set."""
     about: str
     """In Markdown."""
+    field: str = ""
+    """Its name in `AgentConfig`; empty for what rows of providers name."""
 
 
 def provider_settings() -> tuple[Setting, ...]:
@@ -299,7 +338,8 @@ def table() -> tuple[Variable, ...]:
         elif field.description:
             extra = field.json_schema_extra
             shown = str(extra["shown"]) if isinstance(extra, dict) else _shown(field.default)
-            found.append(Variable(str(field.validation_alias), shown, field.description))
+            variable = str(field.validation_alias)
+            found.append(Variable(variable, shown, field.description, name))
     return tuple(found)
 
 

@@ -145,6 +145,8 @@ class State(TypedDict, total=False):
     """Its objections were just made tests, which are to be judged."""
     objection: str
     """What the critic said against the program and could not be made a test; else empty."""
+    risk: str
+    """What a risky call that was written says against the program; else empty."""
     reviewed: str
     """The address of the program that the critic has seen."""
     strategy: Strategy

@@ -20,17 +20,22 @@ from typing import TYPE_CHECKING
 from agent.core.domain import Rivals, Task
 from agent.core.events import Stamped, Waiting
 from agent.core.loops import outside_any_loop
-from agent.core.settings import Settings
+from agent.core.measures import MEASURES
+from agent.core.settings import AgentConfig, Settings
 from agent.doors.dotenv import read_dotenv
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.result import Result, fold
 from agent.log.waiting import REVIEWED, BadReview, Review
+from agent.planning.plan import MOST_STEPS
 from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
 from agent.thinking.drafts import by_words, read_drafts
 from llm import NoProvider
 
 if TYPE_CHECKING:
+    from agent.doors.executing import PlanResult
+    from agent.planning.running import ApproveStep, Mode
     from agent.run.session import Session
+    from agent.tools.workspace import Workspace
 
 OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
 Ask = Callable[[Rivals], str | None]
@@ -87,19 +92,21 @@ class HealResult(Result):
         return self.critique.note if self.critique else ""
 
     def __getitem__(self, key: str) -> object:
+        if key in MEASURES:
+            return MEASURES[key](self.code)
         if key not in KEYS:
-            raise KeyError(f"{key!r}; the known keys are {', '.join(KEYS)}")
+            raise KeyError(f"{key!r}; the known keys are {', '.join(self.keys())}")
         return attrgetter(KEYS[key])(self)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(KEYS)
+        return iter(self.keys())
 
     def __contains__(self, key: object) -> bool:
-        return key in KEYS
+        return key in self.keys()
 
     def keys(self) -> tuple[str, ...]:
         """What a subscript takes; so `dict(result)` works."""
-        return tuple(KEYS)
+        return (*KEYS, *MEASURES)
 
     def __repr__(self) -> str:
         proof = f"proof {self.claim}, " if self.claim else ""
@@ -113,36 +120,39 @@ KEYS: dict[str, str] = {
     **{name: name for name in (
         "success", "outcome", "proof", "integrity", "integrity_reason", "evidence", "rivals",
         "reason", "diff", "stdout", "report", "tests", "lessons", "run_id", "provider", "tokens",
-        "cost_usd", "seconds",
+        "cost_usd", "seconds", "metrics", "degraded",
     )},
 }
-"""Subscript to attribute."""
+"""Subscript to attribute; every measure of the program's text is there beside these."""
 
 
 class SelfHealingAgent:
     """Heals code that is handed to it as text, or writes it from a task in words.
 
     `model_provider` is a provider's name, or `None` for the best of what is configured. One
-    that cannot be had raises `llm.NoProvider` when a run starts; no other takes its place.
+    that cannot be had raises `llm.NoProvider` when a run starts; no other takes its place. What
+    `config` sets wins over the environment, and a further argument over both.
     """
 
     def __init__(
         self,
         model_provider: str | None = None,
         model_name: str | None = None,
-        max_iterations: int = 5,
+        max_iterations: int | None = None,
         data_dir: str | Path | None = None,
         *,
+        config: AgentConfig | None = None,
         budget_s: float | None = None,
         open_session: OpenSession | None = None,
     ) -> None:
-        if max_iterations < 1:
+        if max_iterations is not None and max_iterations < 1:
             raise ValueError("max_iterations must be at least 1")
         self.model_provider = model_provider
         self.model_name = model_name
         self.max_iterations = max_iterations
         self.data_dir = None if data_dir is None else Path(data_dir)
         self.budget_s = budget_s
+        self.config = config
         self._open_session = open_session
 
     def run(
@@ -205,10 +215,10 @@ class SelfHealingAgent:
         except NotFixable as error:
             return HealResult(
                 outcome="not_fixable", reason=str(error), code=code or "",
-                task=Task(text=words or ""), max_iterations=self.max_iterations,
+                task=Task(text=words or ""), max_iterations=settings.max_iterations,
             )
         log, unusable = await self.logged(settings, brought, ask, approve)
-        found = self._result(log, brought)
+        found = self._result(log, brought, settings)
         if unusable:
             raise UnusableAnswer(unusable, found)
         return found
@@ -228,31 +238,68 @@ class SelfHealingAgent:
 
     async def adecide(self, run_id: str, review: Review) -> HealResult:
         """`decide` for coroutines."""
-        opened = await asyncio.to_thread(self._opener)
-        async with opened(await asyncio.to_thread(self.settings)) as session:
+        opened = await asyncio.to_thread(self.opener)
+        settings = await asyncio.to_thread(self.settings)
+        async with opened(settings) as session:
             waiting = fold(session.log(run_id)).waiting
             if waiting is None or waiting.needs not in REVIEWED:
                 raise BadReview(f"The run {run_id} waits for no review.")
             await session.answer(run_id, waiting.interrupt, review.model_dump())
             async for _ in session.follow(run_id, session.log(run_id)[-1].seq):
                 pass
-            return self._result(session.log(run_id), session.task(run_id))
+            return self._result(session.log(run_id), session.task(run_id), settings)
 
-    def _result(self, log: Sequence[Stamped], task: Task) -> HealResult:
+    def _result(self, log: Sequence[Stamped], task: Task, settings: Settings) -> HealResult:
         result = fold(log)
         if result.error:
             raise RunFault(result.error)
-        return HealResult(**vars(result), task=task, max_iterations=self.max_iterations)
+        return HealResult(**vars(result), task=task, max_iterations=settings.max_iterations)
+
+    def execute(
+        self, task: str, workspace: Workspace | str | Path = ".", *, mode: Mode = "sequential",
+        approve: ApproveStep | None = None, max_steps: int = MOST_STEPS,
+        replan_on_failure: bool = True,
+    ) -> PlanResult:
+        """Does a task of several steps over a private copy of a folder, by the workspace's tools.
+
+        Rules plan what they know plainly; else the planner's model does. In the mode `parallel`
+        steps that only read run side by side; in `interactive` each is put to `approve`, in a
+        thread. Raises `llm.NoModel` where a model would be needed to plan and there is none.
+        """
+        return outside_any_loop(self.aexecute(
+            task, workspace, mode=mode, approve=approve, max_steps=max_steps,
+            replan_on_failure=replan_on_failure,
+        ))
+
+    async def aexecute(
+        self, task: str, workspace: Workspace | str | Path = ".", *, mode: Mode = "sequential",
+        approve: ApproveStep | None = None, max_steps: int = MOST_STEPS,
+        replan_on_failure: bool = True,
+    ) -> PlanResult:
+        """`execute` for coroutines."""
+        from agent.doors.executing import aexecute
+
+        return await aexecute(
+            self, task, workspace, mode=mode, approve=approve, max_steps=max_steps,
+            replan_on_failure=replan_on_failure,
+        )
 
     def settings(self, *, with_drafts: bool = False) -> Settings:
         """The settings of the environment with those of this agent."""
         read_dotenv()
-        return Settings.from_env(
-            provider=self.model_provider, max_iterations=self.max_iterations,
-            data_dir=self.data_dir, budget_s=self.budget_s,
+        config = self.config
+        given = {} if config is None else {
+            name: getattr(config, name) for name in config.model_fields_set
+        }
+        own = {
+            "provider": self.model_provider, "max_iterations": self.max_iterations,
+            "data_dir": self.data_dir, "budget_s": self.budget_s,
             # Whoever names the seconds means all of them.
-            model_s=None if self.budget_s is None else 0.0,
-            drafts=by_words(read_drafts()) if with_drafts else None,
+            "model_s": None if self.budget_s is None else 0.0,
+            "drafts": by_words(read_drafts()) if with_drafts else None,
+        }
+        return Settings.from_env(
+            **given | {name: value for name, value in own.items() if value is not None}
         )
 
     async def logged(
@@ -261,7 +308,7 @@ class SelfHealingAgent:
     ) -> tuple[tuple[Stamped, ...], str]:
         """The whole log of one run, and what was wrong with an answer of `ask`, if anything was.
         A cancelled caller cancels the run."""
-        opened = await asyncio.to_thread(self._opener)
+        opened = await asyncio.to_thread(self.opener)
         async with opened(settings) as session:
             plan = session.plan(model=self.model_name)
             if self.model_name is not None and not plan.has_model:
@@ -281,7 +328,7 @@ class SelfHealingAgent:
                 raise
             return session.log(run), unusable
 
-    def _opener(self) -> OpenSession:
+    def opener(self) -> OpenSession:
         if self._open_session is not None:
             return self._open_session
         # LangGraph is imported when a run starts, not when the library is.

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 WIDTH = 97
 
 PAGE = (
-    "| `GRADIO_SERVER_NAME`, `PORT` | `127.0.0.1`, `7860` | where `app.py` serves; `0.0.0.0` lets "
-    "other machines in, and makes the page public (see `SANDBOX_ALLOW_WEAK`) |"
+    "| `GRADIO_SERVER_NAME`, `PORT` | | `127.0.0.1`, `7860` | where `app.py` serves; `0.0.0.0` "
+    "lets other machines in, and makes the page public (see `SANDBOX_ALLOW_WEAK`) |"
 )
 """Read by `app.py`, and no setting of a session."""
 
@@ -43,12 +43,13 @@ ELSEWHERE = """
 
 def settings_table() -> str:
     """The settings as Markdown."""
-    rows = ["| variable | default | what it does |", "|---|---|---|"]
+    rows = ["| variable | in `AgentConfig` | default | what it does |", "|---|---|---|---|"]
     for one in table():
         if one.name == "HEAL_DATA_DIR":
             rows.append(PAGE)
         default = one.shown if " " in one.shown else one.shown and f"`{one.shown}`"
-        rows.append(f"| `{one.name}` | {default or 'none'} | {one.about} |")
+        field = f" `{one.field}`" if one.field else ""
+        rows.append(f"| `{one.name}` |{field} | {default or 'none'} | {one.about} |")
     return "\n".join(rows)
 
 

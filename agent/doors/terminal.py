@@ -45,6 +45,7 @@ from agent.log.words import (
     ending_words,
     event_lines,
     headline,
+    node_words,
     partial_words,
     search_words,
     verdict_words,
@@ -175,6 +176,8 @@ class Terminal:
         self.tests(result.report, self.talk)
         if result.outcome in ("unresolved", "budget", "cancelled"):
             self._evidence(result)
+        for line in node_words(result) if self.verbose else ():
+            self.say(line)
         if result.outcome and next_step(result):
             self.say(next_step(result), "bold")
 

@@ -21,6 +21,7 @@ from agent.log.bus import Writer
 from agent.log.store import Store
 from agent.memory import Memory
 from llm import Plan, Provider
+from llm.asking.prompts import Prompts
 from llm.router import Router
 from sandbox import Sandbox
 
@@ -55,7 +56,7 @@ class Context:
     """The run waits for a person where a cap is reached, instead of ending."""
     begun: Awaitable[Report] | None = None
     """The verdict on the program as it came, where that was begun before the first step."""
-    prompts: Path = PROMPTS
+    prompts: Prompts = field(default_factory=lambda: Prompts(PROMPTS))
     screenings: SearchCache = field(default_factory=SearchCache)
     """What the searches of this run have seen."""
     verified: dict[str, Report] = field(default_factory=dict)

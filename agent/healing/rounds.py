@@ -71,7 +71,7 @@ def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
         confidence = ctx.store.get(state["diagnosis_id"], Diagnosis).confidence
     return next_approach(rounds.all, Situation(
         drafted=ctx.task.solution is None, has_model=has_model,
-        may_search=pins(suite.oracle) or not has_model,
+        may_search=ctx.settings.enable_search and (pins(suite.oracle) or not has_model),
         most=ctx.settings.max_iterations, parallel=_side_by_side(ctx),
         confidence=confidence,
     ))
@@ -110,7 +110,10 @@ def stopped(state: State, ctx: Context, why: Stop, found: Round) -> State:
     if ctx.plan.of(GENERATOR) is not None and not may_ask(ctx):
         return time_is_over(ctx)
     told = found.told.splitlines()[-1] if found.told else ""
-    reason = told if why == "no_model" else f"{STOPPED[why]}; {told}".rstrip("; ")
+    if why == "no_model":
+        reason = told or "no model is there to ask, and the search is switched off"
+    else:
+        reason = f"{STOPPED[why]}; {told}".rstrip("; ")
     return {"outcome": "unresolved", "stopped": why, "reason": reason}
 
 

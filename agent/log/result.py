@@ -6,8 +6,8 @@ here judges: every word of success comes from a report, a proof or the run's own
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from typing import Literal, assert_never
 
@@ -44,6 +44,7 @@ from agent.core.events import (
     Notice,
     PartialFound,
     PatchProposed,
+    PlanStepped,
     Proved,
     Recalled,
     Resumed,
@@ -53,6 +54,7 @@ from agent.core.events import (
     RunStarted,
     Searched,
     Stamped,
+    Step,
     StepFinished,
     StepStarted,
     TestInfo,
@@ -61,8 +63,10 @@ from agent.core.events import (
     Waiting,
     fold_attempts,
 )
+from agent.core.measures import measured
 from agent.core.rounds import Stop
 from agent.core.trust import VETOING_ORIGINS
+from agent.log.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.log.timeline import (
     Column,
     Row,
@@ -147,6 +151,10 @@ class Result:
     """The last patch that was proposed, which need not have stood."""
     models: tuple[ModelCalled | ModelFailed | FellBack, ...] = ()
     """What came of asking models, in order."""
+    metrics: Mapping[Step, NodeMetrics] = field(default_factory=dict)
+    """What each step took, in the order in which they first began."""
+    degraded: tuple[Degraded, ...] = ()
+    """Roles that failed, and what the run went on with."""
 
     @property
     def program(self) -> str:
@@ -311,6 +319,9 @@ def document(result: Result) -> dict[str, object]:
         "tokens": result.tokens,
         "cost_usd": result.cost_usd,
         "seconds": round(result.seconds, 3),
+        "measures": measured(result.code),
+        "metrics": {step: asdict(one) for step, one in result.metrics.items()},
+        "degraded": [asdict(one) for one in result.degraded],
         "reason": result.reason,
         "error": result.error or None,
         "project": None,
@@ -323,10 +334,13 @@ def document(result: Result) -> dict[str, object]:
 
 def fold(log: Iterable[Stamped]) -> Result:
     """The result of a run, or of as much of it as `log` holds."""
+    log = tuple(log)
     entries = fold_attempts(log)
     if not entries:
         return Result()
-    result = reduce(_after, entries, Result(run_id=entries[0].run))
+    result = reduce(_after, entries, Result(
+        run_id=entries[0].run, metrics=node_metrics(log), degraded=degraded(entries),
+    ))
     if result.outcome is None:
         result = replace(result, seconds=entries[-1].at - entries[0].at)
     return _settled(result, {
@@ -422,6 +436,8 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return replace(result, iterations=max(result.iterations, event.iteration))
         case TestRuled():
             return replace(result, rulings=(*result.rulings, event))
+        case PlanStepped():
+            return result
         case Resumed() | StepFinished() | CodeWritten() | ModelAsked() | Extended():
             return result
         case _:

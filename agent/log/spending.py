@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
 from typing import assert_never
 
 from agent.core.domain import Value
@@ -24,7 +23,7 @@ from agent.core.events import (
     Stamped,
     StepFinished,
 )
-from llm.asking.prompts import load
+from llm.asking.prompts import Prompts
 from llm.budget import Caps, Charge, Ledger, Spent
 from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted
 from llm.calls import FellBack as TookOver
@@ -151,7 +150,7 @@ class CostEstimate:
 
 
 def estimate_costs(
-    plan: Plan, prices: Prices, prompts: Path, typed: str, today: date
+    plan: Plan, prices: Prices, prompts: Prompts, typed: str, today: date
 ) -> tuple[CostEstimate, ...]:
     """What one call of each role may come to, for what was typed: its question by an estimate
     that is rather too high, and the longest answer with the longest thoughts."""
@@ -159,7 +158,7 @@ def estimate_costs(
     for choice in plan.choices:
         if not choice.asks:
             continue
-        prompt = load(prompts, choice.role)
+        prompt = prompts.current(choice.role).prompt
         longest = max(prompt.templates.values(), key=len)
         asked = question_tokens(estimated_tokens, (prompt.system, longest + typed))
         said = answer_tokens(prompt.max_tokens, choice.thinks, prompt.effort)

@@ -25,6 +25,7 @@ from agent.core.domain import (
     tally,
 )
 from agent.core.events import (
+    GONE,
     Ambiguous,
     Answered,
     CodeWritten,
@@ -41,6 +42,7 @@ from agent.core.events import (
     Notice,
     PartialFound,
     PatchProposed,
+    PlanStepped,
     Proved,
     Recalled,
     Resumed,
@@ -97,7 +99,9 @@ STEP_WORDS: dict[Step, str] = {
     "attempt": "Ask a model for a repair",
     "select": "Choose the best repair",
     "ask": "Ask which behaviour is right",
+    "simplify": "Leave out what cannot run",
     "critique": "Review the repair",
+    "inspect": "Look for risky calls",
     "prove": "Prove the repair",
     "gate": "Ask a person",
     "permit": "Ask for leave",
@@ -207,6 +211,10 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             found = (judged.integrity, judged.integrity_reason) if judged is not None else (None,)
             said = claim(event.level, *found)
             yield Line(f"proof {said}; {event.why}", "good", detail=True)
+        case PlanStepped():
+            tone = "good" if event.status == "done" else "plain"
+            told = f"step {event.step} {event.status}: {event.what}"
+            yield Line(f"{told}: {event.told}" if event.status in GONE else told, tone)
         case LessonLearned():
             yield Line(f"learned: {event.text}")
         case ModelCalled():
@@ -311,6 +319,15 @@ def model_words(event: ModelCalled | ModelFailed | FellBack) -> str:
             return f"{event.role}: {event.to} answers instead of {event.provider}: {event.why}"
         case _:
             assert_never(event)
+
+
+def node_words(result: Result) -> Iterator[str]:
+    """What each step took, in a line."""
+    for step, one in result.metrics.items():
+        asked = f", {counted(one.calls, 'call')}" if one.calls else ""
+        failed = f" ({one.failed} failed)" if one.failed else ""
+        spent = f", {_tokens_words(one.tokens, one.cost_usd)}" if one.calls else ""
+        yield f"{step}: {counted(one.runs, 'run')}, {one.seconds:.2f} s{asked}{failed}{spent}"
 
 
 def _tokens_words(tokens: int, usd: float | None) -> str:

@@ -38,11 +38,13 @@ from agent.run.nodes.execute import execute
 from agent.run.nodes.finish import finish
 from agent.run.nodes.gate import gate, help_, permit
 from agent.run.nodes.generate import generate
+from agent.run.nodes.inspect import inspect
 from agent.run.nodes.learn import learn
 from agent.run.nodes.prove import prove
 from agent.run.nodes.recall import recall
 from agent.run.nodes.repair import repair
 from agent.run.nodes.select import select
+from agent.run.nodes.simplify import simplify
 from agent.run.nodes.specify import specify
 from agent.thinking.arbitration import in_dispute
 from agent.thinking.roles import ARBITER
@@ -65,7 +67,9 @@ STEPS: dict[Step, Node] = {
     "select": select,
     "ask": ask,
     "help": help_,
+    "simplify": simplify,
     "critique": critique,
+    "inspect": inspect,
     "prove": prove,
     "gate": gate,
     "learn": learn,
@@ -117,14 +121,20 @@ async def after_execute(state: State, runtime: Runtime[Context]) -> str:
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
     disputed = in_dispute(suite, report) and not any(one.fails for one in report.trusted)
-    if disputed and ctx.task.text and ctx.plan.of(ARBITER.name) is not None:
+    judged = ctx.settings.enable_arbitration and ctx.plan.of(ARBITER.name) is not None
+    if disputed and judged and ctx.task.text:
         return "arbitrate"
-    return "critique" if report.passed else "diagnose"
+    return after_verdict(report, ctx)
 
 
 async def after_arbitrate(state: State, runtime: Runtime[Context]) -> str:
-    report = runtime.context.store.get(state["report_id"], Report)
-    return "critique" if report.passed else "diagnose"
+    return after_verdict(runtime.context.store.get(state["report_id"], Report), runtime.context)
+
+
+def after_verdict(report: Report, ctx: Context) -> str:
+    if not report.passed:
+        return "diagnose"
+    return "simplify" if ctx.settings.enable_simplifier else "critique"
 
 
 def next_round(state: State, runtime: Runtime[Context]) -> str | list[Send]:
@@ -189,10 +199,12 @@ async def after_select(state: State, runtime: Runtime[Context]) -> str | list[Se
     return "diagnose" if state.get("escalated") else next_round(state, runtime)
 
 
-async def after_critique(state: State) -> str:
+async def after_critique(state: State, runtime: Runtime[Context]) -> str:
     if state.get("outcome"):
         return "finish"
-    return "execute" if state.get("objected") else "prove"
+    if state.get("objected"):
+        return "execute"
+    return "inspect" if runtime.context.settings.enable_security_check else "prove"
 
 
 async def after_ask(state: State) -> str:
@@ -226,8 +238,13 @@ def build_graph() -> StateGraph[State, Context]:
     )
     graph.add_edge("generate", "attack")
     graph.add_edge("attack", "execute")
-    graph.add_conditional_edges("execute", after_execute, ["arbitrate", "critique", "diagnose"])
-    graph.add_conditional_edges("arbitrate", after_arbitrate, ["critique", "diagnose"])
+    graph.add_conditional_edges(
+        "execute", after_execute, ["arbitrate", "simplify", "critique", "diagnose"]
+    )
+    graph.add_conditional_edges(
+        "arbitrate", after_arbitrate, ["simplify", "critique", "diagnose"]
+    )
+    graph.add_edge("simplify", "critique")
     graph.add_conditional_edges(
         "diagnose", after_diagnose, ["permit", "help", "repair", "attempt", "finish"]
     )
@@ -240,7 +257,10 @@ def build_graph() -> StateGraph[State, Context]:
         "help", after_help, ["finish", "help", "execute", "permit", "diagnose"]
     )
     graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
-    graph.add_conditional_edges("critique", after_critique, ["finish", "execute", "prove"])
+    graph.add_conditional_edges(
+        "critique", after_critique, ["finish", "execute", "inspect", "prove"]
+    )
+    graph.add_edge("inspect", "prove")
     graph.add_edge("prove", "gate")
     graph.add_conditional_edges(
         "gate", after_gate, ["finish", "gate", "execute", "permit", "diagnose", "learn"]

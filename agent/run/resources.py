@@ -14,14 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.core.settings import Settings, data_folder
+from agent.core.settings import BadSettings, Settings, data_folder
+from agent.healing.context import PROMPTS
 from agent.healing.models import Models
 from agent.log.bus import EventBus
 from agent.log.store import Store
 from agent.memory.visitors import Memories
 from agent.run.uploads import Uploads, uploads
 from agent.thinking.rules import rules
-from llm import Provider, rules_provider
+from llm import BadPrompt, Provider, rules_provider
+from llm.asking.prompts import Prompts
 from sandbox import Sandbox, open_sandbox
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ class Resources:
     bus: EventBus
     rules: Provider
     """Answers in place of models where none is asked."""
+    prompts: Prompts
     uploads: Uploads
     engine: LazyEngine
     notices: tuple[str, ...]
@@ -91,6 +94,10 @@ async def open_resources(
 
     Raises `BadSettings`, `BadPrices` or `SandboxError`, each with what to do about it.
     """
+    try:
+        prompts = Prompts(PROMPTS, settings.prompts)
+    except BadPrompt as error:
+        raise BadSettings(f"HEAL_PROMPTS: {error}") from error
     jail = sandbox() if sandbox else open_sandbox(settings.sandbox, settings.environment or None)
     folder, warning = data_folder(settings)
     async with AsyncExitStack() as files:
@@ -108,7 +115,7 @@ async def open_resources(
         try:
             yield Resources(
                 settings, models, jail, store, memories, EventBus(store),
-                rules_provider(rules(settings.drafts)), steps, engine,
+                rules_provider(rules(settings.drafts)), prompts, steps, engine,
                 tuple(filter(None, (warning, memories.owner.notice))),
             )
         finally:

@@ -11,12 +11,13 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
 from agent.core.domain import Jail, Report, RunOutcome, Task, Value
 from agent.core.events import (
+    Event,
     Extended,
     Notice,
     Resumed,
@@ -100,7 +101,8 @@ class Run:
         self.id = id_
         self.title = title
         self.options = options
-        self.emit = shared.bus.writer(id_, f"session-{uuid.uuid4().hex}")
+        own = f"session-{uuid.uuid4().hex}"
+        self.emit: Callable[[Event], Stamped] = shared.bus.writer(id_, own)
         """Writes the session's own words, which no later attempt of a step replaces."""
         self._task = task
         self._shared = shared
@@ -157,7 +159,7 @@ class Run:
         shared, program, plan = self._shared, self.task.solution, self.options.plan
         shared.engine.begin()
         if program is not None:
-            self._first = asyncio.create_task(self._context().judge_brought(program))
+            self._first = asyncio.create_task(self.context().judge_brought(program))
         try:
             try:
                 jail = await jail_seen(shared.sandbox, self.task)
@@ -246,7 +248,7 @@ class Run:
             conclude(state, self._shared.store, self.log, self.emit, outcome, reason)
 
     async def _driven(self, answer: ForStep | None) -> None:
-        context, clock = self._context(), asyncio.timeout(None)
+        context, clock = self.context(), asyncio.timeout(None)
         try:
             engine = await self._shared.engine.get()
             with self._shared.uploads.around():
@@ -295,7 +297,8 @@ class Run:
 
     # What its steps may touch.
 
-    def _context(self) -> Context:
+    def context(self) -> Context:
+        """What its steps may touch."""
         shared, options = self._shared, self.options
         return Context(
             task=self.task,
@@ -316,6 +319,7 @@ class Run:
             answered=frozenset(options.answered),
             pauses=options.pauses,
             begun=self._first,
+            prompts=shared.prompts,
         )
 
     def _router(self) -> Router:

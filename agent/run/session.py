@@ -14,10 +14,10 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from agent.core.domain import Jail, Report, Solution, Task
-from agent.core.events import Answered, Stamped
+from agent.core.events import Answered, Event, Stamped
 from agent.core.latency import low_latency
 from agent.core.settings import Autonomy, BadSettings, Settings
-from agent.healing.context import PROMPTS
+from agent.healing.context import Context
 from agent.healing.models import OWNER
 from agent.judge import check
 from agent.judge.jail_level import jail_seen
@@ -38,6 +38,7 @@ class Session:
         self.settings = shared.settings
         self.models = shared.models
         self.sandbox = shared.sandbox
+        self.prompts = shared.prompts
         self._shared = shared
         self._store = shared.store
         self._driven: dict[str, Run] = {}
@@ -165,7 +166,19 @@ class Session:
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
         """What one call of each role may come to, for a program and tests that were typed."""
-        return estimate_costs(plan, self.models.prices, PROMPTS, typed, datetime.now(UTC).date())
+        today = datetime.now(UTC).date()
+        return estimate_costs(plan, self.models.prices, self.prompts, typed, today)
+
+    def asking(self, task: Task, emit: Callable[[Event], Stamped]) -> Context:
+        """What a role needs that is asked outside of a run, with the caps of one; `emit` is told
+        what happens. Its router is the caller's to close."""
+        options = Options.of(
+            self.settings, self.plan(), max_iterations=None, budget_s=None, ask=False,
+            autonomy=None, visitor=OWNER, pauses=False,
+        )
+        run = Run(uuid.uuid4().hex, "", options, task, self._shared)
+        run.emit = emit
+        return run.context()
 
     def visitor(self, run: str) -> str:
         """Whose keys a run uses; raises `UnknownRun`."""

@@ -178,7 +178,7 @@ async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) ->
         ctx.emit(Notice(level="warning", text=(
             f"The generator wrote no plain program to compare with: {error}. The tests in dispute "
             "are judged without it."
-        )))
+        ), role=GENERATOR))
         return
     entry = solution.entry or PASTED
     reference = Solution(files=(File(path=entry, text=text),), entry=entry, origin="model")

@@ -93,7 +93,10 @@ async def around(
     attempt: Attempt, ctx: Context, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
     """A repair near one that fails, which passes the judge, and how many candidates were tried;
-    nothing is searched where trusted tests do not say what the program does."""
+    nothing is searched where that is switched off, or where trusted tests do not say what the
+    program does."""
+    if not ctx.settings.enable_search:
+        return None, 0
     if ctx.task.project is not None:
         return await searched_around(attempt, ctx, ctx.task.project, candidate, report)
     if not pins(attempt.tests):

@@ -22,7 +22,7 @@ from agent.core.settings import GENERATOR
 from agent.healing.context import Context
 from llm import BadReply, LlmError, Message, Provider, Request
 from llm.asking.ask import ask_code, ask_edits, ask_read, ask_typed
-from llm.asking.prompts import Prompt, load
+from llm.asking.prompts import Prompt
 from llm.asking.schemas import in_words, inlined
 from llm.asking.trimming import fit
 from llm.errors import NeedsKey, NotRecorded, OverBudget
@@ -132,16 +132,19 @@ class Ruling(Value):
 
 
 class PlannedStep(Value):
-    """A part of a program, and the numbers of the steps before it that it builds upon."""
+    """A call of a tool, and the numbers of the steps before it that must be done first."""
 
-    what: Annotated[str, Field(max_length=200)]
+    what: Aside
+    tool: Annotated[str, Field(max_length=30)]
+    arguments: Annotated[str, Field(max_length=600)]
+    """The text of a JSON object."""
     needs: Annotated[
         tuple[Annotated[int, Field(ge=1, le=MOST_STEPS)], ...], Field(max_length=MOST_STEPS - 1)
     ]
 
 
 class Steps(Value):
-    """The steps to a program, each after all that it needs."""
+    """The steps of a task, each after all that it needs."""
 
     steps: Annotated[tuple[PlannedStep, ...], Field(min_length=1, max_length=MOST_STEPS)]
 
@@ -235,7 +238,7 @@ async def ask_if_it_answers(
     except LlmError as error:
         ctx.emit(Notice(level="warning", text=(
             f"The {role.name.replace('_', ' ')} gave no answer: {error} {without}"
-        )))
+        ), role=role.name))
         return None
 
 
@@ -277,7 +280,7 @@ async def share_of_an_answer(ctx: Context, program: str) -> float:
     """How much of the generator's longest answer a whole program takes, by its model's count; above
     1 it does not fit. Raises an `LlmError`."""
     answerer = await ctx.answerer(GENERATOR)
-    return answerer.count(program) / _most_said(load(ctx.prompts, GENERATOR), answerer)
+    return answerer.count(program) / _most_said(_prompt(ctx, GENERATOR), answerer)
 
 
 @cache
@@ -296,7 +299,7 @@ def _request(
     form: str = "",
 ) -> Request:
     """The question, cut to the window of the model that answers it."""
-    prompt = load(ctx.prompts, role)
+    prompt = _prompt(ctx, role)
     system = prompt.instructions(form)
     text = _fitted(ctx, prompt, template, system, variables, answerer)
     return Request(
@@ -305,6 +308,20 @@ def _request(
         max_tokens=_most_said(prompt, answerer), deadline_s=prompt.deadline_s,
         temperature=prompt.temperature, effort=prompt.effort, prompt=prompt.hash,
     )
+
+
+def _prompt(ctx: Context, role: str) -> Prompt:
+    """The role's prompt as it is now; what is new of it is told once in a run."""
+    now = ctx.prompts.current(role)
+    told = now.refused or now.changed
+    if told and not any(
+        isinstance(entry.event, Notice) and entry.event.text == told for entry in ctx.log()
+    ):
+        ctx.emit(Notice(
+            level="warning" if now.refused else "info", text=told,
+            role=role if now.refused else "",
+        ))
+    return now.prompt
 
 
 def _most_said(prompt: Prompt, provider: Provider) -> int:

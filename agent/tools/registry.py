@@ -94,15 +94,20 @@ class ToolRegistry:
         """
         return [_shaped(tool, shape) for tool in self._tools.values()]
 
+    def fault(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """What is wrong with a call before it is made, in words; empty where nothing is."""
+        if (tool := self._tools.get(name)) is None:
+            return f"there is no tool {name!r}; there are {', '.join(self._tools) or 'none'}"
+        wrong = _wrong(tool, arguments)
+        return f"{name}: {wrong}" if wrong else ""
+
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Calls a tool. Whatever is wrong with the call, or goes wrong in it, is in the result;
         only `SandboxError` is raised, which says that the jail is broken."""
-        if (tool := self._tools.get(name)) is None:
-            return ToolResult(False, error=f"there is no tool {name!r}; there are "
-                              f"{', '.join(self._tools) or 'none'}")
         given = {} if arguments is None else arguments
-        if wrong := _wrong(tool, given):
-            return ToolResult(False, error=f"{name}: {wrong}")
+        if wrong := self.fault(name, given):
+            return ToolResult(False, error=wrong)
+        tool = self._tools[name]
         try:
             async with asyncio.timeout(self._timeout_s) as clock:
                 checked = tool.arguments.model_validate(given)

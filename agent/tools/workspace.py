@@ -114,6 +114,11 @@ class Workspace:
             raise ToolError(f"with {path} all files would have more than {MOST_BYTES} bytes")
         self._files[path], self._bytes = text, total
 
+    def restore(self, files: Mapping[str, str]) -> None:
+        """Makes the files what they were: `files`, as they stood here before."""
+        self._files = dict(files)
+        self._bytes = sum(map(_size, self._files.values()))
+
     def take_over(
         self, changed: Mapping[str, str], gone: Iterable[str], left_out: Iterable[str] = ()
     ) -> dict[str, list[str]]:

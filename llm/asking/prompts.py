@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -163,12 +163,62 @@ def mark_for(texts: Sequence[str]) -> str:
 def load(folder: Path, role: str) -> Prompt:
     """The prompt in `folder/role.yaml`, read again once the file has changed; raises
     `BadPrompt` saying what is wrong with it."""
-    path = folder / f"{role}.yaml"
+    return _parsed(_read(folder / f"{role}.yaml"), role)
+
+
+class Current(NamedTuple):
+    """A role's prompt as it is now."""
+
+    prompt: Prompt
+    changed: str = ""
+    """That its file was changed while the program runs, in words."""
+    refused: str = ""
+    """Why the file as it is cannot be used, so that the one before it goes on to be."""
+
+
+class Prompts:
+    """A folder's prompts while the program runs: each call takes the file as it is then, and where
+    that cannot be used, the one before it. Files of the folder `own` stand in for those of their
+    name."""
+
+    def __init__(self, folder: Path, own: Path | None = None) -> None:
+        """Raises `BadPrompt` for an `own` folder that is none, or has a file of no role."""
+        self._folder, self._own = folder, own
+        roles = sorted(path.stem for path in folder.glob("*.yaml"))
+        if own is not None:
+            strays = sorted({path.stem for path in own.glob("*.yaml")} - {*roles})
+            if strays or not own.is_dir():
+                what = f"{strays[0]}.yaml is of no role" if strays else "is no folder"
+                raise BadPrompt(f"{own}: {what}; the roles are {', '.join(roles)}")
+        self._first = {role: self._text(role) for role in roles}
+        self._kept = dict(self._first)
+
+    def current(self, role: str) -> Current:
+        """The prompt for the next call; raises `BadPrompt` where none could ever be used."""
+        try:
+            text = self._text(role)
+            prompt = _parsed(text, role)
+        except BadPrompt as error:
+            kept = _parsed(self._kept.get(role, ""), role)
+            return Current(kept, refused=f"{error} Until then version {kept.version} is used.")
+        self._kept[role] = text
+        if text == self._first.get(role):
+            return Current(prompt)
+        return Current(prompt, changed=(
+            f"The prompt {role}.yaml was changed while the program runs; from here on version "
+            f"{prompt.version} is used ({prompt.hash})."
+        ))
+
+    def _text(self, role: str) -> str:
+        own = None if self._own is None else self._own / f"{role}.yaml"
+        return _read(own if own is not None and own.exists() else self._folder / f"{role}.yaml")
+
+
+def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadPrompt(f"cannot read the prompt {path.name}: {error}") from error
-    return _parsed(text, role)
+        raise BadPrompt(f"cannot read the prompt {path.name}: {error}.") from error
 
 
 @lru_cache(maxsize=64)
@@ -226,7 +276,7 @@ def _content(text: str, role: str) -> object:
     try:
         return yaml.load(text, Loader=Once)
     except yaml.YAMLError as error:
-        raise BadPrompt(f"cannot read the prompt {role}.yaml: {error}") from error
+        raise BadPrompt(f"cannot read the prompt {role}.yaml: {error}.") from error
 
 
 def _bad(role: str, key: str, fault: str) -> BadPrompt:

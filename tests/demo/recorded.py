@@ -12,11 +12,13 @@ from typing import Any
 from agent.core.domain import Jail, Task
 from agent.core.events import Answered, Event, RunFinished, Stamped, Waiting, from_jsonl
 from agent.core.settings import Settings
+from agent.healing.context import PROMPTS
 from agent.healing.models import OWNER, Models
 from agent.run.session import Session
 from demo.access import Access
 from demo.host import Host
 from llm import Plan
+from llm.asking.prompts import Prompts
 
 Log = tuple[Stamped, ...]
 NO_JAIL = Jail(words="none; this is a recording")
@@ -54,6 +56,7 @@ class RecordedSession(Session):
     ) -> None:
         self.settings = Settings()
         self.models = models or Models(self.settings)
+        self.prompts = Prompts(PROMPTS)
         self.paused: list[str] = []
         self.choose = choose
         self.recorded: dict[str, RecordedRun] = {}

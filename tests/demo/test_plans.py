@@ -14,6 +14,7 @@ from agent.healing.models import WITHOUT_MODEL
 from agent.log.spending import CostEstimate, estimate_costs
 from demo.plans import chosen_plan_html, cost_html, keys_html, missing_plan_html
 from llm import Plan, Secret, resolve
+from llm.asking.prompts import Prompts
 from llm.budget import Caps
 from llm.prices import our_prices
 
@@ -70,8 +71,8 @@ DAY = date(2026, 11, 1)
 
 def test_a_longer_program_may_cost_more_and_a_role_without_a_model_nothing() -> None:
     found = plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"})
-    short = estimate_costs(found, our_prices(), PROMPTS, "x = 1", DAY)
-    long = estimate_costs(found, our_prices(), PROMPTS, "x = 1\n" * 1_000, DAY)
+    short = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)
+    long = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1\n" * 1_000, DAY)
     assert [one.role for one in short] == [role for role in ROLES if role != "critic"]
     for before, after in zip(short, long, strict=True):
         assert after.tokens - before.tokens >= 1_900
@@ -86,14 +87,15 @@ def test_a_local_model_costs_nothing_and_an_unknown_one_nobody_knows_what(
 ) -> None:
     found = plan(provider=provider, given=
         {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_MODEL": "m"})
-    foreseen = estimate_costs(found, our_prices(), PROMPTS, "x = 1", DAY)
+    foreseen = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)
     assert {one.usd for one in foreseen} == {usd}
 
 
 def test_room_for_thoughts_is_foreseen_where_a_model_may_think() -> None:
     thinks, not_ = (
         estimate_costs(
-            plan("OPENAI_API_KEY", provider="openai", model=model), our_prices(), PROMPTS, "", DAY
+            plan("OPENAI_API_KEY", provider="openai", model=model), our_prices(),
+            Prompts(PROMPTS), "", DAY,
         )[0].tokens
         for model in ("gpt-5.4-mini", "gpt-4o")
     )

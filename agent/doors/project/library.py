@@ -105,5 +105,5 @@ async def aheal_project(
     if result.error:
         raise RunFault(result.error)
     return ProjectResult(
-        **vars(result), max_iterations=agent.max_iterations, seen=seen, notes=tuple(notes)
+        **vars(result), max_iterations=settings.max_iterations, seen=seen, notes=tuple(notes)
     )

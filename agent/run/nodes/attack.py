@@ -13,6 +13,8 @@ from agent.thinking.wording import tests
 
 async def attack(state: State, ctx: Context) -> State:
     """Adds calls that must return at all; nobody knows yet what they should return."""
+    if not ctx.settings.enable_adversarial_tests:
+        return {}
     if ctx.task.project is not None:
         return {}  # its own suite decides, and its pytest knows no calls beyond that
     suite = ctx.store.get(state["suite_id"], Suite)

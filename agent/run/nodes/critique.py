@@ -30,7 +30,7 @@ async def critique(state: State, ctx: Context) -> State:
         return {}
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
-    free = ctx.free(state)
+    free = ctx.free(state) or not ctx.settings.enable_critic
     answer = await ask_if_it_answers(
         ctx,
         CRITIC,

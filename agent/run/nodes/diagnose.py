@@ -68,7 +68,7 @@ async def _asked(
     found: Diagnosis,
 ) -> RootCause | None:
     """What the debugger says; a model that can is given tools to look around in a project."""
-    free = ctx.free(state)
+    free = ctx.free(state) and ctx.settings.enable_search  # else a model is next
     without = "The run goes on with what was seen by running the program."
     if not free and ctx.task.project is not None and await may_look(ctx):
         tools = looking_tools(ctx.task, ctx.task.project, solution, suite, ctx.sandbox,
@@ -124,6 +124,8 @@ def combined(
 
 def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution) -> None:
     """Shows the lessons of earlier failures like this one, where there are any."""
+    if not ctx.settings.enable_cross_session_memory:
+        return
     failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
     symptom = failure_description(diagnosis, failure, solution.text)
     try:

@@ -28,6 +28,8 @@ async def learn(state: State, ctx: Context) -> State:
     """
     if not is_repaired(state) or state["proof"] == "E0":
         return {}
+    if not ctx.settings.enable_cross_session_memory:
+        return {}
     try:
         if state["strategy"] != "memory":
             await _write_lesson(state, ctx)
@@ -68,7 +70,9 @@ async def _summary(state: State, ctx: Context, diagnosis: Diagnosis) -> Summary 
             without=without,
         )
     except (OverBudget, NeedsKey) as error:
-        ctx.emit(Notice(level="warning", text=f"{error}. {without}"))
+        ctx.emit(Notice(
+            level="warning", text=f"{error}. {without}", role=MEMORY_SUMMARISER.name
+        ))
         return None
 
 

@@ -197,11 +197,10 @@ async def prove(state: State, ctx: Context) -> State:
     first = ctx.first_report if is_repaired(state) else None
     failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
-    if state.get("objection"):
-        proof = Proof(
-            level="E1" if proof.level == "E2" else proof.level,
-            why=f"{proof.why}; the critic objects: {state['objection']}",
-        )
+    objection = f"the critic objects: {state['objection']}" if state.get("objection") else ""
+    for doubt in filter(None, (objection, state.get("risk"))):
+        level = "E1" if proof.level == "E2" else proof.level
+        proof = Proof(level=level, why=f"{proof.why}; {doubt}")
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     rivals: Alternatives | None = None
     elsewhere = any(one.path != solution.entry for one in solution.changed_from(base))

@@ -89,6 +89,9 @@ async def recall(state: State, ctx: Context) -> State:
     if not tests:
         ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
         return update
+    if not ctx.settings.enable_cross_session_memory:
+        ctx.emit(Recalled(hit=False, note="what other runs learned is not used"))
+        return update
     failure = await asyncio.to_thread(
         failure_of, base, *_unanswered(ctx, tests, report), ctx.task.project
     )

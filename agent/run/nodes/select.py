@@ -16,6 +16,7 @@ from agent.core.events import (
     Searched,
 )
 from agent.core.rounds import Round, Rounds, Try
+from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore
@@ -96,7 +97,8 @@ async def _after_attempts(state: State, ctx: Context) -> State:
 
 
 def _told(ctx: Context, one: Try) -> None:
-    ctx.emit(Notice(level="info", text=f"A repair by {one.by} {one.fault}."))
+    role = GENERATOR if one.is_models_fault else ""
+    ctx.emit(Notice(level="info", text=f"A repair by {one.by} {one.fault}.", role=role))
 
 
 def _told_of(one: Try, base: Solution) -> str:

@@ -73,7 +73,7 @@ def held_of_derived(suite: Suite) -> Suite:
 async def _from_words(
     ctx: Context, known: tuple[TestCase, ...], *, free: bool
 ) -> tuple[TestCase, ...]:
-    if not ctx.task.text:
+    if not ctx.task.text or not ctx.settings.enable_spec_tests:
         return ()
     answer = await ask_if_it_answers(
         ctx, SPEC_TESTER, {"task": ctx.task.text}, free=free,

@@ -51,7 +51,7 @@ KEYS = {
     "run_id", "outcome", "proof", "integrity", "integrity_reason", "diff", "files", "tests",
     "strategy", "provider", "iterations",
     "candidates", "cut_after", "stopped", "rulings", "rivals", "calls", "tokens", "cost_usd",
-    "seconds", "reason",
+    "seconds", "measures", "metrics", "degraded", "reason",
     "error", "not_a_fix", "sandbox", "level", "refused", "evidence", "suspects", "project",
 }
 

@@ -58,6 +58,9 @@ def test_a_result_answers_by_attribute_and_by_subscript() -> None:
         "is_complete": True, "diff": "the diff",
     }
     assert dict(result)["outcome"] == "healed"
+    assert (result["cyclomatic_complexity"], result["line_count"], result["has_docstrings"]) == (
+        1, 2, False
+    )
 
 
 def test_an_unknown_key_names_the_known_ones() -> None:

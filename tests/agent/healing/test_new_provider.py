@@ -50,7 +50,7 @@ async def test_it_heals_a_run(tmp_path: Path) -> None:
 
 
 def test_it_is_seen_in_the_tables_of_settings_and_providers() -> None:
-    assert "| `TINY_MODEL` | `tiny-1` | the tiny model |" in settings_table()
+    assert "| `TINY_MODEL` | | `tiny-1` | the tiny model |" in settings_table()
     assert "# How merry it is.\nTINY_MOOD=5\n" in example()
     assert '| `tiny` | `pip install -e ".[tiny]"` | `TINY_API_KEY` | tiny-1 |' in providers_table()
     assert "TINY_API_KEY" in key_names()

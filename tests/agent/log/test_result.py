@@ -14,8 +14,10 @@ from agent.core.events import (
     Answered,
     CodeWritten,
     Event,
+    FellBack,
     Judged,
     ModelCalled,
+    ModelFailed,
     Notice,
     PartialFound,
     PatchProposed,
@@ -32,7 +34,9 @@ from agent.core.events import (
     Waiting,
 )
 from agent.doors.exits import NEXT_PROOF, SAY_WHICH, Requirements, exit_code, shortfall
+from agent.log.metrics import Degraded, NodeMetrics
 from agent.log.result import Result, document, fold
+from agent.log.words import node_words
 
 BROKEN = "def add(a, b):\n    return a - b\n"
 MENDED = "def add(a, b):\n    return a + b\n"
@@ -362,6 +366,54 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
     view = fold(log)
     assert fold(log) == view
     assert all(len(row.cells) == len(view.columns) for row in view.rows)
+
+
+def call(**fields: object) -> ModelCalled:
+    return ModelCalled.model_validate({
+        "call": 0, "role": "critic", "provider": "p", "model": "m", "tokens": 7, "cost_usd": 0.5,
+        "wall_s": 1.0, **fields,
+    })
+
+
+def failed(role: str) -> ModelFailed:
+    return ModelFailed(
+        call=1, role=role, provider="p", model="m", error="Overloaded", why="it is busy", tokens=3,
+        cost_usd=0.25, wall_s=1,
+    )
+
+
+def test_a_step_carries_what_all_its_runs_took_also_one_that_a_crash_cut_short() -> None:
+    begun = StepStarted(step="critique", iteration=1)
+    ended = StepFinished(step="critique", iteration=1, wall_ms=1500)
+    log = (
+        *log_of(begun, task="c"), *log_of(call(), failed("critic")),
+        *log_of(begun, Notice(level="warning", text="no critic", role="critic"), ended, task="c",
+                attempt=2),
+        *log_of(StepStarted(step="prove", iteration=1), task="p"),
+        *log_of(FellBack(role="critic", provider="p/m", to="q/n", why="it is gone"),
+                call(cost_usd=None)),
+    )
+    result = fold(log)
+    assert result.metrics == {
+        "critique": NodeMetrics(
+            runs=2, seconds=1.5, calls=2, failed=1, tokens=10, cost_usd=0.75,
+        ),
+        "prove": NodeMetrics(runs=1, calls=1, tokens=7, cost_usd=None),
+    }
+    assert sum(one.tokens for one in result.metrics.values()) == result.tokens
+    assert result.degraded == (
+        Degraded("critique", "critic", "no critic"),
+        Degraded("prove", "critic", "p/m gave way to q/n: it is gone"),
+    )
+    assert [*node_words(result)] == [
+        "critique: 2 runs, 1.50 s, 2 calls (1 failed), 10 tokens, $0.75",
+        "prove: 1 run, 0.00 s, 1 call, 7 tokens, cost unknown",
+    ]
+    told = document(result)
+    assert told["metrics"]["critique"]["tokens"] == 10  # type: ignore[index]  # a JSON object
+    assert json.loads(json.dumps(told))["degraded"][0] == {
+        "step": "critique", "role": "critic", "why": "no critic",
+    }
 
 
 def test_a_step_tried_again_replaces_what_its_first_attempt_showed() -> None:

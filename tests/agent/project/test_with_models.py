@@ -29,6 +29,7 @@ from agent.run.session import open_session
 from agent.thinking.several_files import edited_solution
 from agent.thinking.wording_of_files import shown_files, texts_of_tests
 from llm import BadReply
+from llm.asking.prompts import Prompts
 from llm.errors import Truncated
 from llm.types import Finish
 from tests.agent.claude import RIGHT_CALLS, Claude, Said, claude
@@ -225,7 +226,7 @@ class Surroundings:
 
     model: Scripted
     task: Task
-    prompts = PROMPTS
+    prompts = Prompts(PROMPTS)
 
     def emit(self, event: Event) -> None:
         raise AssertionError(event)

@@ -11,11 +11,12 @@ import pytest
 from agent.core.domain import Diagnosis, Example, File, Report, Solution, Task, TestCase, Verdict
 from agent.core.events import Event, Stamped
 from agent.core.rounds import Approach, Try
+from agent.core.settings import Settings
 from agent.healing.context import PROMPTS, Context
 from agent.healing.strategies import Attempt
 from agent.thinking.rewriting import one_try
 from agent.thinking.roles import GENERATOR
-from llm.asking.prompts import load
+from llm.asking.prompts import Prompts, load
 from llm.plan import Choice, Plan
 from tests.llm.scripted import Answer, Scripted
 
@@ -48,9 +49,10 @@ class Surroundings:
 
     model: Scripted
     plan: Plan
-    prompts = PROMPTS
+    prompts = Prompts(PROMPTS)
     task = Task(text="f gives two")
     seconds_left = 60.0
+    settings = Settings()
     told: list[Event] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:

@@ -36,7 +36,7 @@ from agent.thinking.roles import (
 )
 from agent.thinking.wording import numbered
 from llm import BadPrompt, BadReply, Code, Json
-from llm.asking.prompts import load
+from llm.asking.prompts import Prompts, load
 from llm.asking.schemas import closing_room, complete, in_words
 from llm.errors import ContextOverflow
 from llm.provider import estimated_tokens
@@ -51,6 +51,7 @@ VALUES = {
     "cause": "f(1) gives 1 where 2 is expected",
     "code": "def f(a):\n    return a\n",
     "diagnosis": "wrong_result: f(1) gives 1 where 2 is expected",
+    "done": " 1 failed   read a.py: there is no file a.py",
     "failure": "f(1) gives 1 where 2 is expected",
     "failures": "f(1) == 2: f(1) gives 1 where 2 is expected",
     "files": "FILE shapes/one.py\ndef f(a):\n    return a\n",
@@ -159,7 +160,7 @@ class Surroundings:
     """What asking needs of a context."""
 
     provider: Scripted
-    prompts: Path = PROMPTS
+    prompts: Prompts = field(default_factory=lambda: Prompts(PROMPTS))
     told: list[Event] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:
@@ -205,10 +206,11 @@ async def test_a_variable_that_the_prompt_does_not_show_is_refused_before_any_ca
 
 
 async def test_what_only_the_type_refuses_is_asked_for_again_with_its_words() -> None:
-    steps = '{"steps": [{"what": "a", "needs": [2]}, {"what": "b", "needs": [1]}]}'
+    step = '{"what": "a", "tool": "t", "arguments": "{}", "needs": [%d]}'
+    steps = f'{{"steps": [{step % 2}, {step % 1}]}}'
     model = saying(steps, steps.replace("[2]", "[]"))
     ctx, _ = context(model)
-    answer = await ask(ctx, PLANNER, {"task": "words"})
+    answer = await ask(ctx, PLANNER, dict.fromkeys(("task", "tools", "files", "done"), "x"))
     assert [step.needs for step in answer.steps] == [(), (1,)]
     assert "step 1 may need only steps before it" in model.asked[1].messages[-1].text
 

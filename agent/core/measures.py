@@ -1,0 +1,59 @@
+"""Measures of a program's text, each by its name; a new one is a function and a row of `MEASURES`.
+
+They say how a program is written, never whether it is right.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from agent.core.trees import is_legible, nodes_of
+
+Measure = Callable[[str], int | bool | None]
+"""What a measure says of a text; `None` where it cannot be read."""
+
+_BRANCHES = (
+    ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension,
+    ast.match_case,
+)
+_DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def cyclomatic_complexity(text: str) -> int | None:
+    """McCabe's number of the whole program: one, and one more for each branch, loop, handler and
+    case, each condition of a comprehension, and each `and` and `or`."""
+    if not is_legible(text):
+        return None
+    nodes = nodes_of(text)
+    either = sum(len(one.values) - 1 for one in nodes if isinstance(one, ast.BoolOp))
+    conditions = sum(len(one.ifs) for one in nodes if isinstance(one, ast.comprehension))
+    return 1 + either + conditions + sum(isinstance(one, _BRANCHES) for one in nodes)
+
+
+def line_count(text: str) -> int:
+    """Lines that are not blank."""
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def has_docstrings(text: str) -> bool | None:
+    """Whether every public function and class has one; of a program without any, the module."""
+    if not is_legible(text):
+        return None
+    nodes = nodes_of(text)
+    named = [one for one in nodes if isinstance(one, _DOCUMENTED)]
+    public = [one for one in named if not one.name.startswith("_")]
+    module = [one for one in nodes if isinstance(one, ast.Module)]
+    return all(ast.get_docstring(one) for one in public or module)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "cyclomatic_complexity": cyclomatic_complexity,
+    "line_count": line_count,
+    "has_docstrings": has_docstrings,
+}
+
+
+def measured(text: str) -> dict[str, int | bool | None]:
+    """Every measure of a text."""
+    return {name: measure(text) for name, measure in MEASURES.items()}

@@ -1,0 +1,119 @@
+"""Tasks of several steps from Python: planned, run over a private copy, and told as events."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.core.domain import Task
+from agent.core.events import Event, Stamped
+from agent.doors.project.library import aheal_project
+from agent.log.result import fold
+from agent.planning.plan import Plan
+from agent.planning.planner import Planner
+from agent.planning.running import ApproveStep, Mode, run_plan
+from agent.tools.errors import ToolError
+from agent.tools.standard import open_tools
+from agent.tools.workspace import Workspace
+from sandbox import Json
+
+if TYPE_CHECKING:
+    from agent.doors.library import SelfHealingAgent
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """What a task of several steps came to. Nothing was written but into the workspace."""
+
+    plan: Plan
+    workspace: Workspace
+    log: tuple[Stamped, ...]
+    """The steps as they came out, and what models were asked."""
+
+    @property
+    def success(self) -> bool:
+        """Whether every step was done."""
+        return self.plan.success
+
+    @property
+    def diff(self) -> str:
+        """What was changed, as `git apply` takes it."""
+        return self.workspace.diff
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Dollars that planning took; `None` is unknown. A heal tells its own in its output."""
+        return fold(self.log).cost_usd
+
+
+async def aexecute(
+    agent: SelfHealingAgent, task: str, workspace: Workspace | str | Path, *, mode: Mode,
+    approve: ApproveStep | None, max_steps: int, replan_on_failure: bool,
+) -> PlanResult:
+    """Plans a task and runs it; see `SelfHealingAgent.execute`."""
+    if not isinstance(workspace, Workspace):
+        workspace = await asyncio.to_thread(Workspace.copy_of, workspace)
+    log: list[Stamped] = []
+    run = uuid.uuid4().hex
+
+    def emit(event: Event) -> Stamped:
+        log.append(Stamped(
+            run=run, seq=len(log) + 1, task="plan", attempt=1, ordinal=len(log) + 1,
+            at=time.time(), event=event,
+        ))
+        return log[-1]
+
+    settings = await asyncio.to_thread(agent.settings)
+    async with agent.opener()(settings) as session:
+        tools = open_tools(workspace, session.sandbox)
+        tools.register(_healing(agent, workspace))
+        plan = Plan(tools, max_steps, emit)
+        ctx = session.asking(Task(text=task), emit)
+        try:
+            planner = Planner(task, workspace, ctx)
+            await planner.fill(plan)
+            await run_plan(
+                plan, workspace, mode, approve, replan_on_failure=replan_on_failure,
+                replan=planner.replan,
+            )
+        finally:
+            await ctx.router.close()
+    return PlanResult(plan, workspace, tuple(log))
+
+
+def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-untyped-def]
+    """The tool that heals a workspace; its type is its schema."""
+
+    async def heal_tests(tests: str = "") -> dict[str, Json]:
+        """Repair the program by its failing tests; the whole suite judges the repair.
+
+        tests: a file of tests, or one test as pytest names it; empty for all
+        """
+        with tempfile.TemporaryDirectory(prefix="heal-plan-") as folder:
+            await asyncio.to_thread(_laid, Path(folder), workspace)
+            result = await aheal_project(str(Path(folder) / tests) if tests else folder,
+                                         agent=agent)
+        if not result.success:
+            raise ToolError(f"{result.outcome}: {result.reason}")
+        known = workspace.files
+        for path, text in result.files:
+            if path in known and known[path] != text:
+                workspace.write(path, text)
+        return {
+            "outcome": result.outcome, "proof": result.proof, "integrity": result.integrity,
+            "cost_usd": result.cost_usd, "diff": result.diff,
+        }
+
+    return heal_tests
+
+
+def _laid(folder: Path, workspace: Workspace) -> None:
+    for path, text in workspace.files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,88 @@
+"""What each step of a run took, and where it went on without a role: folds of its log; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from agent.core.events import (
+    FellBack,
+    ModelCalled,
+    ModelFailed,
+    Notice,
+    Stamped,
+    Step,
+    StepFinished,
+    StepStarted,
+)
+
+
+@dataclass(frozen=True)
+class NodeMetrics:
+    """What the runs of one step took together."""
+
+    runs: int = 0
+    """How often it was begun, after a crash too."""
+    seconds: float = 0.0
+    calls: int = 0
+    """Calls of models, those that failed among them."""
+    failed: int = 0
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    """`None` is unknown."""
+
+
+@dataclass(frozen=True)
+class Degraded:
+    """A role that failed in a step, and what the run went on with."""
+
+    step: Step | None
+    role: str
+    why: str
+
+
+def node_metrics(log: Iterable[Stamped]) -> dict[Step, NodeMetrics]:
+    """By step, in the order in which they first began. What is asked belongs to the step that began
+    last: only attempts run side by side. Of a step that a crash cut short the calls count too."""
+    found: dict[Step, NodeMetrics] = {}
+    last: Step | None = None
+    for entry in log:
+        event = entry.event
+        match event:
+            case StepStarted(step=last):
+                so_far = found.get(last, NodeMetrics())
+                found[last] = replace(so_far, runs=so_far.runs + 1)
+            case StepFinished(step=step) if step in found:
+                seconds = found[step].seconds + event.wall_ms / 1e3
+                found[step] = replace(found[step], seconds=round(seconds, 6))
+            case ModelCalled() | ModelFailed() if last is not None:
+                found[last] = _with_call(found[last], event)
+            case _:
+                pass
+    return found
+
+
+def _with_call(so_far: NodeMetrics, call: ModelCalled | ModelFailed) -> NodeMetrics:
+    before, cost = so_far.cost_usd, call.cost_usd
+    return replace(
+        so_far, calls=so_far.calls + 1, failed=so_far.failed + isinstance(call, ModelFailed),
+        tokens=so_far.tokens + call.tokens,
+        cost_usd=None if before is None or cost is None else before + cost,
+    )
+
+
+def degraded(log: Iterable[Stamped]) -> tuple[Degraded, ...]:
+    """Each role that the run went on without, or that another model answered."""
+    found: list[Degraded] = []
+    last: Step | None = None
+    for entry in log:
+        match entry.event:
+            case StepStarted(step=last):
+                pass
+            case Notice(role=role, text=text) if role:
+                found.append(Degraded(last, role, text))
+            case FellBack(role=role, provider=provider, to=to, why=why):
+                found.append(Degraded(last, role, f"{provider} gave way to {to}: {why}"))
+            case _:
+                pass
+    return tuple(found)

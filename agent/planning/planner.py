@@ -1,0 +1,96 @@
+"""Who makes a plan: rules where they know every part of a task, else the planner's model."""
+
+from __future__ import annotations
+
+import json
+
+from agent.core.events import Notice
+from agent.healing.context import Context
+from agent.planning.plan import BadPlan, Plan
+from agent.planning.rules import KNOWN, add_by_rule
+from agent.thinking.roles import PLANNER, Steps, ask
+from agent.tools.workspace import Workspace
+from llm import BadReply, LlmError, NoModel
+
+MOST_REPLANS = 2
+MOST_FILES = 200
+"""Paths that the planner is shown."""
+
+
+class Planner:
+    """Plans a task over the tools of a workspace, and plans anew what is left after a failure."""
+
+    def __init__(self, task: str, workspace: Workspace, ctx: Context) -> None:
+        self._task = task
+        self._workspace = workspace
+        self._ctx = ctx
+        self._replans = MOST_REPLANS
+
+    async def fill(self, plan: Plan) -> None:
+        """Adds the steps of the task; raises `NoModel` where rules do not know all of it and no
+        model is there, and an `LlmError` where that gives no plan."""
+        unknown = add_by_rule(plan, self._task)
+        if not unknown:
+            return
+        if self._ctx.plan.of(PLANNER.name) is None:
+            raise NoModel(
+                f"Planning this needs a model, and none is configured: {'; '.join(unknown)}. "
+                f"What needs none: {KNOWN}; several of them with `then` between."
+            )
+        await self._asked(plan, "")
+
+    async def replan(self, plan: Plan) -> bool:
+        """Puts steps of the model in place of those that failed or wait; says whether it did."""
+        if not self._replans or self._ctx.plan.of(PLANNER.name) is None:
+            return False
+        self._replans -= 1
+        left = [one.number for one in plan.steps if one.status in ("failed", "pending")]
+        try:
+            await self._asked(plan, plan.summary())
+        except LlmError as error:
+            self._ctx.emit(Notice(level="warning", role=PLANNER.name, text=(
+                f"The planner gave no other plan: {error} What is left is not done."
+            )))
+            return False
+        for number in left:
+            plan.mark(number, "replaced", plan.steps[number - 1].told)
+        return True
+
+    async def _asked(self, plan: Plan, done: str) -> None:
+        """Adds the model's steps; where one cannot be, it is told so and asked once more."""
+        for last in (False, True):
+            steps = await ask(self._ctx, PLANNER, {
+                "task": self._task, "tools": "\n".join(map(json.dumps, plan.tools.get_schemas())),
+                "files": "\n".join(sorted(self._workspace.files)[:MOST_FILES]), "done": done,
+            })
+            try:
+                _add_all(plan, steps)
+                return
+            except BadPlan as error:
+                if last:
+                    raise BadReply(f"The planner's steps cannot be run: {error}") from error
+                done = f"{done}\nThese steps were refused: {error}".strip()
+
+
+def _add_all(plan: Plan, steps: Steps) -> None:
+    """Adds all steps or none."""
+    tried = Plan(plan.tools, plan.max_steps - len(plan.steps))
+    for one in steps.steps:
+        tried.add_step(one.tool, _arguments(one.arguments), needs=one.needs, what=one.what)
+    before = len(plan.steps)
+    for step in tried.steps:
+        plan.add_step(
+            step.tool, step.arguments, what=step.what,
+            needs=[before + need for need in step.needs],
+        )
+
+
+def _arguments(text: str) -> dict[str, object]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError as error:
+        raise BadPlan(f"arguments {text[:80]!r} are no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise BadPlan(f"arguments {text[:80]!r} are no JSON object")
+    return found
+

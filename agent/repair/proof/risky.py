@@ -1,0 +1,78 @@
+"""Calls that are risky with data of strangers, as they stand in a text.
+
+Only what is written plainly is seen. A text in which nothing is found is not thereby safe.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from agent.core.trees import is_legible, nodes_of
+
+_CODE = "runs text as code"
+_SHELL = "hands text to a shell"
+_BYTES = "makes any object of bytes, and may run what they say"
+RISKY: dict[str, str] = {
+    "eval": _CODE, "exec": _CODE, "compile": "makes code of text",
+    "os.system": _SHELL, "os.popen": _SHELL, "subprocess.getoutput": _SHELL,
+    "subprocess.getstatusoutput": _SHELL, "asyncio.create_subprocess_shell": _SHELL,
+    "pickle.load": _BYTES, "pickle.loads": _BYTES, "marshal.load": _BYTES, "marshal.loads": _BYTES,
+    "yaml.unsafe_load": _BYTES,
+    "shutil.rmtree": "deletes a folder with all that is in it",
+    "tempfile.mktemp": "gives a name that another process may take first",
+}
+ARGUMENTS: dict[tuple[str, bool], str] = {
+    ("shell", True): _SHELL, ("verify", False): "takes any certificate",
+}
+
+
+@dataclass(frozen=True)
+class Risk:
+    """A risky call."""
+
+    line: int
+    call: str
+    why: str
+
+
+def risks(text: str) -> tuple[Risk, ...]:
+    """The risky calls of a text by line; none of one that cannot be read."""
+    if not is_legible(text):
+        return ()
+    imported = _imported(text)
+    found = []
+    for node in nodes_of(text):
+        if isinstance(node, ast.Call):
+            name = _dotted(node.func, imported)
+            whys = [RISKY[name]] if name in RISKY else [
+                ARGUMENTS[key] for one in node.keywords
+                if isinstance(one.value, ast.Constant) and isinstance(one.value.value, bool)
+                and (key := (str(one.arg), one.value.value)) in ARGUMENTS
+            ]
+            found += [Risk(node.lineno, name or ast.unparse(node.func), why) for why in whys]
+    return tuple(sorted(found, key=lambda one: one.line))
+
+
+def _imported(text: str) -> dict[str, str]:
+    """What each name that is imported stands for."""
+    found = {}
+    for node in nodes_of(text):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                if one.asname:
+                    found[one.asname] = one.name
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    return found
+
+
+def _dotted(function: ast.expr, imported: dict[str, str]) -> str:
+    """A function's full name; empty where it has none."""
+    parts = []
+    while isinstance(function, ast.Attribute):
+        parts.append(function.attr)
+        function = function.value
+    if not isinstance(function, ast.Name):
+        return ""
+    return ".".join([imported.get(function.id, function.id), *reversed(parts)])
