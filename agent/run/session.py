@@ -52,12 +52,11 @@ class Session:
         autonomy: Autonomy | None = None, plan: Plan | None = None, visitor: str = OWNER,
         pauses: bool = False,
     ) -> str:
-        """Starts a run in the background and returns its id at once.
-
-        `plan` is who answers, that of the settings by default; `visitor` is whose keys are used.
-        A run that `pauses` waits for `answer` where a cap is reached; others end there. Raises
-        `ValueError` when `run_id` is known already, and `NoProvider` or `NeedsKey` where the
-        settings ask for what is not to be had."""
+        """Starts a run in the background and returns its id at once. `plan` is who answers, that
+        of the settings by default; `visitor` is whose keys are used. A run that `pauses` waits for
+        `answer` where a cap is reached; others end there. Raises `ValueError` when `run_id` is
+        known already, and `NoProvider` or `NeedsKey` where the settings ask for what is not to be
+        had."""
         plan = plan or self.plan(visitor)
         options = Options.of(
             self.settings, plan, max_iterations=max_iterations, budget_s=budget_s, ask=ask,
