@@ -54,7 +54,7 @@ class SavedRuns:
     def __init__(self, session: Session, why: str) -> None:
         self.models, self.plan, self.visitor = session.models, session.plan, session.visitor
         self.cancel, self.follow, self.log = session.cancel, session.follow, session.log
-        self.settings, self.pause = session.settings, session.pause
+        self.settings, self.pause, self.history = session.settings, session.pause, session.history
         self._why = why
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
@@ -66,7 +66,7 @@ class SavedRuns:
     async def start(self, *_given: object, **_named: object) -> NoReturn:
         raise Unavailable(self._why)
 
-    answer = settle = start
+    answer = settle = fork = start
 
 
 class Host:

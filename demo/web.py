@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import signal
 import tomllib
@@ -13,6 +14,7 @@ from typing import Any
 
 import gradio as gr
 import yaml
+from gradio.events import api
 from starlette.applications import Starlette
 
 from agent.core.settings import Autonomy
@@ -23,10 +25,11 @@ from demo.acts import CHOICES, Page
 from demo.browser_state import NEW_VISIT, NO_RUN, WISHES, Update, with_choices
 from demo.downloads import download_route
 from demo.first_screen import FIRST_SCREEN
-from demo.host import Host
-from demo.model_choice import keyed
+from demo.host import Host, Unavailable
+from demo.model_choice import BadModelChoice, keyed
 from demo.model_choice import offered as providers_offered
-from demo.model_panel import SHOWN
+from demo.model_panel import SHOWN, Panel
+from demo.verbs import Verbs
 from llm.provider import MOCK
 
 ASSETS = Path(__file__).with_name("assets")
@@ -91,6 +94,33 @@ class Parts:
         return event(acting, self.of(*given), self.of(*changed), **how)
 
 
+def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb whose refusals reach the program that asked, as their sentences."""
+
+    @functools.wraps(verb)
+    async def asked(*values: Any, **named: Any) -> Any:
+        try:
+            return await verb(*values, **named)
+        except _refusals() as refusal:
+            raise gr.Error(str(refusal)) from refusal
+
+    return asked
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What is said to whoever asked; the session has imported what raises it."""
+    from agent.intake import BadInput, NotFixable
+    from agent.log.iterations import UnknownIteration
+    from agent.log.store import UnknownRun
+    from agent.run.fork import BadFork
+    from llm import LlmError
+
+    return (
+        Unavailable, UnknownRun, UnknownIteration, BadFork, BadInput, NotFixable, BadModelChoice,
+        LlmError,
+    )
+
+
 def _in_order(update: Update, changed: tuple[str, ...]) -> Any:
     """The values of an update as Gradio takes them."""
     values = [update.get(name, gr.skip()) for name in changed]
@@ -140,6 +170,7 @@ def build(
             with gr.Column(scale=36, min_width=320, elem_id="examples"):
                 cards = _lay_examples()
         _wire(ui, parts, Page(host), [*chips, *cards])
+        _offer(Verbs(host, Panel(host)))
     ui.queue(default_concurrency_limit=None, max_size=256)
     ui._queue.sleep_when_free = ui._queue.progress_update_sleep_when_free = IDLE_S
     return ui
@@ -349,6 +380,12 @@ def _wire(
     )
     watched = on(arrived.then, page.watch, state, ("bench",), STREAMED)
     on(watched.then, page.settle, state, SETTLED)
+
+
+def _offer(verbs: Verbs) -> None:
+    """What programs may ask for, by its name."""
+    for verb in (verbs.runs, verbs.iterations, verbs.compare, verbs.fork):
+        api(_for_programs(verb), api_name=verb.__name__, concurrency_limit=None)
 
 
 _ADDRESS = """(kept) => {

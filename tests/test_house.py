@@ -29,7 +29,7 @@ MAY_IMPORT = {
 INSIDE_AGENT = [
     {"core"}, {"intake"}, {"judge"}, {"repair"}, {"memory", "log"}, {"project"}, {"tools"},
     {"healing"}, {"thinking"}, {"planning"}, {"run.nodes", "run.uploads"}, {"run.graph"},
-    {"run.resources"}, {"run.run"}, {"run.session"}, {"doors"}, {"__main__"},
+    {"run.resources", "run.fork"}, {"run.run"}, {"run.session"}, {"doors"}, {"__main__"},
 ]
 """Rooms of `agent/` from the ground up; each imports lower rooms only."""
 
@@ -68,14 +68,14 @@ DATA = (
 )
 """Programs that are data, of no room."""
 CEILINGS = {
-    "app.py": 82, "setup.py": 74, "agent": 54, "agent/core": 2_100, "agent/doors": 5_500,
-    "agent/healing": 2_700, "agent/intake": 4_700, "agent/judge": 9_550, "agent/log": 1_800,
+    "app.py": 82, "setup.py": 74, "agent": 54, "agent/core": 2_100, "agent/doors": 5_900,
+    "agent/healing": 2_700, "agent/intake": 4_700, "agent/judge": 9_550, "agent/log": 2_100,
     "agent/memory": 2_400, "agent/planning": 450, "agent/project": 2_650, "agent/repair": 4_900,
     "agent/repair/edits": 4_300, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_150,
-    "agent/run": 3_100, "agent/thinking": 1_550, "agent/tools": 1_300, "demo": 2_300,
+    "agent/run": 3_350, "agent/thinking": 1_550, "agent/tools": 1_300, "demo": 2_450,
     "evaluation": 3_800, "llm": 6_100, "prompts": 1, "sandbox": 9_200, "selfheal": 126,
-    "tests": 3_300, "tests/agent": 22_750, "tests/agent/project": 1_850, "tests/agent/tools": 1_150,
-    "tests/demo": 1_900, "tests/llm": 5_950, "tests/sandbox": 4_750,
+    "tests": 3_300, "tests/agent": 23_550, "tests/agent/project": 1_850, "tests/agent/tools": 1_150,
+    "tests/demo": 1_950, "tests/llm": 5_950, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

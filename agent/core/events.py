@@ -31,8 +31,9 @@ from agent.core.trust import Origin
 from llm.types import Finish
 
 Step = Literal[
-    "recall", "specify", "permit", "generate", "attack", "execute", "arbitrate", "diagnose",
-    "repair", "attempt", "select", "ask", "help", "simplify", "critique", "inspect", "prove",
+    "recall", "branch", "specify", "permit", "generate", "attack", "execute", "arbitrate",
+    "diagnose", "repair", "attempt", "select", "ask", "help", "simplify", "critique",
+    "inspect", "prove",
     "gate", "learn", "finish",
 ]
 
@@ -44,6 +45,15 @@ class RoleChoice(Value):
     provider: str
     model: str
     why: str
+
+
+class Parent(Value):
+    """The run that a fork comes from, and the iteration whose program it starts with."""
+
+    run: str
+    iteration: int
+    edits: tuple[str, ...] = ()
+    """What is other than it was there, in words."""
 
 
 class RunStarted(Value):
@@ -60,6 +70,8 @@ class RunStarted(Value):
     layers: tuple[JailLayer, ...] = ()
     roles: tuple[RoleChoice, ...] = ()
     """One for each role that a model answers."""
+    parent: Parent | None = None
+    """Where it was forked from; `None` for a run that begins by itself."""
 
     @property
     def jail(self) -> Jail:

@@ -118,6 +118,8 @@ class State(TypedDict, total=False):
     """The first program, as brought or drafted."""
     solution_id: str
     """The program now judged."""
+    around_id: str
+    """The program that a search goes around, where a fork starts with another than the first."""
     report_id: str
     """The newest report, of `solution_id`."""
     best_id: str

@@ -193,6 +193,11 @@ CommitOption = Annotated[
         "index and files stay as they are, no hook is run, nothing is pushed."
     )
 ]
+RunArgument = Annotated[
+    str, typer.Argument(
+        metavar="RUN", help="A run's id, or its beginning; see `runs`. Or a file by --log."
+    )
+]
 OnlyOption = Annotated[
     list[str] | None, typer.Option(
         "--only", metavar="PATH", help="In a project: edit nothing but this. Repeatable."
@@ -473,6 +478,102 @@ def resume(
 
         least = Requirements(require_proof, require_integrity)
         return commands.resume(_opener(context), run_id, least, face)
+
+    conclude(work, as_json=as_json, verbose=verbose)
+
+
+@app.command()
+def runs(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """List what was run, the newest first."""
+
+    def work(face: Display) -> int:
+        from agent.doors import history
+
+        return history.list_runs(limit, face)
+
+    conclude(work, as_json=as_json)
+
+
+@app.command()
+def show(
+    run: RunArgument,
+    iteration: Annotated[
+        int | None, typer.Option(
+            "--iteration", min=0, metavar="N", help="Print the program of this iteration, and "
+            "tell what it changed and which tests it passed."
+        )
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a run: each program that was judged, and how it ended."""
+
+    def work(face: Display) -> int:
+        from agent.doors import history
+
+        return history.show_run(run, iteration, face)
+
+    conclude(work, as_json=as_json)
+
+
+@app.command()
+def compare(left: RunArgument, right: RunArgument, as_json: JsonOption = False) -> None:
+    """Compare two runs: how each ended, which tests differ, and the diff between their programs."""
+
+    def work(face: Display) -> int:
+        from agent.doors import history
+
+        return history.compare_runs(left, right, face)
+
+    conclude(work, as_json=as_json)
+
+
+@app.command(epilog=EPILOG)
+def fork(
+    context: typer.Context,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run's id, or its beginning; see `runs`.")
+    ],
+    iteration: Annotated[
+        int, typer.Option("--iteration", min=0, metavar="N", help="Start with its program.")
+    ],
+    code: Annotated[
+        list[str] | None, typer.Option(
+            "--code", metavar="FILE", help="Start with this text instead; PATH=FILE for one file "
+            "of several. Repeatable."
+        )
+    ] = None,
+    tests: TestsOption = None,
+    tests_file: TestsFileOption = None,
+    deselect: DeselectOption = None,
+    provider: ProviderOption = None,
+    model: ModelOption = None,
+    role: RoleOption = None,
+    out: OutOption = None,
+    log: LogOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    require_proof: ProofOption = "E1",
+    require_integrity: IntegrityOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run again from any iteration, as a run of its own, with other code, tests or models."""
+
+    def work(face: Display) -> int:
+        from agent.doors import commands, history
+
+        return history.fork_run(
+            _opener(context),
+            history.ForkInputs(
+                run, iteration, code or (), tests or (), tests_file, deselect or ()
+            ),
+            commands.WriteOptions(
+                out, log, force=force, least=Requirements(require_proof, require_integrity)
+            ),
+            face, commands.RunOptions(provider, model, role or ()),
+        )
 
     conclude(work, as_json=as_json, verbose=verbose)
 

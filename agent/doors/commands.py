@@ -147,13 +147,20 @@ def run(
             run = await session.start(brought.task, title=inputs.title, pauses=_attended(face))
             return await watched(session, run, face)
 
-    log = asyncio.run(drive())
+    program = inputs.words is not None and writing.out is None
+    return ended(asyncio.run(drive()), writing, face, brought.source, program=program)
+
+
+def ended(
+    log: tuple[Stamped, ...], writing: WriteOptions, face: Display,
+    source: SourceFile | None = None, *, program: bool = False,
+) -> int:
+    """Shows what a run came to, and writes where that was asked for; returns the exit code."""
     result = fold(log)
     code = exit_code(result, writing.least)
-    kept, refusals = _kept(result, code, writing, log, brought.source)
+    kept, refusals = _kept(result, code, writing, log, source)
     result = replace(result, error=" ".join([result.error, *refusals]).strip())
-    result = against(result, writing.least)
-    show_result(result, face, program=inputs.words is not None and writing.out is None)
+    show_result(against(result, writing.least), face, program=program)
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:
@@ -217,6 +224,16 @@ async def checked(opener: OpenSession, task: Task, title: str, say: Say = unsaid
 
 def replay(source: str, face: Display) -> int:
     """Shows a saved run again."""
+    log = read_log(source)
+    with face.terminal.progress() as progress:
+        for stamped in log:
+            progress.show(stamped.event)
+    show_result(fold(log), face, program=False)
+    return HEALED
+
+
+def read_log(source: str) -> tuple[Stamped, ...]:
+    """The log of a saved run, from a file or, as `-`, from standard input; raises `Usage`."""
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
         log = from_jsonl(text)
@@ -227,11 +244,7 @@ def replay(source: str, face: Display) -> int:
         raise Usage(f"{source} is not a run's log: {first}") from error
     if not log:
         raise Usage(f"{source} holds no event; a run writes its log with --log FILE.")
-    with face.terminal.progress() as progress:
-        for stamped in log:
-            progress.show(stamped.event)
-    show_result(fold(log), face, program=False)
-    return HEALED
+    return log
 
 
 def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: Display) -> int:

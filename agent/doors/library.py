@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -23,13 +23,16 @@ from agent.core.loops import outside_any_loop
 from agent.core.measures import MEASURES
 from agent.core.settings import AgentConfig, Settings
 from agent.doors.dotenv import read_dotenv
+from agent.healing.models import OWNER
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
+from agent.log.history import Listed, open_history
+from agent.log.iterations import Comparison, Iteration, compared, iterations
 from agent.log.result import Result, fold
 from agent.log.waiting import REVIEWED, BadReview, Review
 from agent.planning.plan import MOST_STEPS
 from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
 from agent.thinking.drafts import by_words, read_drafts
-from llm import NoProvider
+from llm import NoProvider, Plan
 
 if TYPE_CHECKING:
     from agent.doors.executing import PlanResult
@@ -249,12 +252,6 @@ class SelfHealingAgent:
                 pass
             return self._result(session.log(run_id), session.task(run_id), settings)
 
-    def _result(self, log: Sequence[Stamped], task: Task, settings: Settings) -> HealResult:
-        result = fold(log)
-        if result.error:
-            raise RunFault(result.error)
-        return HealResult(**vars(result), task=task, max_iterations=settings.max_iterations)
-
     def execute(
         self, task: str, workspace: Workspace | str | Path = ".", *, mode: Mode = "sequential",
         approve: ApproveStep | None = None, max_steps: int = MOST_STEPS,
@@ -284,6 +281,57 @@ class SelfHealingAgent:
             replan_on_failure=replan_on_failure,
         )
 
+    def runs(self, limit: int = 20) -> tuple[Listed, ...]:
+        """The newest runs first, each with its id, title, standing and parent."""
+        with open_history(self.settings(), OWNER) as history:
+            return history.runs(limit)
+
+    def iterations(self, run_id: str) -> tuple[Iteration, ...]:
+        """The programs that a run has judged, each with its text, its report and its diff; raises
+        `agent.log.store.UnknownRun`."""
+        with open_history(self.settings(), OWNER) as history:
+            return iterations(history.log(run_id))
+
+    def compare(self, left: str, right: str) -> Comparison:
+        """Two runs side by side; raises `agent.log.store.UnknownRun`."""
+        with open_history(self.settings(), OWNER) as history:
+            return compared(history.log(left), history.log(right))
+
+    def fork(
+        self, run_id: str, iteration: int, *, code: str | Mapping[str, str] | None = None,
+        tests: str | Sequence[str] = (), deselect: Sequence[str] = (),
+    ) -> HealResult:
+        """Runs again from the program of an iteration, as a run of its own, with other code or
+        tests where they are given: texts by path for a program of several files.
+
+        The parent's models answer, or those that this agent was made with. Raises
+        `agent.log.store.UnknownRun`, `agent.log.iterations.UnknownIteration` and
+        `agent.run.fork.BadFork` for what cannot be forked, else as `run` does.
+        """
+        return outside_any_loop(
+            self.afork(run_id, iteration, code=code, tests=tests, deselect=deselect)
+        )
+
+    async def afork(
+        self, run_id: str, iteration: int, *, code: str | Mapping[str, str] | None = None,
+        tests: str | Sequence[str] = (), deselect: Sequence[str] = (),
+    ) -> HealResult:
+        """`fork` for coroutines."""
+        from agent.run.fork import Edits
+
+        edits = Edits(
+            {"": code} if isinstance(code, str) else code or {},
+            _texts([tests] if isinstance(tests, str) else tests), deselect,
+        )
+        chosen = self.model_provider is not None or self.model_name is not None
+        opened = await asyncio.to_thread(self.opener)
+        settings = await asyncio.to_thread(self.settings)
+        async with opened(settings) as session:
+            plan = self._plan(session) if chosen else None
+            run = await session.fork(run_id, iteration, edits, plan=plan)
+            log, _ = await _to_its_end(session, run, None)
+            return self._result(log, session.task(run), settings)
+
     def settings(self, *, with_drafts: bool = False) -> Settings:
         """The settings of the environment with those of this agent."""
         read_dotenv()
@@ -310,23 +358,32 @@ class SelfHealingAgent:
         A cancelled caller cancels the run."""
         opened = await asyncio.to_thread(self.opener)
         async with opened(settings) as session:
-            plan = session.plan(model=self.model_name)
-            if self.model_name is not None and not plan.has_model:
-                raise NoProvider(
-                    f"The model {self.model_name!r} cannot be asked: {plan.why}. "
-                    "Leave model_name out, or name a provider that has it."
-                )
+            plan = self._plan(session)
             reviews = approve is not None and settings.autonomy_level == "full_auto"
             run = await session.start(
                 task, title=_title(task), ask=ask is not None, plan=plan,
                 autonomy="review_repairs" if reviews else None,
             )
-            try:
-                unusable = await _followed(session, run, ask, approve)
-            except asyncio.CancelledError:
-                await session.cancel(run)
-                raise
-            return session.log(run), unusable
+            return await _to_its_end(session, run, ask, approve)
+
+    def _plan(self, session: Session) -> Plan:
+        """Who answers; raises `NoProvider`."""
+        plan = session.plan(model=self.model_name)
+        if self.model_name is not None and not plan.has_model:
+            raise NoProvider(
+                f"The model {self.model_name!r} cannot be asked: {plan.why}. "
+                "Leave model_name out, or name a provider that has it."
+            )
+        return plan
+
+    def _result(
+        self, log: tuple[Stamped, ...], task: Task, settings: Settings
+    ) -> HealResult:
+        """What a run came to; raises `RunFault`."""
+        result = fold(log)
+        if result.error:
+            raise RunFault(result.error)
+        return HealResult(**vars(result), task=task, max_iterations=settings.max_iterations)
 
     def opener(self) -> OpenSession:
         if self._open_session is not None:
@@ -335,6 +392,19 @@ class SelfHealingAgent:
         from agent.run.session import open_session
 
         return open_session
+
+
+async def _to_its_end(
+    session: Session, run: str, ask: Ask | None, approve: Approve | None = None
+) -> tuple[tuple[Stamped, ...], str]:
+    """The log of a run that has ended, and what was wrong with an answer of `ask`, if anything
+    was; a cancelled caller cancels the run."""
+    try:
+        unusable = await _followed(session, run, ask, approve)
+    except asyncio.CancelledError:
+        await session.cancel(run)
+        raise
+    return session.log(run), unusable
 
 
 async def _followed(
@@ -385,13 +455,16 @@ def _brought(
     """What was handed over as a task; several texts of tests know nothing of each other."""
     if tests is None or isinstance(tests, str):
         return from_page(code or "", tests or "", words, deselect, doctests).task
-    texts = [
-        TestText(text, f"tests[{number}]") for number, text in enumerate(tests) if text.strip()
-    ]
     return make_task(
-        code, words=words, tests=texts, sites=site_folders().sites, deselect=deselect,
+        code, words=words, tests=_texts(tests), sites=site_folders().sites, deselect=deselect,
         doctests=doctests,
     ).task
+
+
+def _texts(tests: Sequence[str]) -> tuple[TestText, ...]:
+    return tuple(
+        TestText(text, f"tests[{number}]") for number, text in enumerate(tests) if text.strip()
+    )
 
 
 def _title(task: Task) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from io import TextIOWrapper
 from types import TracebackType
@@ -321,6 +322,25 @@ def status_line(result: Result) -> Text:
         style = OPEN_STYLE
     shown = "".join(f" · {printable(cut(fact))}" for fact in facts)
     return Text.assemble((word, style), shown)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Rows of words under their columns."""
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in columns:
+        shown.add_column(name, overflow="fold", no_wrap=name in ("id", "run", "proof", "age"))
+    for row in rows:
+        shown.add_row(*(Text(printable(cut(text))) for text in row))
+    return shown
+
+
+def age(created: float) -> str:
+    """How long ago a moment was, roughly."""
+    seconds = max(0.0, time.time() - created)
+    for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{counted(int(seconds // size), name)} ago"
+    return "just now"
 
 
 def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> Table:

@@ -52,6 +52,8 @@ class Context:
     """When the run's time is over, on the monotonic clock."""
     answered: frozenset[str] = frozenset()
     """Names of tests that are a person's answers to a question of an earlier run."""
+    start: State = field(default_factory=lambda: State(iteration=0))
+    """The state before its first step."""
     pauses: bool = False
     """The run waits for a person where a cap is reached, instead of ending."""
     begun: Awaitable[Report] | None = None

@@ -28,10 +28,11 @@ STOPPED: dict[Stop, str] = {
 
 
 def attempt_of(state: State, ctx: Context) -> Attempt:
-    """What the next round starts from. A search goes around the program as it came; a model is
-    shown the one that has come nearest."""
+    """What the next round starts from. A search goes around the program as it came, or the one
+    that was forked; a model is shown the one that has come nearest."""
     suite = ctx.store.get(state["suite_id"], Suite)
-    key = state["base_id"] if state["approach"] == "search" else state["solution_id"]
+    first = state.get("around_id", state["base_id"])
+    key = first if state["approach"] == "search" else state["solution_id"]
     return Attempt(
         solution=ctx.store.get(key, Solution),
         tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),

@@ -39,10 +39,7 @@ class EventBus:
 
     def log(self, run: str) -> tuple[Stamped, ...]:
         """All events of a run so far."""
-        entries: list[Stamped] = []
-        while page := self._store.events(run, entries[-1].seq if entries else 0, PAGE):
-            entries.extend(page)
-        return tuple(entries)
+        return self._store.log(run)
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
         """Batches of events behind place `after`, as they come; ends after the final one."""

@@ -6,7 +6,7 @@ here judges: every word of success comes from a report, a proof or the run's own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from typing import Literal, assert_never
@@ -42,6 +42,7 @@ from agent.core.events import (
     ModelCalled,
     ModelFailed,
     Notice,
+    Parent,
     PartialFound,
     PatchProposed,
     PlanStepped,
@@ -159,9 +160,12 @@ class Result:
     @property
     def program(self) -> str:
         """What a reader copies: the program; of several files each after a line with its path."""
-        if len(self.files) < 2:
-            return self.code
-        return "\n".join(f"FILE {path}\n{text}" for path, text in self.files)
+        return in_one_text(self.files) if self.files else self.code
+
+    @property
+    def parent(self) -> Parent | None:
+        """Where it was forked from; `None` where it began by itself."""
+        return None if self.start is None else self.start.parent
 
     @property
     def phase(self) -> Phase:
@@ -271,6 +275,13 @@ class Result:
         return min(failing, key=_reading_cost, default=None)
 
 
+def in_one_text(files: Sequence[tuple[str, str]]) -> str:
+    """The text of a program; of several files each after a line with its path."""
+    if len(files) == 1:
+        return files[0][1]
+    return "\n".join(f"FILE {path}\n{text}" for path, text in files)
+
+
 def document(result: Result) -> dict[str, object]:
     """The result as one JSON document; the keys are the same for every outcome."""
     verdicts = result.report.verdicts if result.report is not None else ()
@@ -278,6 +289,7 @@ def document(result: Result) -> dict[str, object]:
     partial = result.partial
     return {
         "run_id": result.run_id or None,
+        "parent": None if result.parent is None else result.parent.model_dump(mode="json"),
         "outcome": result.outcome,
         "proof": result.proof,
         "integrity": result.integrity,

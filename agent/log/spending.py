@@ -22,6 +22,7 @@ from agent.core.events import (
     Notice,
     Stamped,
     StepFinished,
+    StepStarted,
 )
 from llm.asking.prompts import Prompts
 from llm.budget import Caps, Charge, Ledger, Spent
@@ -52,6 +53,12 @@ def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledg
     return Ledger(run, roles, list(charges.values()))
 
 
+def next_call(log: Iterable[Stamped]) -> int:
+    """The number of the next call: one that was never told leaves a gap, and is nobody's."""
+    asked = (entry.event.call for entry in log if isinstance(entry.event, ModelAsked))
+    return max(asked, default=-1) + 1
+
+
 def lost_calls(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
     """The ends of calls that a kill cut off: nobody knows what they came to, so they came to the
     most they could."""
@@ -79,13 +86,22 @@ class Said(Value):
 
 
 def paid_in_unfinished_step(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
-    """The calls that a run has paid for since it last ended a step: a step that is taken up again
-    asks for their answers again."""
+    """The calls that a run has paid for since it last began a step when no other went on: one that
+    is taken up again asks for their answers again. A step may have told its end, and be gone
+    before that was kept; and of steps side by side one ends before another."""
     calls: list[ModelCalled] = []
+    newest: set[str] = set()
+    going_on: set[str] = set()
     for entry in log:
         match entry.event:
+            case StepStarted():
+                if not going_on and entry.task not in newest:
+                    calls.clear()
+                    newest.clear()
+                newest.add(entry.task)
+                going_on.add(entry.task)
             case StepFinished():
-                calls.clear()
+                going_on.discard(entry.task)
             case ModelCalled(said=str(address)) as call if address:
                 calls.append(call)
     return tuple(calls)

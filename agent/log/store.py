@@ -36,6 +36,8 @@ create table if not exists answers(
 create table if not exists artifacts(id text primary key, body text not null);
 """
 
+_OWN = "coalesce(json_extract(options, '$.visitor'), '') = ?"
+"""Holds of the runs of one visitor."""
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
@@ -110,9 +112,14 @@ class Store:
             raise UnknownRun(f"there is no run {run!r}")
         return rows[0]
 
-    def runs(self, limit: int = 100) -> tuple[RunRow, ...]:
-        """The newest runs first."""
-        return self._runs("order by created desc limit ?", (limit,))
+    def runs(self, limit: int, visitor: str) -> tuple[RunRow, ...]:
+        """The newest runs of a visitor first."""
+        return self._runs(f"where {_OWN} order by created desc limit ?", (visitor, limit))
+
+    def runs_named(self, name: str, visitor: str) -> tuple[str, ...]:
+        """The ids of a visitor's runs that begin so."""
+        clause = f"where {_OWN} and substr(id, 1, length(?)) = ?"
+        return tuple(row.id for row in self._runs(clause, (visitor, name, name)))
 
     def adopt_orphans(self, run: str | None = None) -> tuple[RunRow, ...]:
         """Takes over unfinished runs whose process is gone; each is given to one caller only."""
@@ -192,17 +199,27 @@ class Store:
 
     def events(self, run: str, after: int = 0, limit: int = 500) -> tuple[Stamped, ...]:
         """Up to `limit` events behind place `after`, in order."""
+        return self._events("run = ? and seq > ? order by seq limit ?", (run, after, limit))
+
+    def log(self, run: str) -> tuple[Stamped, ...]:
+        """All events of a run so far."""
+        return self._events("run = ? order by seq", (run,))
+
+    def ends(self, run: str) -> tuple[Stamped | None, Stamped | None]:
+        """The first and the newest event of a run, where it has any."""
+        last = self._events("run = ? order by seq desc limit 1", (run,))
+        return (self.events(run, limit=1)[0], last[0]) if last else (None, None)
+
+    def _events(self, clause: str, values: Sequence[object]) -> tuple[Stamped, ...]:
         rows = self._db.execute(
-            "select seq, task, attempt, ordinal, at, body from events "
-            "where run = ? and seq > ? order by seq limit ?",
-            (run, after, limit),
+            f"select run, seq, task, attempt, ordinal, at, body from events where {clause}", values
         )
         return tuple(
             Stamped(
                 run=run, seq=seq, task=task, attempt=attempt, ordinal=ordinal, at=at,
                 event=_EVENT.validate_python(json.loads(body)),
             )
-            for seq, task, attempt, ordinal, at, body in rows
+            for run, seq, task, attempt, ordinal, at, body in rows
         )
 
 

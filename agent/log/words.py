@@ -89,6 +89,7 @@ INTEGRITY_MEANING: dict[Integrity, str] = {
 }
 STEP_WORDS: dict[Step, str] = {
     "recall": "Run your tests, look in memory",
+    "branch": "Go on from a program of another run",
     "specify": "Collect the tests",
     "generate": "Write a draft",
     "attack": "Try to break it",

@@ -32,6 +32,7 @@ from agent.run.nodes.arbitrate import arbitrate
 from agent.run.nodes.ask import ask
 from agent.run.nodes.attack import attack
 from agent.run.nodes.attempt import attempt
+from agent.run.nodes.branch import branch
 from agent.run.nodes.critique import critique
 from agent.run.nodes.diagnose import diagnose
 from agent.run.nodes.execute import execute
@@ -55,6 +56,7 @@ Node = Callable[[State, Context], Awaitable[State]]
 
 STEPS: dict[Step, Node] = {
     "recall": recall,
+    "branch": branch,
     "specify": specify,
     "permit": permit,
     "generate": generate,
@@ -100,6 +102,11 @@ def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
 
 
 # Ways on. They are coroutines, since LangGraph calls plain functions in other threads.
+
+
+async def first_step(state: State) -> str:
+    """A fork has a program and a suite already."""
+    return "branch" if "solution_id" in state else "recall"
 
 
 async def after_recall(state: State) -> str:
@@ -230,7 +237,8 @@ def build_graph() -> StateGraph[State, Context]:
     for step, node in STEPS.items():
         # LangGraph's node type is wider than ours.
         graph.add_node(step, cast(Any, logged(step, node)))
-    graph.add_edge(START, "recall")
+    graph.add_conditional_edges(START, first_step, ["recall", "branch"])
+    graph.add_edge("branch", "execute")
     graph.add_conditional_edges("recall", after_recall, ["finish", "execute", "specify"])
     graph.add_conditional_edges("specify", after_specify, ["attack", "permit", "generate"])
     graph.add_conditional_edges(
@@ -285,7 +293,7 @@ class Engine:
         if answer is not None:
             given = Command(resume={answer.interrupt: dict(answer.value)})
         elif not await self.state(run):
-            given = {"iteration": 0}
+            given = context.start
         async for chunk in self._graph.astream(
             cast(Any, given),  # the graph's input type is its state; resuming has others
             _config(run),
@@ -300,9 +308,26 @@ class Engine:
         """A run's state after its last step; empty where it did not begin."""
         return cast(State, (await self._graph.aget_state(_config(run))).values)
 
+    async def state_with(self, run: str, solution: str) -> State:
+        """A run's newest state in which it stood at that program; empty where it never did."""
+        async for kept in self._graph.aget_state_history(_config(run)):
+            if kept.values.get("solution_id") == solution:
+                return cast(State, kept.values)
+        return {}
+
     async def next_steps(self, run: str) -> tuple[str, ...]:
         """The steps that come next."""
         return (await self._graph.aget_state(_config(run))).next
+
+
+class _Saver(AsyncSqliteSaver):
+    """Numbers what a step wrote by whole numbers: the library's own names of versions, which tell
+    branches of one thread apart, take up half of a checkpoint, and a run has no branches."""
+
+    def get_next_version(self, current: Any, channel: None) -> Any:  # as the library types it
+        if isinstance(current, str):  # a run that was begun before
+            return super().get_next_version(current, channel)
+        return 1 if current is None else current + 1
 
 
 def _config(run: str) -> RunnableConfig:
@@ -315,7 +340,7 @@ async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
     async with aiosqlite.connect(checkpoints) as connection:
         await connection.execute("pragma journal_mode=wal")
         await connection.execute("pragma synchronous=normal")
-        saver = AsyncSqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=()))
+        saver = _Saver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=()))
         await saver.setup()
         yield Engine(saver)
 

@@ -29,14 +29,23 @@ from agent.core.events import (
     seconds_spent,
 )
 from agent.core.settings import Autonomy, Settings
+from agent.core.state import State
 from agent.healing.context import Context
 from agent.healing.models import OWNER
 from agent.judge.jail_level import jail_seen
 from agent.log.result import fold
-from agent.log.spending import Said, event_of, ledger, lost_calls, paid_in_unfinished_step
+from agent.log.spending import (
+    Said,
+    event_of,
+    ledger,
+    lost_calls,
+    next_call,
+    paid_in_unfinished_step,
+)
 from agent.log.store import RunOver, RunRow
 from agent.log.waiting import ForStep, pending
 from agent.repair.ranking.question import BadAnswer, answered_test
+from agent.run.fork import Edits, Fork, forked
 from agent.run.nodes.finish import conclude
 from agent.run.resources import Resources
 from llm import LlmError, NoModel, Plan, Reply, Usage
@@ -65,6 +74,8 @@ class Options(Value):
     """Whose keys it uses."""
     pauses: bool = False
     """Wait for a person where a cap is reached, instead of ending."""
+    fork: Fork | None = None
+    """What it starts with, where it is a fork."""
 
     @classmethod
     def of(
@@ -156,21 +167,30 @@ class Run:
 
         Raises `ValueError` when its id is known already.
         """
-        shared, program, plan = self._shared, self.task.solution, self.options.plan
+        shared, program = self._shared, self.task.solution
         shared.engine.begin()
-        if program is not None:
+        if program is not None and self.options.fork is None:
             self._first = asyncio.create_task(self.context().judge_brought(program))
         try:
-            try:
-                jail = await jail_seen(shared.sandbox, self.task)
-            except SandboxError as error:
-                # Told here and met again by the run's first job, which ends the run with it.
-                jail = Jail(words=f"{shared.sandbox.name}: {error}")
+            jail = await self._jail()
             address = shared.store.put(self.task)
             shared.store.add_run(self.id, self.title, address, self.options.to_json())
         except BaseException:
             await self.stop()
             raise
+        self._open_log(jail, notices)
+
+    async def _jail(self) -> Jail:
+        """What is seen to hold its programs back."""
+        sandbox = self._shared.sandbox
+        try:
+            return await jail_seen(sandbox, self.task)
+        except SandboxError as error:
+            # Told here and met again by the run's first job, which ends the run with it.
+            return Jail(words=f"{sandbox.name}: {error}")
+
+    def _open_log(self, jail: Jail, notices: Sequence[str]) -> None:
+        program, plan = self.task.solution, self.options.plan
         self.emit(
             RunStarted(
                 title=self.title,
@@ -185,6 +205,7 @@ class Run:
                     RoleChoice(role=one.role, provider=one.provider, model=one.model, why=one.why)
                     for one in plan.choices if one.provider != "mock"
                 ),
+                parent=self.options.fork.parent if self.options.fork is not None else None,
             )
         )
         for text in notices:
@@ -215,6 +236,8 @@ class Run:
 
     async def take_up(self) -> None:
         """Notes what was lost with the process that drove the run, and what it goes on with."""
+        if not self.log:  # it was gone before the first word
+            self._open_log(await self._jail(), self.options.plan.notes)
         engine = await self._shared.engine.get()
         steps = await engine.next_steps(self.id)
         for call in lost_calls(self.log):
@@ -237,8 +260,25 @@ class Run:
             # Where they stood alone they counted, and go on to.
             "doctests": self.task.doctests or all(one.origin == "doctest" for one in tests),
         })
-        names = (*self.options.answered, test.name)
-        return task, self.options.model_copy(update={"answered": names})
+        names, fork = (*self.options.answered, test.name), self.options.fork
+        fork = None if fork is None else fork.with_test(test, self._shared.store)
+        return task, self.options.model_copy(update={"answered": names, "fork": fork})
+
+    async def forked(
+        self, iteration: int, edits: Edits, plan: Plan | None, *, pauses: bool
+    ) -> tuple[Task, Options]:
+        """The task and the options of a fork of this run; see `agent.run.fork.forked`."""
+        engine = await self._shared.engine.get()
+        task, fork = await forked(
+            self.id, self.task, self.log, iteration, edits, engine, self._shared.store
+        )
+        if plan is not None and plan != self.options.plan:
+            words = f"answered by {plan.provider}"
+            parent = fork.parent.model_copy(update={"edits": (*fork.parent.edits, words)})
+            fork = fork.model_copy(update={"parent": parent})
+        return task, self.options.model_copy(update={
+            "fork": fork, "plan": plan or self.options.plan, "pauses": pauses,
+        })
 
     async def conclude(self, outcome: RunOutcome, reason: str) -> None:
         """Writes the last event of a run that did not reach its last step."""
@@ -255,6 +295,8 @@ class Run:
                 async with clock:
                     clock.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
                     async for question in engine.run(self.id, context, answer):
+                        # Asked again, it may be answered again: what was said was lost.
+                        self._shared.store.forget_answer(self.id, question.interrupt)
                         self.emit(question)
         except TimeoutError as error:
             if not clock.expired():
@@ -317,6 +359,7 @@ class Run:
             log=lambda: self.log,
             deadline=time.monotonic() + self.seconds_left,
             answered=frozenset(options.answered),
+            start=options.fork.start if options.fork is not None else State(iteration=0),
             pauses=options.pauses,
             begun=self._first,
             prompts=shared.prompts,
@@ -327,7 +370,7 @@ class Run:
         into the log."""
         shared, options, entries = self._shared, self.options, self.log
         kept = ledger(options.caps, shared.settings.role_budgets, entries)
-        first = len(kept.charges)
+        first = next_call(entries)
         redactor = shared.models.redactor()
         return Router(
             plan=options.plan,

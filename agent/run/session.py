@@ -21,9 +21,11 @@ from agent.healing.context import Context
 from agent.healing.models import OWNER
 from agent.judge import check
 from agent.judge.jail_level import jail_seen
+from agent.log.history import History
 from agent.log.spending import CostEstimate, estimate_costs
-from agent.log.store import RunRow, UnknownRun
+from agent.log.store import UnknownRun
 from agent.log.waiting import End, ForStep, GoOn, read_answer
+from agent.run.fork import UNEDITED, Edits
 from agent.run.resources import Resources, open_resources
 from agent.run.run import Options, Run
 from llm import NoProvider, Plan
@@ -50,14 +52,11 @@ class Session:
         autonomy: Autonomy | None = None, plan: Plan | None = None, visitor: str = OWNER,
         pauses: bool = False,
     ) -> str:
-        """Starts a run in the background and returns its id at once.
-
-        `plan` is who answers, that of the settings by default; `visitor` is whose keys are used.
-        A run that `pauses` waits for `answer` where a cap is reached; others end there.
-
-        Raises `ValueError` when `run_id` is known already, and `NoProvider` or `NeedsKey` where
-        the settings ask for what is not to be had.
-        """
+        """Starts a run in the background and returns its id at once. `plan` is who answers, that
+        of the settings by default; `visitor` is whose keys are used. A run that `pauses` waits for
+        `answer` where a cap is reached; others end there. Raises `ValueError` when `run_id` is
+        known already, and `NoProvider` or `NeedsKey` where the settings ask for what is not to be
+        had."""
         plan = plan or self.plan(visitor)
         options = Options.of(
             self.settings, plan, max_iterations=max_iterations, budget_s=budget_s, ask=ask,
@@ -92,34 +91,36 @@ class Session:
         if not self._store.take_answer(run, interrupt):
             return False  # another caller, maybe in another process, was first
         asking.emit(Answered(interrupt=interrupt, answer=str(dict(value))))
-        match answer:
-            case End(outcome):
-                await asking.conclude(outcome, f"ended by the user: {asked.question}")
-            case GoOn(more):
-                if more is not None:
-                    asking.emit(more)
-                self._drive(asking)
-            case ForStep():
-                self._drive(asking, answer)
+        if isinstance(answer, End):
+            await asking.conclude(answer.outcome, f"ended by the user: {asked.question}")
+            return True
+        if isinstance(answer, GoOn) and answer.more is not None:
+            asking.emit(answer.more)
+        self._drive(asking, answer if isinstance(answer, ForStep) else None)
         return True
 
     async def settle(
         self, run: str, answer: str, *, run_id: str | None = None, visitor: str | None = None
     ) -> str:
         """Starts a run like this one, with the answer to the question it has left open among the
-        tests, and returns its id.
-
-        An answer is a behaviour's label or the right value; see `answered_test`. Another `visitor`
-        than the run's own gets their own plan, and spends by their own keys. Raises `UnknownRun`,
-        and `ValueError` for an answer that answers nothing.
-        """
+        tests (see `answered_test`), and returns its id. Another `visitor` than the run's own gets
+        their own plan, and spends by their own keys. Raises `UnknownRun`, and `ValueError` for an
+        answer that answers nothing."""
         asking = self._run(run)
         task, options = asking.settled_by(answer)
         if visitor is not None and visitor != options.visitor:
-            options = options.model_copy(
-                update={"visitor": visitor, "plan": self.plan(visitor)}
-            )
+            options = options.model_copy(update={"visitor": visitor, "plan": self.plan(visitor)})
         return await self._begin(run_id, asking.title, task, options)
+
+    async def fork(
+        self, run: str, iteration: int, edits: Edits = UNEDITED, *, plan: Plan | None = None,
+        run_id: str | None = None, visitor: str = OWNER, pauses: bool = False,
+    ) -> str:
+        """Starts a run with what a visitor's run had in an iteration, by default with its models,
+        and returns its id. Raises `UnknownRun`, `UnknownIteration` and `BadFork`."""
+        parent = self._run(self.history(visitor).named(run))
+        task, options = await parent.forked(iteration, edits, plan, pauses=pauses)
+        return await self._begin(run_id, parent.title, task, options)
 
     async def cancel(self, run: str) -> None:
         """Ends the run within its current step; a finished run stays as it is."""
@@ -152,9 +153,8 @@ class Session:
 
     async def judge(self, task: Task, program: Solution) -> Report:
         """The verdict on a program under a task's tests, with no run and no repair."""
-        return await check(
-            program, task.tests, task, self.sandbox, wall_s=self.settings.test_wall_s
-        )
+        wall_s = self.settings.test_wall_s
+        return await check(program, task.tests, task, self.sandbox, wall_s=wall_s)
 
     def plan(
         self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
@@ -185,10 +185,8 @@ class Session:
         return self._run(run).options.visitor
 
     async def jail(self, task: Task | None = None) -> Jail:
-        """What is seen to hold code back here, for a task where its judge will run.
-
-        Raises `SandboxError`.
-        """
+        """What is seen to hold code back here, for a task where its judge will run; raises
+        `SandboxError`."""
         return await jail_seen(self.sandbox, task)
 
     def log(self, run: str) -> tuple[Stamped, ...]:
@@ -199,9 +197,9 @@ class Session:
         """What a run is to do; raises `UnknownRun`."""
         return self._run(run).task
 
-    def runs(self, limit: int = 100) -> tuple[RunRow, ...]:
-        """The newest runs first."""
-        return self._store.runs(limit)
+    def history(self, visitor: str = OWNER) -> History:
+        """The runs of a visitor, to be listed, opened and compared."""
+        return History(self._store, visitor)
 
     def can_go_on(self, run: str) -> bool:
         """Whether every key that the run needs is at hand."""
@@ -249,10 +247,8 @@ class Session:
 async def open_session(
     settings: Settings, sandbox: Callable[[], Sandbox] | None = None
 ) -> AsyncIterator[Session]:
-    """A session in the running event loop; closes its files at the end.
-
-    Raises `BadSettings`, `BadPrices` or `SandboxError`, each with what to do about it.
-    """
+    """A session in the running event loop; closes its files at the end. Raises `BadSettings`,
+    `BadPrices` or `SandboxError`, each with what to do about it."""
     async with open_resources(settings, sandbox) as shared:
         session = Session(shared)
         with low_latency(), redacted_logs(shared.models.logs):

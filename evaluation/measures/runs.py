@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from itertools import pairwise
-from typing import Any
-from unittest.mock import patch
+from pathlib import Path
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 
-from agent.core.domain import Report
-from agent.core.events import RunFinished, Searched, StepFinished
+from agent.core.events import RunFinished, Searched, Stamped, StepFinished, StepStarted
 from agent.core.state import State
-from agent.judge import check
 from agent.run.session import Session
 from evaluation.measures.programs import figure, filled, finished, in_session, sample, task_of
 
@@ -107,36 +106,47 @@ def cancelling() -> Iterator[str]:
 
 
 def steps() -> Iterator[str]:
-    """What a step costs beyond the sandbox: the graph, its checkpoints, events and values; beside
-    an empty step of the library that the graph stands on."""
-    waited = 0.0
+    """What a step costs beside its own work, the way on, its checkpoint and the next one's first
+    event, beside an empty step of the library that the graph stands on; and what it writes."""
 
-    async def timed(*args: Any, **given: Any) -> Report:  # whatever the judge takes
-        nonlocal waited
-        started = time.perf_counter()
-        try:
-            return await check(*args, **given)
-        finally:
-            waited += time.perf_counter() - started
-
-    async def measure(session: Session) -> list[float]:
-        nonlocal waited
+    async def measure(session: Session) -> tuple[list[float], list[int]]:
         costs = []
-        task = task_of(*sample("healthy"))
         for _ in range(AGAIN):
-            waited, started = 0.0, time.perf_counter()
-            log = session.log(await finished(session, task))
-            # The gate and the last step write no step of their own into the log.
-            count = 2 + sum(isinstance(entry.event, StepFinished) for entry in log)
-            costs.append((time.perf_counter() - started - waited) / count)
-        return costs
+            costs += _between_steps(session.log(await finished(
+                session, task_of(*sample("healthy"))
+            )))
+        await finished(session, task_of(*sample("mean")))  # one that goes through most steps
+        return costs, _checkpoint_sizes(session.settings.data_dir)
 
-    with patch("agent.healing.context.check", timed):  # a healthy run waits for nothing else
-        costs = asyncio.run(in_session(measure))
+    costs, sizes = asyncio.run(in_session(measure))
     yield figure(
         "framework cost of a step", costs, "an empty step of LangGraph with its checkpoint",
         asyncio.run(_empty_steps()), unit="ms",
     )
+    yield (
+        f"state that a step writes: median {statistics.median(sizes) / 1e3:.1f} kB, "
+        f"most {max(sizes) / 1e3:.1f} kB, of {len(sizes)} steps"
+    )
+
+
+def _between_steps(log: tuple[Stamped, ...]) -> list[float]:
+    """Seconds from each step's end to the beginning of the next; the gate, which tells neither,
+    stands before `learn`."""
+    return [
+        after.at - before.at for before, after in pairwise(log)
+        if isinstance(before.event, StepFinished) and isinstance(after.event, StepStarted)
+        and after.event.step != "learn"
+    ]
+
+
+def _checkpoint_sizes(folder: Path) -> list[int]:
+    """Bytes of each checkpoint with what was written towards it."""
+    with closing(sqlite3.connect(folder / "checkpoints.db")) as kept:
+        return [size for (size,) in kept.execute(
+            "select length(checkpoint) + length(metadata) + coalesce((select sum(length(value)) "
+            "from writes where writes.thread_id = checkpoints.thread_id "
+            "and writes.checkpoint_id = checkpoints.checkpoint_id), 0) from checkpoints"
+        )]
 
 
 async def _empty_steps() -> list[float]:

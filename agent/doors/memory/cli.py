@@ -118,13 +118,13 @@ def _list(face: Display) -> int:
 
 def _show(key: str, face: Display) -> int:
     from agent.doors.memory import tables as memory_tables
-    from agent.doors.terminal import printable
+    from agent.doors.terminal import age, printable
 
     with _opened(face) as memory:
         keys = _known(memory, [key])
         for row in memory.lessons():
             if row.number in keys.lessons:
-                text = f"{row.lesson.category}, {memory_tables.age(row.created)}, {row.origin}"
+                text = f"{row.lesson.category}, {age(row.created)}, {row.origin}"
                 if not face.json:
                     print(printable(row.lesson.text))
                 return _told(face, memory_tables.lesson_document(row), text)

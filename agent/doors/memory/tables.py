@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 
 from rich.table import Table
-from rich.text import Text
 
 from agent.core.domain import unified
-from agent.doors.terminal import cut, printable
+from agent.doors.terminal import age, table
 from agent.log.words import counted
 from agent.memory import Failure, StoredFix, StoredLesson
 from agent.memory.exchange import Imported
@@ -28,7 +26,7 @@ STANDINGS: dict[Standing, str] = {
 def fix_table(fixes: Sequence[StoredFix]) -> Table:
     """One row a fix."""
     columns = ("id", "failure", "what helped", "proof", "replays", "elsewhere", "age", "origin")
-    return _table(columns, [
+    return table(columns, [
         (str(known.number), _seen(known.fix.failure), known.fix.note, known.fix.proof,
          _share(known.successes, known.failures), _share(known.transfers, known.misfits),
          age(known.created), known.origin)
@@ -38,18 +36,9 @@ def fix_table(fixes: Sequence[StoredFix]) -> Table:
 
 def lesson_table(lessons: Sequence[StoredLesson]) -> Table:
     """One row a lesson."""
-    return _table(("id", "lesson", "age", "origin"), [
+    return table(("id", "lesson", "age", "origin"), [
         (f"L{row.number}", row.lesson.text, age(row.created), row.origin) for row in lessons
     ])
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in columns:
-        table.add_column(name, overflow="fold", no_wrap=name in ("id", "proof", "age"))
-    for row in rows:
-        table.add_row(*(Text(printable(cut(text))) for text in row))
-    return table
 
 
 def facts(known: StoredFix) -> Iterator[tuple[str, str]]:
@@ -137,12 +126,3 @@ def _record(helped: int, failed: int) -> str:
 
 def _share(helped: int, failed: int) -> str:
     return f"{helped} of {helped + failed}" if helped or failed else "-"
-
-
-def age(created: float) -> str:
-    """How long ago a moment was, roughly."""
-    seconds = max(0.0, time.time() - created)
-    for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= size:
-            return f"{counted(int(seconds // size), name)} ago"
-    return "just now"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.core.domain import Report, Solution
 from agent.core.events import Judged, Notice
-from agent.core.state import State, Suite
+from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.flakiness import with_reruns
 
@@ -15,7 +15,7 @@ async def execute(state: State, ctx: Context) -> State:
     solution = ctx.store.get(state["solution_id"], Solution)
     known = ctx.store.get(state["report_id"], Report) if "report_id" in state else None
     report = await ctx.judge(solution, suite.all, ctx.verified.get(solution.id, known))
-    if suite.flaky and state["iteration"] > 0:
+    if suite.flaky and is_repaired(state):
         flaky = tuple(test for test in suite.all if test.name in suite.flaky)
         report = await with_reruns(ctx, solution, flaky, report)
     report = suite.ruled(report)

@@ -24,14 +24,15 @@ async def learn(state: State, ctx: Context) -> State:
     """Stores the fix under the failure it healed, and a lesson in words.
 
     Only what passed tests is worth remembering. A fix recalled is known already, unless it came
-    for another failure: then this one's is kept too.
+    for another failure: then this one's is kept too. So is what a fork has only judged again: it
+    diagnosed nothing.
     """
     if not is_repaired(state) or state["proof"] == "E0":
         return {}
     if not ctx.settings.enable_cross_session_memory:
         return {}
     try:
-        if state["strategy"] != "memory":
+        if state["strategy"] != "memory" and "diagnosis_id" in state:
             await _write_lesson(state, ctx)
         elif state.get("transferred"):
             _store_fix(state, ctx, state["transferred"])

@@ -5,8 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.events import Event, Extended, ModelFailed, Stamped
-from agent.log.spending import Said, event_of, ledger, lost_calls
+from agent.core.events import (
+    Event,
+    Extended,
+    ModelCalled,
+    ModelFailed,
+    Stamped,
+    StepFinished,
+    StepStarted,
+)
+from agent.log.spending import (
+    Said,
+    event_of,
+    ledger,
+    lost_calls,
+    next_call,
+    paid_in_unfinished_step,
+)
 from llm.budget import Caps, Charge, Ledger, Spent
 from llm.calls import CallBroke, CallEnded, CallStarted
 from llm.errors import OverBudget
@@ -138,3 +153,39 @@ def test_an_open_charge_stands_with_the_most_it_can_come_to() -> None:
     assert ledger(Caps(), {}, stamped([started])).charges == [
         Charge(0, "critic", Spent(0.5, 700, 1))
     ]
+
+
+def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> None:
+    """A step may have told its end and not be kept; of two side by side one ends before the
+    other; and one that is taken up again is no other."""
+
+    def began(task: str) -> tuple[str, Event]:
+        return task, StepStarted(step="attempt", iteration=0)
+
+    def ended(task: str) -> tuple[str, Event]:
+        return task, StepFinished(step="attempt", iteration=0, wall_ms=1.0)
+
+    def paid(call: int) -> tuple[str, Event]:
+        return "session", ModelCalled(
+            call=call, role="generator", provider="p", model="m", tokens=1, cost_usd=0.0,
+            wall_s=0.1, said="an address",
+        )
+
+    def kept_of(*told: tuple[str, Event]) -> list[int]:
+        log = [
+            Stamped(run="r", seq=seq, task=task, attempt=0, ordinal=seq, at=0.0, event=event)
+            for seq, (task, event) in enumerate(told, 1)
+        ]
+        return [call.call for call in paid_in_unfinished_step(log)]
+
+    whole = (began("a"), paid(0), ended("a"))
+    assert kept_of(*whole) == kept_of(*whole, began("a")) == [0]
+    assert kept_of(*whole, began("b")) == []
+    beside = (began("b"), began("c"), paid(1), ended("b"), paid(2))
+    assert kept_of(*whole, *beside) == kept_of(*whole, *beside, began("c"), ended("c")) == [1, 2]
+    assert kept_of(*whole, *beside, ended("c"), began("d")) == []
+
+
+def test_the_number_of_a_call_that_was_never_told_is_nobodys() -> None:
+    started = event_of(CallStarted(5, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
+    assert (next_call(()), next_call(stamped([started]))) == (0, 6)

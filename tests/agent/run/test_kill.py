@@ -35,7 +35,7 @@ TESTS = "assert area(2, 5) == 10\\nassert area(1, 1) == 1"
 async def main(folder, count):
     settings = Settings.from_env({}, provider="mock", data_dir=Path(folder), proof_s=0.0)
     async with open_session(settings) as session:
-        known = [row.id for row in session.runs()]
+        known = [row.id for row in session.history().runs()]
         await session.recover()
         for number in range(len(known), count):
             await session.start(from_page(CODE, TESTS).task, run_id=f"run{number}")
@@ -70,7 +70,7 @@ async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path, who
     settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, proof_s=0.0)
     async with open_session(settings) as session:
         await session.recover()
-        rows = session.runs()
+        rows = session.history().runs()
         assert len(rows) == count
         for row in rows:
             async with asyncio.timeout(60):

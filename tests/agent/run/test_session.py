@@ -248,7 +248,7 @@ async def test_a_provider_that_cannot_be_had_starts_no_run(tmp_path: Path) -> No
     async with open_session(settings) as session:
         with pytest.raises(NoProvider, match="anthropic needs a key: set ANTHROPIC_API_KEY"):
             await session.start(from_page(ONE_BUG, TESTS, "").task)
-        assert session.runs() == ()
+        assert session.history().runs() == ()
 
 
 async def test_the_checkpoint_holds_addresses_only(session: Session, tmp_path: Path) -> None:

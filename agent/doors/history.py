@@ -1,0 +1,223 @@
+"""What the commands about runs do: list them, open one at any iteration, fork it, compare two."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.core.events import Parent, Stamped
+from agent.core.settings import Settings
+from agent.doors.commands import (
+    Display,
+    OpenSession,
+    RunOptions,
+    Usage,
+    WriteOptions,
+    ended,
+    read_log,
+    refuse_overwriting,
+    watched,
+)
+from agent.doors.exits import HEALED
+from agent.doors.terminal import age, coloured, status_line, table
+from agent.healing.models import OWNER
+from agent.intake import TestText
+from agent.intake.source import read_source
+from agent.log.history import History, open_history
+from agent.log.iterations import (
+    Comparison,
+    Iteration,
+    UnknownIteration,
+    compared,
+    iterations,
+    program_of,
+)
+from agent.log.result import document, fold, in_one_text
+from agent.log.store import UnknownRun
+from agent.log.words import APPROACH_WORDS, counted
+
+SHOWN_ID = 8
+"""Characters of an id in a list."""
+
+
+def list_runs(limit: int, face: Display) -> int:
+    """The newest runs, one a line."""
+    with _history() as history:
+        listed = history.runs(limit)
+    if face.json:
+        face.data({"runs": [one.document for one in listed]})
+    elif not listed:
+        face.terminal.say("Nothing was run here yet.")
+    else:
+        face.terminal.out.print(table(("run", "outcome", "age", "title", "fork of"), [
+            (one.id[:SHOWN_ID], one.standing, age(one.created), one.title, _fork_of(one.parent))
+            for one in listed
+        ]))
+    return HEALED
+
+
+def show_run(name: str, iteration: int | None, face: Display) -> int:
+    """A run with the programs that it judged, or one of them: its text is what is printed, and
+    what it changed and what its tests say is told."""
+    with _history() as history:
+        log = _log(history, name)
+        if iteration is None:
+            return _show_all(log, face)
+        one = program_of(log, iteration)
+    if face.json:
+        face.data({"run_id": fold(log).run_id, **one.document})
+        return HEALED
+    face.terminal.say(_words(one), "bold")
+    face.terminal.tests(one.report, face.terminal.talk)
+    face.terminal.talk.print(coloured(one.diff), end="")
+    face.terminal.program(in_one_text([(file.path, file.text) for file in one.solution.files]))
+    return HEALED
+
+
+def compare_runs(left: str, right: str, face: Display) -> int:
+    """Two runs side by side, and the diff from the program of one to that of the other."""
+    with _history() as history:
+        found = compared(_log(history, left), _log(history, right))
+    if face.json:
+        face.data(found.document)
+        return HEALED
+    for side in (found.left, found.right):
+        face.terminal.talk.print(f"{side.run_id[:SHOWN_ID]} ", end="", style="bold")
+        face.terminal.talk.print(status_line(side))
+    if found.related:
+        face.terminal.say(f"{found.related[0].upper()}{found.related[1:]}.")
+    if found.differing:
+        face.terminal.talk.print(table(("test", *_sides(found)), [
+            (one.name, one.left or "(not run)", one.right or "(not run)")
+            for one in found.differing
+        ]))
+    else:
+        face.terminal.say("Every test came out alike.")
+    face.terminal.patch(found.diff)
+    return HEALED
+
+
+@dataclass(frozen=True)
+class ForkInputs:
+    """What a user wants to be other than it was, as typed."""
+
+    name: str
+    iteration: int
+    code: Sequence[str] = ()
+    """Each a file, or `PATH=FILE` for a program of several."""
+    snippets: Sequence[str] = ()
+    tests_file: Path | None = None
+    deselect: Sequence[str] = ()
+
+
+def fork_run(
+    opener: OpenSession, inputs: ForkInputs, writing: WriteOptions, face: Display,
+    options: RunOptions,
+) -> int:
+    """Runs a run anew from one of its programs, as a run of its own, and shows what that came to;
+    without other models those of the parent answer."""
+    from agent.run.fork import Edits
+
+    refuse_overwriting(writing)
+    edits = Edits(_code(inputs.code), _tests(inputs), inputs.deselect)
+    settings = options.settings()
+    chosen = bool(options.provider or options.model or options.roles)
+
+    async def drive() -> tuple[Stamped, ...]:
+        async with opener(settings) as session:
+            plan = session.plan() if chosen else None
+            run = await session.fork(inputs.name, inputs.iteration, edits, plan=plan)
+            return await watched(session, run, face)
+
+    with _as_usage():
+        log = asyncio.run(drive())
+    if not face.json:
+        face.terminal.say(f"Run {log[0].run}, a fork of {_fork_of(fold(log).parent)}.", "bold")
+    return ended(log, writing, face)
+
+
+def _show_all(log: tuple[Stamped, ...], face: Display) -> int:
+    result, found = fold(log), iterations(log)
+    if face.json:
+        programs = [one.document for one in found]
+        face.data({**document(result), "title": result.title, "programs": programs})
+        return HEALED
+    face.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
+    if result.parent is not None:
+        face.terminal.say(f"A fork of {_fork_of(result.parent)}.")
+    face.terminal.talk.print(status_line(result))
+    if result.reason:
+        face.terminal.say(result.reason)
+    face.terminal.out.print(table(("iteration", "from", "by", "how", "tests"), [
+        (
+            str(one.iteration), "" if one.parent is None else str(one.parent), one.by, _how(one),
+            f"{one.passed} of {one.of}",
+        ) for one in found
+    ]))
+    return HEALED
+
+
+def _words(one: Iteration) -> str:
+    origin = "" if one.parent is None else f", made from that of iteration {one.parent}"
+    return (
+        f"Iteration {one.iteration}: a program by {one.by}{origin}; {one.passed} of "
+        f"{counted(one.of, 'test')} pass"
+    )
+
+
+def _how(one: Iteration) -> str:
+    approach = APPROACH_WORDS[one.approach] if one.approach else ""
+    return ": ".join(filter(None, (approach, one.solution.note)))
+
+
+def _sides(found: Comparison) -> tuple[str, str]:
+    return found.left.run_id[:SHOWN_ID], found.right.run_id[:SHOWN_ID]
+
+
+def _fork_of(parent: Parent | None) -> str:
+    if parent is None:
+        return ""
+    edits = f" ({', '.join(parent.edits)})" if parent.edits else ""
+    return f"{parent.run[:SHOWN_ID]} at iteration {parent.iteration}{edits}"
+
+
+def _log(history: History, name: str) -> tuple[Stamped, ...]:
+    """The log of a run, or of a file that `--log` wrote."""
+    return read_log(name) if Path(name).is_file() else history.log(name)
+
+
+def _code(given: Sequence[str]) -> dict[str, str]:
+    """Texts of files by their paths in the program, of which the only one needs none."""
+    found = {}
+    for one in given:
+        path, _, file = one.rpartition("=")
+        found[path] = read_source(Path(file)).text
+    return found
+
+
+def _tests(inputs: ForkInputs) -> tuple[TestText, ...]:
+    texts = [TestText(text, "the tests") for text in inputs.snippets]
+    if inputs.tests_file is not None:
+        source = read_source(inputs.tests_file)
+        texts.append(TestText(source.text, source.name))
+    return tuple(texts)
+
+
+@contextmanager
+def _history() -> Iterator[History]:
+    with _as_usage(), open_history(Settings.from_env(), OWNER) as history:
+        yield history
+
+
+@contextmanager
+def _as_usage() -> Iterator[None]:
+    """What is not there is told as something that the user can put right."""
+    from agent.run.fork import BadFork
+
+    try:
+        yield
+    except (UnknownRun, UnknownIteration, BadFork) as error:
+        raise Usage(str(error)) from error

@@ -1,0 +1,99 @@
+"""The runs of one visitor as the store keeps them: listed, found by the beginning of their ids, and
+read. Nothing is run for that, and no model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.core.domain import RunOutcome
+from agent.core.events import Parent, RunFailed, RunFinished, RunStarted, Stamped, Waiting
+from agent.core.settings import Settings, data_folder
+from agent.log.store import RunRow, Store, UnknownRun, is_alive
+
+LEAST_NAMED = 4
+"""Characters of an id by which a run may be named."""
+Standing = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One run in a list."""
+
+    id: str
+    title: str
+    created: float
+    """Seconds since the epoch."""
+    standing: Standing
+    """Its outcome, or how far it is."""
+    parent: Parent | None
+
+    @property
+    def document(self) -> dict[str, object]:
+        """It as one JSON document."""
+        return {
+            "run_id": self.id, "title": self.title, "created": self.created,
+            "standing": self.standing,
+            "parent": None if self.parent is None else self.parent.model_dump(mode="json"),
+        }
+
+
+class History:
+    """What a visitor has run; the runs of others do not exist here."""
+
+    def __init__(self, store: Store, visitor: str) -> None:
+        self._store = store
+        self._visitor = visitor
+
+    def runs(self, limit: int = 20) -> tuple[Listed, ...]:
+        """The newest runs first."""
+        return tuple(map(self._listed, self._store.runs(limit, self._visitor)))
+
+    def named(self, name: str) -> str:
+        """The id of the run that a name means: its id, or the beginning of it that no other has.
+
+        Raises `UnknownRun` with the next step.
+        """
+        if len(name) < LEAST_NAMED:
+            raise UnknownRun(f"{name!r} is too short: give {LEAST_NAMED} characters or more of the "
+                             "run's id; `heal runs` lists them.")
+        found = self._store.runs_named(name, self._visitor)
+        if not found:
+            raise UnknownRun(f"There is no run {name} here; `heal runs` lists those there are.")
+        if len(found) > 1 and name not in found:
+            raise UnknownRun(f"{name} begins the ids of {len(found)} runs: give more of it.")
+        return name if name in found else found[0]
+
+    def log(self, name: str) -> tuple[Stamped, ...]:
+        """All events of a run; raises `UnknownRun`."""
+        return self._store.log(self.named(name))
+
+    def _listed(self, row: RunRow) -> Listed:
+        first, last = self._store.ends(row.id)
+        parent = first.event.parent if first and isinstance(first.event, RunStarted) else None
+        return Listed(row.id, row.title, row.created, _standing(row, last), parent)
+
+
+def _standing(row: RunRow, last: Stamped | None) -> Standing:
+    match last.event if last is not None else None:
+        case RunFinished(outcome=outcome):
+            return outcome
+        case RunFailed():
+            return "failed"
+        case Waiting():
+            return "waiting"
+        case _:
+            return "running" if is_alive(row.owner) else "interrupted"
+
+
+@contextmanager
+def open_history(settings: Settings, visitor: str) -> Iterator[History]:
+    """The runs that are kept where the settings say."""
+    folder, _ = data_folder(settings)
+    store = Store(folder / "runs.db")
+    try:
+        yield History(store, visitor)
+    finally:
+        store.close()

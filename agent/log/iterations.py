@@ -1,0 +1,182 @@
+"""The programs that a run has judged, and two runs side by side; from their logs alone, pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.core.domain import Report, Solution, Standing, unified
+from agent.core.events import CodeWritten, Judged, RoundEnded, Stamped, fold_attempts
+from agent.core.rounds import Approach
+from agent.log.result import Result, document, fold
+
+SIDE = (
+    "run_id", "parent", "outcome", "proof", "strategy", "iterations", "calls", "tokens", "cost_usd",
+    "seconds",
+)
+"""What a comparison tells of each run, of what its own document has."""
+
+
+class UnknownIteration(LookupError):
+    """A run has judged no program in that iteration; the message says which there are."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One program that was judged, as it was judged last."""
+
+    iteration: int
+    approach: Approach | Literal[""]
+    """How its round went about it; empty where none did, as for a program that was brought."""
+    solution: Solution
+    report: Report
+    parent: int | None
+    """The iteration whose program it was made from; `None` for the first."""
+    diff: str
+    """What it changes of that program."""
+
+    @property
+    def by(self) -> str:
+        """Who made it: `user`, `memory`, `search`, `model` or `draft`; its note says more."""
+        return self.solution.origin
+
+    @property
+    def passed(self) -> int:
+        return self.report.score[0]
+
+    @property
+    def of(self) -> int:
+        return len(self.report.oracle)
+
+    @property
+    def document(self) -> dict[str, object]:
+        """It as one JSON document."""
+        return {
+            "iteration": self.iteration, "approach": self.approach or None, "by": self.by,
+            "note": self.solution.note, "passed": self.passed, "of": self.of,
+            "passes": self.report.passed, "parent": self.parent, "diff": self.diff,
+            "files": {file.path: file.text for file in self.solution.files},
+            "tests": [
+                {"id": one.name, "origin": one.origin, "standing": one.standing, "got": one.got}
+                for one in self.report.verdicts
+            ],
+        }
+
+
+def iterations(log: Iterable[Stamped]) -> tuple[Iteration, ...]:
+    """The programs that a run has judged, in order. Several may stand in one iteration: a fork's
+    first program and the one it starts with, or those before and after a person's answer."""
+    written: dict[str, Solution] = {}
+    approaches: dict[int, Approach] = {}
+    judged: dict[tuple[int, str], Report] = {}
+    for entry in fold_attempts(log):
+        match entry.event:
+            case CodeWritten(solution=solution):
+                written[solution.id] = solution
+            case RoundEnded(iteration=number, approach=approach):
+                approaches[number] = approach
+            case Judged(iteration=number, report=report) if report.solution in written:
+                judged[number, report.solution] = report
+    found: list[Iteration] = []
+    for (number, key), report in judged.items():
+        before = _parent(written[key], found)
+        found.append(Iteration(
+            number, approaches.get(number, "") if found else "", written[key], report,
+            None if before is None else before.iteration,
+            "" if before is None else written[key].diff(before.solution),
+        ))
+    return tuple(found)
+
+
+def _parent(solution: Solution, before: list[Iteration]) -> Iteration | None:
+    """The judged program that one was made from; the first, where that was not judged here."""
+    named = [one for one in before if one.solution.id == solution.parent]
+    return named[-1] if named else before[0] if before else None
+
+
+def program_of(log: Iterable[Stamped], iteration: int) -> Iteration:
+    """The program that stood at the end of an iteration; raises `UnknownIteration`."""
+    found = iterations(log)
+    chosen = [one for one in found if one.iteration == iteration]
+    if not chosen:
+        known = ", ".join(str(one) for one in sorted({one.iteration for one in found}))
+        raise UnknownIteration(
+            f"No program was judged in iteration {iteration}; "
+            + (f"there is {known}." if known else "that run has judged none.")
+        )
+    return chosen[-1]
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A test that came out otherwise in two runs; a standing is `None` where it was not run."""
+
+    name: str
+    left: Standing | None
+    right: Standing | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side."""
+
+    left: Result
+    right: Result
+    related: str
+    """How they belong together, in words; empty where neither comes from the other."""
+    diff: str
+    """From the program of the left run to that of the right one."""
+    differing: tuple[Differing, ...]
+
+    @property
+    def document(self) -> dict[str, object]:
+        """It as one JSON document."""
+        return {
+            "left": _side(self.left), "right": _side(self.right), "related": self.related or None,
+            "diff": self.diff,
+            "tests": [
+                {"id": one.name, "left": one.left, "right": one.right} for one in self.differing
+            ],
+        }
+
+
+def _side(result: Result) -> dict[str, object]:
+    told = document(result)
+    return {name: told[name] for name in SIDE}
+
+
+def compared(left: Iterable[Stamped], right: Iterable[Stamped]) -> Comparison:
+    """Two runs, by how they ended and what their tests say of the programs they leave."""
+    one, other = fold(left), fold(right)
+    before, after = dict(one.files), dict(other.files)
+    standings: list[dict[str, Standing]] = [
+        {verdict.name: verdict.standing for verdict in side.report.verdicts} if side.report else {}
+        for side in (one, other)
+    ]
+    return Comparison(
+        one, other, _related(one, other),
+        "".join(
+            unified(path, before.get(path, ""), after.get(path, ""))
+            for path in sorted(before.keys() | after.keys())
+        ),
+        tuple(
+            Differing(name, standings[0].get(name), standings[1].get(name))
+            for name in {**standings[0], **standings[1]}
+            if standings[0].get(name) != standings[1].get(name)
+        ),
+    )
+
+
+def _related(left: Result, right: Result) -> str:
+    for child, other in ((right, left), (left, right)):
+        parent = child.parent
+        if parent is not None and parent.run == other.run_id:
+            side = "right" if child is right else "left"
+            return f"the {side} one is a fork of the other at iteration {parent.iteration}"
+    ours, theirs = left.parent, right.parent
+    if ours is not None and theirs is not None and ours.run == theirs.run:
+        return (
+            f"both are forks of {ours.run}, at iterations {ours.iteration} and {theirs.iteration}"
+        )
+    return ""

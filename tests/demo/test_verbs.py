@@ -1,0 +1,75 @@
+"""What programs may ask of the page: each visitor meets their own runs, and forks no other's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import gradio as gr
+import pytest
+
+from agent.intake import from_page
+from agent.log.iterations import UnknownIteration
+from agent.log.store import UnknownRun
+from agent.run.session import Session, open_session
+from demo.access import Access
+from demo.host import Host, Unavailable
+from demo.model_panel import Panel
+from demo.verbs import Verbs
+from demo.web import _for_programs
+from tests.agent.model_runs import followed
+from tests.agent.runs import settings
+
+CODE = "def area(width, height):\n    return width + height\n"
+TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
+
+
+@asynccontextmanager
+async def asked(folder: Path, *, public: bool) -> AsyncIterator[tuple[Verbs, Panel, Session]]:
+    host = Host(lambda: open_session(settings(folder)), Access(public=public))
+    async with host.serving():
+        session = await host.session()
+        panel = Panel(host)
+        assert isinstance(session, Session)
+        yield Verbs(host, panel), panel, session
+
+
+async def test_a_visitor_lists_opens_compares_and_forks_their_own_runs_only(tmp_path: Path) -> None:
+    async with asked(tmp_path, public=True) as (verbs, panel, session):
+        own = panel.visitor({"visitor": "one", "provider": "", "model": "", "roles": ""})
+        run = await session.start(from_page(CODE, TESTS).task, visitor=own)
+        await followed(session, run)
+
+        fork = await verbs.fork(run, 0, tests="assert area(3, 3) == 9", visitor="one")
+        result = await followed(session, fork["run_id"])
+
+        assert (result.outcome, fork["page"]) == ("healed", f"?run={fork['run_id']}")
+        assert [one["run_id"] for one in await verbs.runs("one")] == [fork["run_id"], run]
+        assert [one["by"] for one in await verbs.iterations(run, "one")] == ["user", "search"]
+        assert (await verbs.compare(run, fork["run_id"], "one"))["diff"] == ""
+        assert session.visitor(fork["run_id"]) == own
+
+        assert await verbs.runs("another") == []
+        for ask in (
+            verbs.fork(run, 0, visitor="another"), verbs.iterations(run, "another"),
+            verbs.compare(run, run, "another"), verbs.runs(""),
+        ):
+            with pytest.raises(UnknownRun):
+                await ask
+        with pytest.raises(UnknownIteration):
+            await verbs.fork(run, 9, visitor="one")
+
+
+async def test_a_refusal_reaches_the_program_that_asked_as_a_sentence(tmp_path: Path) -> None:
+    async with asked(tmp_path, public=False) as (verbs, _, _session):
+        with pytest.raises(gr.Error, match="There is no run gone here"):
+            await _for_programs(verbs.iterations)("gone")
+
+
+async def test_where_no_code_is_run_nothing_is_forked() -> None:
+    from demo.host import SavedRuns
+
+    assert SavedRuns.fork is SavedRuns.start
+    with pytest.raises(Unavailable):
+        await SavedRuns.fork(type("Shut", (), {"_why": "no jail"})())
