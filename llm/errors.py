@@ -17,6 +17,8 @@
         UnknownModel         the provider does not have the model
         ContextOverflow      the question is longer than the model's window
         Rejected             the provider found the request wrong: our own fault
+          FormRefused        it takes no schema for an answer, and is told the form in words next
+          ToolsRefused       it takes no tools
         RateLimited          too many calls; `retry_after_s` says when to come again
         Overloaded           the provider has no capacity now
         TimedOut             no answer within the deadline, or the stream stalled
@@ -110,6 +112,17 @@ class ContextOverflow(CallFailed):
 
 class Rejected(CallFailed):
     """The provider found the request wrong."""
+
+
+class FormRefused(Rejected):
+    """The provider refused a question with a schema; asked again at once, it is told the form of
+    the answer in words alone."""
+
+    transient = True
+
+
+class ToolsRefused(Rejected):
+    """The provider refused a question with tools; it may be asked without."""
 
 
 class RateLimited(CallFailed):

@@ -67,6 +67,11 @@ CHARACTERS_A_TOKEN = 3
 """Of Python under common tokenizers there are 3 to 4; the fewer, the higher the estimate."""
 
 
+MOST_CHARACTERS = 40
+"""Characters a token, above which an answer is longer than it may be: no tokenizer takes more but
+for blanks."""
+
+
 def estimated_tokens(text: str) -> int:
     """An estimate that is rather too high, for providers that do not bring their tokenizer: a
     third of the characters, and no less than a token for each that is not ASCII."""
@@ -139,6 +144,10 @@ class Row:
     json: Literal["schema", "object", "none"] = "none"
     """How an answer in JSON is asked for: constrained by its schema, constrained to be JSON, or
     by words alone. Without the first, the schema is put into the system prompt."""
+    tools: bool = False
+    """Whether its models call tools in its wire format; others name one in an answer in JSON."""
+    longest: int = 0
+    """Tokens of the longest answer of its newest models, thoughts included; 0 is unknown."""
     lengths: bool = True
     """Whether its schemas may bound the length of strings."""
     stream_usage: bool = True

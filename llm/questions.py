@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict
 from typing import TypeAlias
 
 from llm.redaction import Redactor
-from llm.types import Json, Request
+from llm.types import Json, Request, Tools
 
 Question: TypeAlias = dict[str, object]
 
@@ -19,7 +20,11 @@ def question_of(provider: str, model: str, request: Request) -> Question:
     A request's deadline and the variables that its messages were rendered from are no part of it.
     """
     output = request.output
-    schema = {"schema": dict(output.schema)} if isinstance(output, Json) else {}
+    schema: dict[str, object] = (
+        {"schema": dict(output.schema)} if isinstance(output, Json) else {}
+    )
+    if isinstance(output, Tools):
+        schema["tools"] = [asdict(tool) for tool in output.tools]
     return {
         "provider": provider,
         "model": model,

@@ -20,6 +20,7 @@ from llm.budget import Charge, Ledger
 from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, FellBack
 from llm.errors import (
     CallFailed,
+    FormRefused,
     LlmError,
     NoModel,
     NotRecorded,
@@ -30,17 +31,14 @@ from llm.errors import (
 )
 from llm.plan import Choice, Plan
 from llm.prices import Prices
-from llm.provider import Provider, estimated_tokens, row_of
+from llm.provider import MOST_CHARACTERS, Provider, estimated_tokens, row_of
 from llm.questions import fingerprint, question_of
-from llm.tokens import answer_tokens, question_tokens
+from llm.tokens import answer_tokens, question_tokens, texts_of
 from llm.types import MOST_TOKENS, Reply, Request, Stream, Usage
 
 RETRIES = 2
 FIRST_WAIT_S = 0.5
 
-MOST_CHARACTERS = 40
-"""Characters a token, above which an answer is longer than it may be: no tokenizer takes more but
-for blanks."""
 LEARNING_S = 2.0
 """Seconds for a server to list its models, before the first question to it."""
 
@@ -159,8 +157,7 @@ class Router:
             most = answer_tokens(request.max_tokens, provider.thinks, request.effort)
             request = replace(request, max_tokens=most)
             today = datetime.now(UTC).date()
-            texts = (request.system, *(message.text for message in request.messages))
-            question = question_tokens(provider.count, texts)
+            question = question_tokens(provider.count, texts_of(request))
             usd = self.prices.most(
                 choice.provider, choice.model, question, request.max_tokens, today
             )
@@ -310,6 +307,8 @@ class _Call:
             return None
         if isinstance(error, TimedOut):
             return None
+        if isinstance(error, FormRefused):
+            return 0.0
         wait_s = FIRST_WAIT_S * 2 ** (self.attempts - 1)
         if isinstance(error, RateLimited) and error.retry_after_s is not None:
             wait_s = error.retry_after_s

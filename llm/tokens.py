@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 
-from llm.types import Effort
+from llm.types import Effort, Request, Tools
 
 TURN = 32
 """Around the text of a turn: its role, its separators, its share of a chat template."""
@@ -14,6 +16,16 @@ REASON = 256
 
 THINKING: dict[Effort, int] = {"low": 2_048, "medium": 4_096, "high": 8_192}
 """What a model that thinks is given beside its answer, by effort."""
+
+
+def texts_of(request: Request) -> tuple[str, ...]:
+    """All texts of a question, with what is said of the tools it offers."""
+    output = request.output
+    tools = output.tools if isinstance(output, Tools) else ()
+    return (
+        request.system, *(turn.text for turn in request.messages),
+        *(json.dumps(asdict(tool)) for tool in tools),
+    )
 
 
 def question_tokens(count: Callable[[str], int], texts: Iterable[str]) -> int:

@@ -36,6 +36,9 @@ Standing = Literal[Status, "vacuous", "not believed", "set aside"]
 """What a verdict comes to: how the test came out, unless that is a pass which counts for less."""
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model", "person"]
+Approach = Literal["search", "minimal", "tournament", "rewrite", "fresh"]
+"""Ways to a repair by rising cost: no model, one small edit, several at once, the function anew,
+the program anew."""
 Category = Literal[
     "syntax", "import", "name", "crash", "wrong_result", "endless", "missing_package",
     "input_exhausted", "deliberate_exit", "invalid_tests", "flaky_tests",
@@ -580,6 +583,8 @@ class Diagnosis(Value):
     evidence: tuple[str, ...] = ()
     blamed: tuple[BlamedLine, ...] = ()
     confidence: float = 0.5
+    suggests: Approach | None = None
+    """The way to a repair that the debugger would go."""
 
 
 class Lesson(Value):

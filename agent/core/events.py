@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agent.core.domain import (
+    Approach,
     Diagnosis,
     Evidence,
     Jail,
@@ -26,7 +27,7 @@ from agent.core.domain import (
     SuspectFile,
     Value,
 )
-from agent.core.rounds import Approach, Ruled, Stop
+from agent.core.rounds import Ruled, Stop
 from agent.core.trust import Origin
 from llm.types import Finish
 
@@ -177,6 +178,17 @@ class TestRuled(Value):
     why: str
     quote: str = ""
     """The sentence of the task that settles it, word by word; empty where none does."""
+
+
+class Looked(Value):
+    """The debugger had something done before it answers, and saw what came of it."""
+
+    kind: Literal["looked"] = "looked"
+    tool: str
+    arguments: str
+    """As JSON text, by the model's word."""
+    seen: str
+    """What it was shown."""
 
 
 class PatchProposed(Value):
@@ -401,9 +413,9 @@ class RunFailed(Value):
 
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
-    | Searched | Recalled | RoundEnded | TestRuled | PatchProposed | PartialFound | Ambiguous
-    | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked | ModelCalled | ModelFailed
-    | FellBack
+    | Looked | Searched | Recalled | RoundEnded | TestRuled | PatchProposed | PartialFound
+    | Ambiguous | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked | ModelCalled
+    | ModelFailed | FellBack
     | Extended | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,
     Field(discriminator="kind"),
 ]

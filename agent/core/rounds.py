@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agent.core.domain import Report, Solution, Value
+from agent.core.domain import Approach, Report, Solution, Value
 
-Approach = Literal["search", "minimal", "tournament", "rewrite", "fresh"]
-"""Ways to a repair by rising cost: no model, one small edit, several at once, the function anew,
-the program anew."""
 Stop = Literal["iterations", "no_model", "stuck", "model", "time", "critic", "person"]
 """Why no further round is tried: as many as allowed, no model to ask, nothing new to try, models
 that give no answer, no time, nobody who reviews, or a person's word."""

@@ -11,15 +11,8 @@ from typing import Annotated, TypedDict
 
 from pydantic import Field
 
-from agent.core.domain import (
-    ProofLevel,
-    Report,
-    RunOutcome,
-    Strategy,
-    TestCase,
-    Value,
-)
-from agent.core.rounds import Approach, Stop
+from agent.core.domain import Approach, ProofLevel, Report, RunOutcome, Strategy, TestCase, Value
+from agent.core.rounds import Stop
 from agent.core.trust import DERIVED_ORIGINS, PINNING_ORIGINS, VETOING_ORIGINS, Origin
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.core.rounds import Approach, Round, Stop
+from agent.core.domain import Approach
+from agent.core.rounds import Round, Stop
 
 BROUGHT: tuple[Approach, ...] = ("search", "minimal", "tournament", "rewrite", "fresh")
 """For a program that a user brought."""
@@ -37,6 +38,8 @@ class Situation:
     """Candidates of a tournament; below 2 there is none."""
     confidence: float = 1.0
     """Of the newest diagnosis by a model."""
+    suggested: Approach | None = None
+    """The way that this diagnosis would go."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ def next_approach(rounds: Sequence[Round], now: Situation) -> Approach | NoMore:
         if _swings(rounds) and "fresh" in ways:
             start = max(start, ways.index("fresh"))
     tried = {one.approach for one in rounds}
+    # Nobody climbs down by a word of the debugger's, nor is led by one who guesses.
+    if now.suggested in ways[start:] and now.confidence >= UNSURE:
+        start = ways.index(now.suggested)
     for way in ways[start:]:
         if way == "search" and way in tried and not rounds[-1].refuted:
             continue

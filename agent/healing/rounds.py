@@ -6,9 +6,9 @@ import ast
 import hashlib
 from collections.abc import Sequence
 
-from agent.core.domain import Diagnosis, Report, Solution
+from agent.core.domain import Approach, Diagnosis, Report, Solution
 from agent.core.events import Extended, Notice, RoundEnded, StepStarted
-from agent.core.rounds import Approach, Round, Rounds, Stop
+from agent.core.rounds import Round, Rounds, Stop
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
 from agent.healing.context import Context
@@ -56,8 +56,9 @@ def first_or_next(state: State, ctx: Context) -> State:
     return update | begun(state, ctx, following, last) | {"escalated": False}
 
 
-def surer(state: State, ctx: Context) -> Approach:
-    """The way of the next round where its diagnosis is no more than a guess."""
+def by_diagnosis(state: State, ctx: Context) -> Approach:
+    """The way of the next round by a diagnosis made since that was chosen: one that is no more than
+    a guess, or that names a way."""
     rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
     following = go_on(state, ctx, rounds)
     return state["approach"] if isinstance(following, NoMore) else following
@@ -67,14 +68,17 @@ def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
     """The way of the next round, or why there is none."""
     suite = ctx.store.get(state["suite_id"], Suite)
     has_model = may_ask(ctx)
-    confidence = 1.0
-    if "diagnosis_id" in state and ctx.plan.of(DEBUGGER) is not None and state.get("paid"):
-        confidence = ctx.store.get(state["diagnosis_id"], Diagnosis).confidence
+    confidence, suggested = 1.0, None
+    if "diagnosis_id" in state and ctx.plan.of(DEBUGGER) is not None:
+        found = ctx.store.get(state["diagnosis_id"], Diagnosis)
+        suggested = found.suggests  # no rule names a way
+        if state.get("paid") or suggested:
+            confidence = found.confidence
     return next_approach(rounds.all, Situation(
         drafted=ctx.task.solution is None, has_model=has_model,
         may_search=ctx.settings.enable_search and (pins(suite.oracle) or not has_model),
         most=ctx.settings.max_iterations, parallel=_side_by_side(ctx),
-        confidence=confidence,
+        confidence=confidence, suggested=suggested,
     ))
 
 

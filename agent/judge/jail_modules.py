@@ -34,7 +34,7 @@ _PROGRAMS = (
     "agent.judge.programs.observed.observe_tests", "agent.judge.programs.plain.plain_run",
     "agent.judge.programs.script", "agent.repair.screening.programs.screen",
     "agent.repair.screening.programs.trace", "agent.tools.programs.line_search",
-    "agent.tools.programs.python_command",
+    "agent.tools.programs.python_command", "agent.tools.programs.snippet",
 )
 """What runs in a jail. All that these import at their top goes there with them."""
 _WITH_PYTEST = (

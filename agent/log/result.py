@@ -38,6 +38,7 @@ from agent.core.events import (
     FellBack,
     Judged,
     LessonLearned,
+    Looked,
     ModelAsked,
     ModelCalled,
     ModelFailed,
@@ -451,6 +452,8 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case PlanStepped():
             return result
         case Resumed() | StepFinished() | CodeWritten() | ModelAsked() | Extended():
+            return result
+        case Looked():  # the log tells it
             return result
         case _:
             assert_never(event)

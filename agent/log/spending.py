@@ -191,8 +191,9 @@ def call_words(call: ModelCalled) -> str:
     if call.cached:
         return f"{by}, from what was answered before"
     rather = "about " if call.estimated else ""
+    cut = ", cut at its limit" if call.finish == "length" else ""
     return (
-        f"{by}, {rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}, {call.wall_s:.1f} s"
+        f"{by}, {rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}, {call.wall_s:.1f} s{cut}"
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, assert_never
 
 from agent.core.domain import (
+    Approach,
     Diagnosis,
     Ending,
     Evidence,
@@ -36,6 +37,7 @@ from agent.core.events import (
     FellBack,
     Judged,
     LessonLearned,
+    Looked,
     ModelAsked,
     ModelCalled,
     ModelFailed,
@@ -58,7 +60,6 @@ from agent.core.events import (
     TestsFrozen,
     Waiting,
 )
-from agent.core.rounds import Approach
 from agent.core.trust import Origin
 from agent.log.result import Result
 from agent.log.spending import call_words, dollars
@@ -181,7 +182,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             said = report_words(event.report)
             yield Line(f"iteration {event.iteration}: {said}", _report_tone(event.report))
         case Diagnosed():
-            yield Line(f"diagnosis: {event.diagnosis.cause}")
+            yield Line(f"diagnosis: {diagnosis_words(event.diagnosis)}")
         case Searched():
             yield Line(search_words(event), detail=event.cut_after is None)
         case Recalled():
@@ -197,6 +198,10 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
         case TestRuled():
             quoted = f' (“{event.quote}”)' if event.quote else ""
             yield Line(f"test {event.ruling}: {event.test}: {event.why}{quoted}", "warning")
+        case Looked():
+            said = " ".join(event.arguments.split())
+            yield Line(f"the debugger looks: {event.tool} {said}".rstrip())
+            yield from (Line(f"    {one}", detail=True) for one in event.seen.splitlines())
         case PatchProposed():
             yield Line(f"patch by {event.strategy}: {event.note}")
         case PartialFound():
@@ -430,6 +435,13 @@ def verdict_words(verdict: Verdict) -> list[str]:
 def category_words(diagnosis: Diagnosis) -> str:
     """The kind of a failure."""
     return diagnosis.category.replace("_", " ")
+
+
+def diagnosis_words(diagnosis: Diagnosis) -> str:
+    """The cause, and the way to a repair where the debugger names one."""
+    if diagnosis.suggests is None:
+        return diagnosis.cause
+    return f"{diagnosis.cause} (the debugger suggests {APPROACH_WORDS[diagnosis.suggests]})"
 
 
 def doubt_words(seen: Evidence) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.core.domain import Report, Solution, TestCase
+from agent.core.domain import Approach, Report, Solution, TestCase
 from agent.core.events import ModelCalled, Notice, Recalled
-from agent.core.rounds import Approach, Try
+from agent.core.rounds import Try
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
 from agent.healing.strategies import Attempt, pins, searched_near

@@ -9,9 +9,9 @@ checks, so that the plan without a model walks the same path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
@@ -20,13 +20,14 @@ from agent.core.domain import Category, Diagnosis, Value
 from agent.core.events import Notice
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
-from llm import BadReply, LlmError, Message, Provider, Request
-from llm.asking.ask import ask_code, ask_edits, ask_read, ask_typed
+from llm import BadReply, LlmError, Message, Provider, Request, Tool, Tools
+from llm.asking.ask import ask_code, ask_edits, ask_move, ask_read, ask_typed
 from llm.asking.prompts import Prompt
 from llm.asking.schemas import in_words, inlined
+from llm.asking.tools import Call
 from llm.asking.trimming import fit
-from llm.errors import NeedsKey, NotRecorded, OverBudget
-from llm.tokens import REASON, answer_tokens, question_tokens
+from llm.errors import NeedsKey, NotRecorded, OverBudget, ToolsRefused
+from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
 
 T = TypeVar("T", bound=Value)
 Read = TypeVar("Read")
@@ -73,6 +74,10 @@ class RootCause(Value):
     lines: Annotated[tuple[LineNumber, ...], Field(max_length=MOST_LINES)]
     fixable: bool
     confidence: Percent
+    evidence: Annotated[str, Field(max_length=200)] = ""
+    """What was seen that shows it."""
+    strategy: Literal["any", "search", "minimal", "tournament", "rewrite", "fresh"] = "any"
+    """The way to a repair that it would go."""
 
     @classmethod
     def of(cls, found: Diagnosis) -> Self:
@@ -85,12 +90,12 @@ class RootCause(Value):
 
 
 class Investigation(RootCause):
-    """What the debugger makes of a failure so far, and where it wants to look."""
+    """What the debugger makes of a failure so far, and where it wants to look: for models without
+    tool calls of their own."""
 
-    cause: Annotated[str, Field(max_length=200)]
-    tool: Annotated[str, Field(max_length=30)]
+    tool: Annotated[str, Field(max_length=30)] = ""
     """Empty in its answer."""
-    arguments: Annotated[str, Field(max_length=120)]
+    arguments: Annotated[str, Field(max_length=600)] = ""
     """The text of a JSON object."""
 
 
@@ -175,6 +180,7 @@ SPEC_TESTER = Role("spec_tester", "derive", SpecTests)
 QA_ADVERSARY = Role("qa_adversary", "attack", AdversarialCalls)
 DEBUGGER = Role("debugger", "diagnose", RootCause)
 INVESTIGATOR = Role("debugger", "investigate", Investigation)
+DEBUGGER_WITH_TOOLS = Role("debugger", "investigate", RootCause)
 CRITIC = Role("critic", "review", Critique)
 MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
 ARBITER = Role("arbiter", "judge", Ruling)
@@ -195,27 +201,38 @@ async def ask(
     known: Mapping[str, object] | None = None,
     *,
     free: bool = False,
-    turns: Sequence[Message] = (),
 ) -> T:
     """The role's typed answer; raises an `LlmError`. `known` is what only a rule reads. A `free`
-    answer is given by the role's rule, whoever the plan names. `turns` are what was said after the
-    question: an answer, and the next question, by turns."""
-
-    def accept(value: object) -> T:
-        try:
-            return role.answer.model_validate(value)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = "/".join(str(part) for part in first["loc"]) or "the answer"
-            raise BadReply(f"{place}: {first['msg']}") from error
-
+    answer is given by the role's rule, whoever the plan names."""
     schema = schema_of(role.answer)
     answerer = await ctx.answerer(role.name, free=free)
     request = _request(
         ctx, answerer, role.name, role.template, variables, known or {}, in_words(schema)
     )
-    request = replace(request, messages=(*request.messages, *turns))
-    return await ask_typed(answerer, request, schema, accept)
+    return await ask_typed(answerer, request, schema, partial(_accepted, role.answer))
+
+
+async def ask_with_tools(
+    ctx: Context, role: Role[T], variables: Mapping[str, str], turns: Sequence[Message],
+    tools: tuple[Tool, ...],
+) -> T | Call:
+    """The role's typed answer, or a call of one of these tools; raises an `LlmError`. `turns` are
+    what was said after the question: an answer, and what came of it, by turns."""
+    schema = schema_of(role.answer)
+    answerer = await ctx.answerer(role.name)
+    request = _request(
+        ctx, answerer, role.name, role.template, variables, {}, in_words(schema), turns, tools
+    )
+    return await ask_move(answerer, request, schema, partial(_accepted, role.answer), tools)
+
+
+def _accepted(answer: type[T], value: object) -> T:
+    try:
+        return answer.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "/".join(str(part) for part in first["loc"]) or "the answer"
+        raise BadReply(f"{place}: {first['msg']}") from error
 
 
 async def ask_if_it_answers(
@@ -225,20 +242,27 @@ async def ask_if_it_answers(
     known: Mapping[str, object] | None = None,
     *,
     free: bool = False,
-    turns: Sequence[Message] = (),
     without: str,
 ) -> T | None:
     """The role's typed answer, or `None` and a notice where its model gives none: `without` says
     how the run goes on. A cap that is reached, a key that is gone and a record that does not hold
     the question are raised."""
+    asked = ask(ctx, role, variables, known, free=free)
+    return await if_it_answers(ctx, role.name, asked, without)
+
+
+async def if_it_answers(
+    ctx: Context, role: str, answer: Awaitable[Read], without: str
+) -> Read | None:
+    """What a role is asked for, as `ask_if_it_answers` gives it."""
     try:
-        return await ask(ctx, role, variables, known, free=free, turns=turns)
-    except (OverBudget, NeedsKey, NotRecorded):
+        return await answer
+    except (OverBudget, NeedsKey, NotRecorded, ToolsRefused):
         raise
     except LlmError as error:
         ctx.emit(Notice(level="warning", text=(
-            f"The {role.name.replace('_', ' ')} gave no answer: {error} {without}"
-        ), role=role.name))
+            f"The {role.replace('_', ' ')} gave no answer: {error} {without}"
+        ), role=role))
         return None
 
 
@@ -297,13 +321,16 @@ def _request(
     variables: Mapping[str, str],
     known: Mapping[str, object] | None = None,
     form: str = "",
+    turns: Sequence[Message] = (),
+    tools: tuple[Tool, ...] = (),
 ) -> Request:
     """The question, cut to the window of the model that answers it."""
     prompt = _prompt(ctx, role)
     system = prompt.instructions(form)
-    text = _fitted(ctx, prompt, template, system, variables, answerer)
+    more = texts_of(Request(role, system, tuple(turns), Tools({}, tools)))
+    text = _fitted(ctx, prompt, template, more, variables, answerer)
     return Request(
-        role, system, (Message("user", text),),
+        role, system, (Message("user", text), *turns),
         variables={**(known or {}), **variables},
         max_tokens=_most_said(prompt, answerer), deadline_s=prompt.deadline_s,
         temperature=prompt.temperature, effort=prompt.effort, prompt=prompt.hash,
@@ -332,10 +359,10 @@ def _most_said(prompt: Prompt, provider: Provider) -> int:
 
 
 def _fitted(
-    ctx: Context, prompt: Prompt, template: str, system: str, variables: Mapping[str, str],
-    provider: Provider,
+    ctx: Context, prompt: Prompt, template: str, more: Sequence[str],
+    variables: Mapping[str, str], provider: Provider,
 ) -> str:
-    """The rendered template; what had to be cut for the window is told."""
+    """The rendered template, beside more texts; what had to be cut for the window is told."""
     whole = prompt.render(template, variables)
     if provider.window is None:
         return whole
@@ -343,7 +370,7 @@ def _fitted(
     room = provider.window - answer - REASON
 
     def tokens(texts: Mapping[str, str]) -> int:
-        return question_tokens(provider.count, (system, prompt.render(template, texts)))
+        return question_tokens(provider.count, (*more, prompt.render(template, texts)))
 
     fitted = fit(prompt.laid_out(template, variables), room, tokens)
     if not fitted.cuts:

@@ -7,7 +7,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agent.core.domain import Solution, Task
 from agent.judge import jail_modules
+from agent.judge.subject import Subject
 from agent.project.tree import MOST_FILE_BYTES
 from agent.tools.errors import ToolError
 from sandbox import Job, Json, Limits, Outcome, Sandbox
@@ -72,6 +74,24 @@ async def run_python(
         program=jail_modules.program("python_command"), payload=payload, modules=ours.modules,
         files=files, stdin=stdin, sites=ours.sites, processes=processes, limits=limits,
     )), keep and ours.opens_files)
+
+
+async def run_snippet(
+    code: str, solution: Solution, task: Task, sandbox: Sandbox, limits: Limits
+) -> CodeResult:
+    """Runs code that uses a program's names, in a jail that holds the program and its surroundings.
+
+    Raises `SandboxError`.
+    """
+    subject = Subject(solution, task, sandbox, limits.wall_s)
+    ours = await jail_modules.bundle(sandbox, task.sites, True)
+    files = {file.path: file.text for file in (*task.support, *solution.files)}
+    return _result(await sandbox.run(Job(
+        program=jail_modules.program("snippet"),
+        payload={**subject.payload, "text": solution.text, "code": code},
+        modules=ours.modules, files=files, stdin=task.stdin, sites=ours.sites,
+        preload=subject.preload, limits=limits,
+    )), keep=False)
 
 
 def _result(outcome: Outcome, keep: bool) -> CodeResult:

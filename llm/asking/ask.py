@@ -2,9 +2,9 @@
 
 A malformed answer is asked for once more with the reason it was refused, then `BadReply` is
 raised. The reason may quote lines of the program or of the answer, so it is shown as data. An
-answer that was cut short raises `Truncated` at once, also where what is there could be read: it is
-not the whole, and asked again it would be paid again and end the same. One the model declined
-raises `Refused`.
+answer that was cut at its limit is asked for once more with more room, as far as its model goes,
+and one that is cut again raises `Truncated`, also where what is there could be read: it is not the
+whole. So does one whose connection was cut. One the model declined raises `Refused`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,20 @@ from typing import TypeVar
 from llm.asking.answers import code_of, edited, edits_of, json_of
 from llm.asking.prompts import fenced, mark_for
 from llm.asking.schemas import complete
-from llm.errors import BadReply, Refused, Truncated
-from llm.provider import Provider
-from llm.tokens import answer_tokens, question_tokens
-from llm.types import Code, Json, Message, Reply, Request
+from llm.asking.tools import Call, called
+from llm.errors import BadReply, Refused, Rejected, Truncated
+from llm.provider import PROVIDERS, Provider
+from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
+from llm.types import Code, Json, Message, Reply, Request, Tool, Tools
 
 T = TypeVar("T")
 
 MOST_TOLD = 400
 """Characters of the reason why an answer was refused."""
+ROOM = 4
+"""So many times the tokens are given to an answer that was cut."""
+LEAST_MORE = 1.25
+"""With less it would be cut again."""
 
 
 async def ask_typed(
@@ -37,6 +42,23 @@ async def ask_typed(
     value by a `BadReply`. Fields that have a default are asked for, and may be missing."""
     question = replace(request, output=Json(complete(schema)))
     return await _ask(provider, question, lambda text: accept(json_of(text, schema)))
+
+
+async def ask_move(
+    provider: Provider,
+    request: Request,
+    schema: Mapping[str, object],
+    accept: Callable[[object], T],
+    tools: tuple[Tool, ...],
+) -> T | Call:
+    """As `ask_typed`, or a call of one of the tools; without any, the value alone."""
+    if not tools:
+        return await ask_typed(provider, request, schema, accept)
+
+    def read(text: str) -> T | Call:
+        return called(text) or accept(json_of(text, schema))
+
+    return await _ask(provider, replace(request, output=Tools(complete(schema), tools)), read)
 
 
 async def ask_code(provider: Provider, request: Request) -> str:
@@ -58,10 +80,17 @@ async def ask_read(provider: Provider, request: Request, read: Callable[[str], T
 async def _ask(
     provider: Provider, request: Request, read: Callable[[str], T]
 ) -> T:
-    question, fault = request, ""
+    question, fault, first = request, "", request.max_tokens
     for _ in range(2):
         reply = await whole(provider, question)
-        _look_at_the_end(reply, question)
+        if reply.finish == "length" and question.max_tokens == first:
+            question = _with_room(provider, question, reply)
+            request = replace(
+                request, max_tokens=question.max_tokens, deadline_s=question.deadline_s
+            )
+            if question.max_tokens > first:
+                reply = await _longer(provider, question, first)
+        _look_at_the_end(provider, reply, question, first)
         try:
             return read(reply.text)
         except BadReply as error:
@@ -70,18 +99,57 @@ async def _ask(
     raise BadReply(f"{provider.name} answered as {request.role} twice in a wrong form: {fault}")
 
 
-def _look_at_the_end(reply: Reply, request: Request) -> None:
-    """Raises where the answer is not whole."""
+def _with_room(provider: Provider, request: Request, reply: Reply) -> Request:
+    """The question with more room for its answer, and the time that this may take; the same where
+    there is none."""
+    given = request.max_tokens
+    most = min([ROOM * given, *_caps(provider, request, reply)])
+    if most < LEAST_MORE * given:
+        return request
+    return replace(request, max_tokens=most, deadline_s=request.deadline_s * most / given)
+
+
+async def _longer(provider: Provider, question: Request, first: int) -> Reply:
+    """The answer to a question that was answered with more than it had room for."""
+    try:
+        return await whole(provider, question)
+    except Rejected as error:
+        raise Truncated(
+            f"The answer of {provider.name}/{provider.model} as {question.role} was cut at its "
+            f"limit of {first:,} tokens, and a longer one was refused: {error}"
+        ) from error
+
+
+def _caps(provider: Provider, request: Request, reply: Reply) -> dict[int, str]:
+    """The most tokens that an answer to this question may have, by what is known of the model, and
+    of whom in words."""
+    thoughts = answer_tokens(0, provider.thinks, request.effort)
+    found = {}
+    longest = PROVIDERS[reply.provider].longest if reply.provider in PROVIDERS else 0
+    if longest:
+        found[longest - thoughts] = f"{reply.model} gives no answer above {longest:,} tokens"
+    if provider.window is not None:
+        question = question_tokens(provider.count, texts_of(request)) + REASON + thoughts
+        found[provider.window - question] = (
+            f"the window of {provider.window:,} tokens that {reply.model} has holds no longer one"
+        )
+    return found
+
+
+def _look_at_the_end(provider: Provider, reply: Reply, request: Request, first: int) -> None:
+    """Raises where the answer is not whole; `first` is the room that it was given at first."""
     who = f"{reply.provider}/{reply.model} as {request.role}"
     note = f": {reply.note}" if reply.note else ""
     match reply.finish:
         case "stop":
             return
         case "length":
+            most = request.max_tokens
+            again = f", and before at {first:,}" if most > first else ""
             raise Truncated(
-                f"The answer of {who} was cut at its limit of {request.max_tokens:,} tokens "
-                f"({reply.usage.output:,} were counted){note}. Raise the max_tokens "
-                f"of that role's prompt, or bring a shorter program."
+                f"The answer of {who} was cut at its limit of {most:,} tokens "
+                f"({reply.usage.output:,} were counted){again}{note}. "
+                f"{_cap_words(_caps(provider, request, reply), most)}."
             )
         case "cut":
             raise Truncated(
@@ -111,10 +179,20 @@ def _again(provider: Provider, request: Request, reply: Reply, fault: str) -> Re
     return replace(request, messages=(*request.messages[:-1], short))
 
 
+def _cap_words(caps: Mapping[int, str], given: int) -> str:
+    """What of its model an answer comes up against, and what to do about it."""
+    cap = min(caps, default=None)
+    if cap is not None and cap < LEAST_MORE * given:
+        return f"More is not to be had, since {caps[cap]}: bring a shorter program"
+    raised = "raise the max_tokens of that role's prompt, or bring a shorter program"
+    if cap is None:
+        return f"How long an answer its model may give is not known here: {raised}"
+    return f"At most {cap:,} can be had, since {caps[cap]}: {raised}"
+
+
 def _tokens(provider: Provider, request: Request) -> int:
-    texts = (request.system, *(message.text for message in request.messages))
     answer = answer_tokens(request.max_tokens, provider.thinks, request.effort)
-    return question_tokens(provider.count, texts) + answer
+    return question_tokens(provider.count, texts_of(request)) + answer
 
 
 async def whole(provider: Provider, request: Request) -> Reply:

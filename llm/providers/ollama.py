@@ -16,16 +16,26 @@ loaded first, then one between two pieces.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from contextlib import aclosing
 from contextvars import ContextVar
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import httpx
 from ollama import AsyncClient, ChatResponse, RequestError, ResponseError
 
-from llm.errors import CallFailed, ContextOverflow, Overloaded, ProviderDown, UnknownModel
+from llm.asking.tools import Turn, offered, turns_with_calls
+from llm.errors import (
+    CallFailed,
+    ContextOverflow,
+    Overloaded,
+    ProviderDown,
+    ToolsRefused,
+    UnknownModel,
+)
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
     LOADING_S,
@@ -36,12 +46,11 @@ from llm.providers.wire import (
     Pieces,
     kind_by_status,
     on_this_machine,
-    sent_texts,
     token_count,
     turns,
 )
-from llm.tokens import question_tokens
-from llm.types import Finish, Json, Request, Usage
+from llm.tokens import question_tokens, texts_of
+from llm.types import Finish, Json, Request, Tools, Usage
 
 TOO_LONG = re.compile(r"context (length|window|size)|prompt (is )?too long", re.IGNORECASE)
 NO_MODEL = re.compile(r"model .*not found|try pulling", re.IGNORECASE)
@@ -81,6 +90,7 @@ class OllamaProvider(HttpProvider):
         }
         self._checked = False
         self._can_think = False
+        self._can_call = False
         self._client = AsyncClient(
             host=self.url,
             timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
@@ -95,11 +105,19 @@ class OllamaProvider(HttpProvider):
         await self._check()
         self._must_fit(request)  # the model may have been made for less than was asked for
         first = {"role": "system", "content": sayable(request.system)}
+        output, tools, told = request.output, None, turns(request)
+        if isinstance(output, Tools):
+            if not self._can_call:
+                raise ToolsRefused(f"{self.place} says that {self.model} calls no tools")
+            tools = [{"type": "function", "function": asdict(one)} for one in offered(output)]
+            told = [_turn(turn) for turn in turns_with_calls(request.messages)]
         return aclosing(await self._client.chat(
             model=self.model,
-            messages=[first, *turns(request)] if request.system else turns(request),
+            messages=[first, *told] if request.system else told,
             stream=True,
-            format=dict(request.output.schema) if isinstance(request.output, Json) else None,
+            tools=tools,
+            # A grammar would hold it to the answer alone.
+            format=dict(output.schema) if isinstance(output, Json) and not tools else None,
             options={
                 "num_ctx": self.window, "num_predict": request.max_tokens,
                 **self.sampling(request),
@@ -122,6 +140,9 @@ class OllamaProvider(HttpProvider):
                 token_count(piece.prompt_eval_count) or 0, token_count(piece.eval_count) or 0
             )
         answer.thoughts.append(sayable(piece.message.thinking or ""))
+        for call in piece.message.tool_calls or () if not answer.called else ():
+            answer.call(None, call.function.name, json.dumps({**call.function.arguments}))
+            break  # each comes whole, and one is asked for
         return piece.message.content or ""
 
     def ended(self, request: Request, answer: Answer, usage: Usage) -> None:
@@ -157,7 +178,7 @@ class OllamaProvider(HttpProvider):
 
     def _must_fit(self, request: Request) -> None:
         """Raises `ContextOverflow` where question and answer may not have room together."""
-        tokens = question_tokens(self.count, sent_texts(request))
+        tokens = question_tokens(self.count, texts_of(request))
         if tokens + request.max_tokens > self.window:
             raise ContextOverflow(
                 f"a question of about {tokens} tokens and an answer of {request.max_tokens} do "
@@ -168,7 +189,7 @@ class OllamaProvider(HttpProvider):
     def _may_be_cut(self, request: Request, usage: Usage) -> bool:
         """Whether the server's count of the question is what a cut would leave, or more than what
         was found to fit. Where no text of that many bytes could fill the window, none was cut."""
-        most = question_tokens(lambda text: len(sayable(text).encode()), sent_texts(request))
+        most = question_tokens(lambda text: len(sayable(text).encode()), texts_of(request))
         if usage.estimated or most <= self.window:
             return False
         half = self.window // 2
@@ -190,6 +211,7 @@ class OllamaProvider(HttpProvider):
             if name.endswith(".context_length") and isinstance(value, int) and value > 0:
                 self.window = min(int(self.connection.option("num_ctx")), value)
         self._can_think = "thinking" in (shown.capabilities or ())
+        self._can_call = "tools" in (shown.capabilities or ())
         self._checked = True
 
     async def _keyed(self, request: httpx.Request) -> None:
@@ -197,6 +219,19 @@ class OllamaProvider(HttpProvider):
         request.headers.pop("authorization", None)
         if self.key:
             request.headers["Authorization"] = f"Bearer {self.key.reveal()}"
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    """A turn of a conversation with tools."""
+    told: dict[str, Any] = {
+        "role": turn.message.speaker, "content": sayable(turn.message.text)
+    }
+    if turn.id and turn.call is None:
+        return told | {"role": "tool"}
+    if turn.call is None:
+        return told
+    call = {"name": turn.call.name, "arguments": turn.given}
+    return {"role": "assistant", "tool_calls": [{"function": call}]}
 
 
 async def _headed(response: httpx.Response) -> None:

@@ -16,18 +16,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import httpx2
 import openai
 
+from llm.asking.tools import Turn, offered, turns_with_calls
 from llm.errors import (
     CallFailed,
     ContextOverflow,
+    FormRefused,
     Overloaded,
     ProviderDown,
     RateLimited,
     Rejected,
+    ToolsRefused,
     UnknownModel,
     WrongKey,
 )
@@ -42,10 +46,11 @@ from llm.providers.wire import (
     kind_by_status,
     on_this_machine,
     retry_after_s,
+    scrubbed,
     token_count,
     turns,
 )
-from llm.types import Finish, Json, Request, Usage
+from llm.types import Finish, Json, Request, Tools, Usage
 
 BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
     (WrongKey, {
@@ -75,7 +80,7 @@ class OpenAiProvider(HttpProvider):
 
     finishes: ClassVar[Mapping[str, Finish]] = {
         "stop": "stop", "eos": "stop", "eos_token": "stop", "stop_sequence": "stop",
-        "tool_calls": "stop", "function_call": "stop",  # no tool was offered: the text is judged
+        "tool_calls": "stop", "function_call": "stop",  # where none was offered, the text is judged
         "length": "length", "max_tokens": "length",
         "content_filter": "refusal", "safety": "refusal",
     }
@@ -88,6 +93,8 @@ class OpenAiProvider(HttpProvider):
         super().__init__(connection)
         self.steps = {Rejected: f"{NEXT_STEP[Rejected]} and the preset"}
         self.away = f"{AWAY}; is it running?" if self.row.local else AWAY
+        self._refused: set[str] = set()
+        """Of `tools` and `response_format`, what this server has refused."""
         patience = self._patience(connection.stall_s)
         self._client = openai.AsyncOpenAI(
             api_key="not sent: see _bare",
@@ -105,7 +112,24 @@ class OpenAiProvider(HttpProvider):
     async def opened(self, request: Request, answer: Answer) -> openai.AsyncStream[Any]:
         if not self.model:
             raise UnknownModel(f"no model of {self.name} is named, and it has no default: name one")
-        chunks = await self._client.chat.completions.create(**self._asked(request))
+        asked = self._asked(request)
+        refusal: ErrorReply | None = None
+        try:
+            chunks = await self._client.chat.completions.create(**asked)
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            refusal = self.error_reply(error)
+            with_form = asked.keys() & {"tools", "response_format"}
+            if refusal is None or not with_form or self.kind(refusal) is not Rejected:
+                raise
+        if refusal is not None:
+            self._refused |= with_form
+            said = scrubbed(refusal.line, self.key)
+            if "tools" in asked:
+                raise ToolsRefused(f"{self.place} refused a question with tools ({said})")
+            raise FormRefused(
+                f"{self.place} refused a question with a schema ({said}); from here on it is told "
+                "in words"
+            )
         answer.accepted = True
         self._must_stream(chunks.response)
         return chunks  # type: ignore[no-any-return]  # of whatever the body asks for
@@ -119,6 +143,13 @@ class OpenAiProvider(HttpProvider):
             delta = getattr(choice, "delta", None)
             text += _text(getattr(delta, "content", None))
             answer.refusal += _text(getattr(delta, "refusal", None))
+            calls = getattr(delta, "tool_calls", None)
+            for call in calls if isinstance(calls, list) else ():
+                told = getattr(call, "function", None)
+                answer.call(
+                    getattr(call, "index", None), getattr(told, "name", None),
+                    getattr(told, "arguments", None),
+                )
             thought = "".join(
                 _text(getattr(delta, name, None)) for name in ("reasoning_content", "reasoning")
             )
@@ -206,16 +237,25 @@ class OpenAiProvider(HttpProvider):
             "model": self.model, "stream": True, row.limit: request.max_tokens,
             **self.sampling(request),
         }
-        if isinstance(request.output, Json):
-            schema = request.output.schema
-            if row.json == "schema":
+        has_tools = isinstance(request.output, Tools) and row.tools
+        if has_tools and "tools" in self._refused:
+            raise ToolsRefused(f"{self.place} takes no tools, as it has said before")
+        if isinstance(request.output, Tools) and has_tools:
+            asked["tools"] = [
+                {"type": "function", "function": asdict(tool)} for tool in offered(request.output)
+            ]
+        elif isinstance(request.output, Json):
+            schema, mode = request.output.schema, row.json
+            if "response_format" in self._refused:
+                mode = "none"
+            if mode == "schema":
                 wanted = schema if row.lengths else strict_schema(schema)
                 asked["response_format"] = {
                     "type": "json_schema",
                     "json_schema": {"name": "answer", "strict": True, "schema": wanted},
                 }
             else:
-                if row.json == "object":
+                if mode == "object":
                     asked["response_format"] = {"type": "json_object"}
                 system += (
                     "\n\nAnswer with one JSON value, without a fence or other words, "
@@ -227,7 +267,11 @@ class OpenAiProvider(HttpProvider):
         if row.stream_usage:
             asked["stream_options"] = {"include_usage": True}
         first = [{"role": "system", "content": system}] if system else []
-        asked["messages"] = [*first, *turns(request)]
+        told = (
+            [_turn(turn) for turn in turns_with_calls(request.messages)]
+            if has_tools else turns(request)
+        )
+        asked["messages"] = [*first, *told]
         if row.local:
             asked["timeout"] = self._patience(self.loading_s(request))
         return asked
@@ -241,6 +285,19 @@ class OpenAiProvider(HttpProvider):
                 f"{self.place} answered with {kind}, not with a stream; is the base URL right?",
                 started=True,
             )
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    """A turn of a conversation with tools."""
+    text = sayable(turn.message.text)
+    if not turn.id:
+        return {"role": turn.message.speaker, "content": text}
+    if turn.call is None:
+        return {"role": "tool", "tool_call_id": turn.id, "content": text}
+    call = {"name": turn.call.name, "arguments": json.dumps(turn.given)}
+    return {"role": "assistant", "content": None, "tool_calls": [
+        {"id": turn.id, "type": "function", "function": call}
+    ]}
 
 
 def _usage(told: object) -> Usage | None:

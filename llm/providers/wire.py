@@ -19,6 +19,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
+from llm.asking.tools import call_text
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -33,9 +34,10 @@ from llm.errors import (
     WrongKey,
 )
 from llm.keys import Secret
-from llm.provider import Connection, estimated_tokens, sayable
+from llm.provider import MOST_CHARACTERS, Connection, estimated_tokens, sayable
 from llm.redaction import MARK, Redactor
-from llm.types import MOST_TOKENS, Finish, Reply, Request, Stream, Usage
+from llm.tokens import texts_of
+from llm.types import MOST_TOKENS, Finish, Reply, Request, Stream, Tools, Usage
 
 T = TypeVar("T")
 Faults = tuple[type[Exception], ...]
@@ -124,7 +126,27 @@ class Answer:
     pieces: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     """They are paid for, and are no text."""
+    called: str = ""
+    """The name of the first tool that it calls."""
+    arguments: list[str] = field(default_factory=list)
+    """Pieces of the JSON text of what that is given."""
+    place: object = None
+    """Where it stands among calls."""
     first_s: float | None = None
+
+    length: int = 0
+    """Characters of its text, and of what a tool is given."""
+
+    def call(self, place: object, name: object, arguments: object) -> None:
+        """Takes a piece of a call in, which stands at a place among calls; only one is asked for,
+        and further ones are left."""
+        if not self.called:
+            self.place = place
+        elif place != self.place:
+            return
+        self.called = self.called or sayable(str(name or ""))
+        self.arguments.append(sayable(str(arguments or "")))
+        self.length += len(self.arguments[-1])
 
     def add(self, text: str) -> str:
         """Takes a piece of the answer's text in."""
@@ -132,6 +154,7 @@ class Answer:
         self.started = True
         if text:
             self.pieces.append(text)
+            self.length += len(text)
             if self.first_s is None:
                 self.first_s = time.perf_counter() - self.begun
         return text
@@ -144,7 +167,9 @@ class Answer:
         """The server's count; our own estimate where it has not counted, or not to the end, or
         says that there was nothing to count."""
         asked, output = replace(self.counts, output=0), self.counts.output
-        said = estimated_tokens("".join((*self.pieces, *self.thoughts, self.refusal)))
+        said = estimated_tokens(
+            "".join((*self.pieces, *self.thoughts, self.refusal, *self.arguments))
+        )
         if asked.total and self.end and (output or not said):
             return self.counts
         if not asked.total:
@@ -221,6 +246,8 @@ class HttpProvider(ABC):
     async def stream(self, request: Request) -> Stream:
         answer = Answer(self.finishes)
         fault: CallFailed | None = None
+        # Whether a text is the answer, or words before a call, is known at its end.
+        holds = isinstance(request.output, Tools)
         try:
             async with await self.opened(request, answer) as pieces:
                 while True:
@@ -228,8 +255,11 @@ class HttpProvider(ABC):
                         piece = await self.next_of(pieces, answer)
                     if piece is None:
                         break
-                    if text := self._text_of(piece, answer):
+                    text = self._text_of(piece, answer)
+                    if text and not holds:
                         yield text
+                    if holds and answer.length > request.max_tokens * MOST_CHARACTERS:
+                        raise Unreadable(f"more than the {request.max_tokens:,} tokens asked for")
         except self._faults as error:
             if not answer.end:
                 fault = self._fault(error, answer, sent_text(request))
@@ -238,6 +268,10 @@ class HttpProvider(ABC):
             raise fault  # out here, where no fault of the SDK, which may quote a key, hangs on it
         usage = answer.usage(sent_text(request))
         self.ended(request, answer, usage)
+        if holds and answer.called:
+            answer.pieces = [call_text(answer.called, "".join(answer.arguments))]
+        if holds:
+            yield "".join(answer.pieces)
         told = answer.refusal or answer.why or ("" if answer.end in PLAIN_ENDS else answer.end)
         yield Reply(
             "".join(answer.pieces), answer.finish, self.name, self.model, usage,
@@ -331,13 +365,8 @@ def turns(request: Request) -> list[dict[str, str]]:
     return [{"role": turn.speaker, "content": sayable(turn.text)} for turn in request.messages]
 
 
-def sent_texts(request: Request) -> tuple[str, ...]:
-    """All texts of a question."""
-    return (request.system, *(turn.text for turn in request.messages))
-
-
 def sent_text(request: Request) -> str:
-    return "\n".join(sent_texts(request))
+    return "\n".join(texts_of(request))
 
 
 class Unreadable(Exception):

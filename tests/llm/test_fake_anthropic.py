@@ -19,7 +19,10 @@ REFUSED = {"type": "refusal", "category": "bio", "explanation": "no"}
 TOLD: list[tuple[Any, dict[str, Any]]] = [
     *(
         (RawMessageStreamEvent, event)
-        for event in (*fake.whole(thought="hm"), *fake.whole("refusal", details=REFUSED))
+        for event in (
+            *fake.whole(thought="hm"), *fake.whole("refusal", details=REFUSED),
+            *fake.calling("look", "{}", words="so"),
+        )
         if event != fake.PING  # the SDK passes over it before it is parsed
     ),
     # Save for a name that older servers give to a request which is too large.

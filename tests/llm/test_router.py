@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from typing import Any
 
 import pytest
 
-from llm import NoModel, Reply, Usage
+from llm import Json, NoModel, Reply, Tool, Tools, Usage
 from llm.budget import Caps, Ledger, Spent
 from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, FellBack
 from llm.errors import (
     CallFailed,
     ContextOverflow,
+    FormRefused,
     OverBudget,
     Overloaded,
     ProviderDown,
@@ -126,6 +128,26 @@ async def test_what_was_turned_away_is_asked_again_and_charged_once(error: CallF
     assert (reply.text, reply.attempts, len(house.first.asked)) == ("hello world", 3, 3)
     assert (house.spent.calls, house.spent.tokens) == (1, 15)
     assert [type(one) for one in house.told] == [CallStarted, CallRetried, CallRetried, CallEnded]
+
+
+async def test_a_refused_form_is_asked_again_at_once_and_told() -> None:
+    house = House((FormRefused("no schema"), Answer()))
+    _, reply = await house.ask(output=Json({"type": "object"}))
+    assert (reply.attempts, house.spent.calls) == (2, 1)
+    assert [(one.why, one.wait_s) for one in house.told if isinstance(one, CallRetried)] == [
+        ("no schema", 0.0)
+    ]
+
+
+async def test_what_tools_take_of_a_question_is_reserved() -> None:
+    tool = Tool("look", "Look around.", {"type": "object"})
+    reserved = []
+    for output in (Json({}), Tools({}, (tool,))):
+        house = House()
+        await house.ask(output=output)
+        (begun,) = [one for one in house.told if isinstance(one, CallStarted)]
+        reserved.append(begun.tokens)
+    assert reserved[1] - reserved[0] == len(json.dumps(asdict(tool))) + TURN
 
 
 async def test_retries_are_bounded_and_what_was_turned_away_costs_nothing() -> None:

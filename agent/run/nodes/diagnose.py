@@ -11,12 +11,12 @@ from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.flakiness import RUNS
 from agent.healing.ladder import UNSURE
-from agent.healing.rounds import first_or_next, surer
+from agent.healing.rounds import by_diagnosis, first_or_next
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
 from agent.repair.screening.tracing import hanging, trace
-from agent.thinking.looking import MOST_CALL_S, looked_around, looking_tools, may_look
+from agent.thinking.looking import NO_LEAVE, leave, looked_around, looking_tools
 from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
 from agent.thinking.wording import failures, numbered, suspects, tests
 from agent.thinking.wording_of_files import named_suspects, shown_files, suspects_of, texts_of_tests
@@ -45,9 +45,10 @@ async def diagnose(state: State, ctx: Context) -> State:
         lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)
         found = found.model_copy(update={"blamed": lines})
     if found.fixable:
-        answer = await _asked(ctx, state, suite, solution, _shown(ctx, solution, report, found, [
-            test for test in suite.visible if test.name in failing
-        ]), found)
+        answer = await _asked(ctx, state, suite, solution, report, _shown(
+            ctx, solution, report, found,
+            [test for test in suite.visible if test.name in failing],
+        ), found)
         if answer is not None:
             found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
@@ -58,22 +59,22 @@ async def diagnose(state: State, ctx: Context) -> State:
         return update | {"outcome": "not_fixable", "reason": found.cause}
     if "approach" not in state or state.get("taken"):
         return update | first_or_next({**state, **update}, ctx)
-    if state["approach"] == "minimal" and found.confidence < UNSURE:
-        update["approach"] = surer({**state, **update}, ctx)
+    if found.suggests or (state["approach"] == "minimal" and found.confidence < UNSURE):
+        update["approach"] = by_diagnosis({**state, **update}, ctx)
     return update
 
 
 async def _asked(
-    ctx: Context, state: State, suite: Suite, solution: Solution, shown: dict[str, str],
-    found: Diagnosis,
+    ctx: Context, state: State, suite: Suite, solution: Solution, report: Report,
+    shown: dict[str, str], found: Diagnosis,
 ) -> RootCause | None:
-    """What the debugger says; a model that can is given tools to look around in a project."""
+    """What the debugger says; a model that can is given tools to look around."""
     free = ctx.free(state) and ctx.settings.enable_search  # else a model is next
     without = "The run goes on with what was seen by running the program."
-    if not free and ctx.task.project is not None and await may_look(ctx):
-        tools = looking_tools(ctx.task, ctx.task.project, solution, suite, ctx.sandbox,
-                              min(MOST_CALL_S, ctx.seconds_left))
-        return await looked_around(ctx, shown, tools, without=without)
+    allowed = NO_LEAVE if free else await leave(ctx)
+    if allowed.looks:
+        tools = looking_tools(ctx, solution, suite, report, allowed.most_seen)
+        return await looked_around(ctx, shown, tools, allowed, without=without)
     return await ask_if_it_answers(
         ctx, DEBUGGER, shown, {"found": found}, free=free, without=without
     )
@@ -117,7 +118,11 @@ def combined(
     doubts = () if answer.fixable else ("the debugger thinks that no edit of it can help",)
     return found.model_copy(update={
         "category": answer.category, "cause": answer.cause, "confidence": sure,
-        "evidence": (*found.evidence, f"seen by rule: {found.cause}", *doubts),
+        "evidence": (
+            *found.evidence, f"seen by rule: {found.cause}", *filter(None, [answer.evidence]),
+            *doubts,
+        ),
+        "suggests": None if answer.strategy == "any" else answer.strategy,
         "blamed": (*named, *(one for one in found.blamed if one not in named)),
     })
 

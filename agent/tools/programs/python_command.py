@@ -34,10 +34,10 @@ def main(jail: Any) -> None:
     try:
         lines.watch(_run, payload["arguments"], jail)
     except SystemExit as error:
-        code = _exit_code(error.code)
+        code = exit_code(error.code)
     except BaseException as error:  # noqa: BLE001 - the program may raise anything
         code = 1
-        _tell(error, jail)
+        tell(error, jail)
     if lines:
         jail.send({"ran": lines.rows()})
     if payload["keep"]:
@@ -127,7 +127,8 @@ class _Lines:
         return line
 
 
-def _exit_code(code: object) -> int:
+def exit_code(code: object) -> int:
+    """What a process ends with that exits so."""
     if code is None:
         return 0
     if isinstance(code, int):
@@ -136,7 +137,7 @@ def _exit_code(code: object) -> int:
     return 1
 
 
-def _tell(error: BaseException, jail: Any) -> None:
+def tell(error: BaseException, jail: Any) -> None:
     """Writes the traceback as the interpreter would, without our own part of it."""
     trace = error.__traceback__
     while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith(

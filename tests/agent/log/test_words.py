@@ -29,6 +29,7 @@ from agent.core.events import (
     FellBack,
     Judged,
     LessonLearned,
+    Looked,
     ModelCalled,
     ModelFailed,
     Notice,
@@ -112,6 +113,11 @@ SEARCHED = Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.
      ["+iteration 2: no tests; the program ran to its end"]),
     (Diagnosed(iteration=0, diagnosis=Diagnosis(category="crash", cause="why")),
      ["diagnosis: why"]),
+    (Diagnosed(iteration=0, diagnosis=Diagnosis(
+        category="crash", cause="why", suggests="rewrite"
+    )), ["diagnosis: why (the debugger suggests a function written anew)"]),
+    (Looked(tool="read", arguments='{"a":\n1}', seen="b\nc"),
+     ['the debugger looks: read {"a": 1}', "(    b", "(    c"]),
     (SEARCHED, ["(search: 9 candidates, 1 plausible, best passes 2 of 3"]),
     (SEARCHED.model_copy(update={"cut_after": 8.04, "note": "n"}),
      ["search: 9 candidates, 1 plausible, best passes 2 of 3; its time was over after 8.0 s of "
@@ -129,6 +135,8 @@ SEARCHED = Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.
     (Proved(level="E2", why="w"), ["(+proof E2 · outside; w"]),
     (LessonLearned(text="t"), ["learned: t"]),
     (CALLED, ["critic: anthropic/m, 300 tokens, $0.02, 1.0 s"]),
+    (CALLED.model_copy(update={"finish": "length"}),
+     ["critic: anthropic/m, 300 tokens, $0.02, 1.0 s, cut at its limit"]),
     (FAILED, ["?critic: anthropic/m gave no answer: no answer within 9 seconds "
               "(200 tokens, $0.01)"]),
     (FellBack(role="critic", provider="anthropic/m", to="groq/n", why="overloaded"),

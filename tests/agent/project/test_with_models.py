@@ -20,7 +20,7 @@ from agent.core.domain import (
     SuspectFunction,
     Task,
 )
-from agent.core.events import Event
+from agent.core.events import Event, Looked
 from agent.core.settings import Settings
 from agent.healing.context import PROMPTS, Context
 from agent.healing.strategies import Attempt
@@ -131,11 +131,11 @@ async def healed(given: Settings, brought: Task | None = None) -> tuple[Result, 
 def found(tool: str = "", arguments: str = "") -> str:
     """What the debugger says."""
     known = json.loads(RIGHT_CALLS["debugger"])
-    return json.dumps(known | {"tool": tool, "arguments": arguments})
+    return json.dumps(known | ({"tool": tool, "arguments": arguments} if tool else {}))
 
 
-def asked(model: Claude, role: str) -> list[str]:
-    """What the role was told, one text a question."""
+def asked(model: Claude, role: str) -> list[Any]:
+    """What the role was told at last, a question each."""
     return [
         seen.json["messages"][-1]["content"]
         for name, seen in zip(model.asked, model.server.seen, strict=True) if name == role
@@ -145,7 +145,7 @@ def asked(model: Claude, role: str) -> list[str]:
 async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -> None:
     debugger: list[Said] = [found("file_read", json.dumps({"path": TESTS})), found()]
     async with claude(generator=[WRONG, BREAKING, RIGHT], debugger=debugger) as model:
-        result, _ = await healed(
+        result, told = await healed(
             model.settings(tmp_path, max_candidates=20, parallel_strategies=1)
         )
     assert (result.outcome, result.strategy) == ("healed", "model"), result.reason
@@ -164,11 +164,17 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
     # Nor is one kept that makes another test fail.
     assert "passes 3 of 4 tests (tests/test_post.py::test_plain" in third
     # The debugger has looked around first.
-    question, seen = asked(model, "debugger")
-    assert f"FILE {TAGS}" in question and "file_read: Read a text file." in question
+    question, answer = asked(model, "debugger")
+    (seen,) = (one["content"] for one in answer)
+    assert f"FILE {TAGS}" in question
     assert "What file_read gives:" in seen and "def test_short():" in seen
     assert "You may look 4 more times." in seen
-    assert any("The debugger looks: file_read" in one.text for one in result.notices)
+    (looked,) = [one for one in told if isinstance(one, Looked)]
+    assert looked.tool == "file_read" and "def test_short():" in looked.seen
+    offered = {
+        tool["name"] for sent in model.server.seen for tool in sent.json.get("tools", [])
+    }
+    assert {"file_read", "run_tests", "run_snippet", "trace_call", "conclude"} <= offered
     assert model.asked[-2:] == ["critic", "memory_summariser"]
     # The same fault again, in files that have changed since: memory heals it, in both.
     again = task()

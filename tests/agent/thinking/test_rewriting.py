@@ -8,9 +8,19 @@ from typing import cast
 
 import pytest
 
-from agent.core.domain import Diagnosis, Example, File, Report, Solution, Task, TestCase, Verdict
+from agent.core.domain import (
+    Approach,
+    Diagnosis,
+    Example,
+    File,
+    Report,
+    Solution,
+    Task,
+    TestCase,
+    Verdict,
+)
 from agent.core.events import Event, Stamped
-from agent.core.rounds import Approach, Try
+from agent.core.rounds import Try
 from agent.core.settings import Settings
 from agent.healing.context import PROMPTS, Context
 from agent.healing.strategies import Attempt

@@ -322,13 +322,13 @@ async def test_a_model_that_thinks_keeps_room_for_its_thoughts() -> None:
 async def test_a_rule_reads_what_was_known_whole_also_where_the_question_was_cut() -> None:
     model = saying(
         '{"cause": "c", "category": "crash", "lines": [], "fixable": true, "confidence": 5}',
-        window=4_000,
+        window=6_000,
     )
     ctx, _ = context(model)
     empty = dict.fromkeys(("task", "tests", "failures", "suspects"), "")
-    await ask(ctx, DEBUGGER, {**empty, "code": "x\n" * 2_000})
+    await ask(ctx, DEBUGGER, {**empty, "code": "x\n" * 3_000})
     (request,) = model.asked
-    assert request.variables["code"] == "x\n" * 2_000
+    assert request.variables["code"] == "x\n" * 3_000
     assert "left out here" in request.messages[0].text
 
 

@@ -12,12 +12,15 @@ from llm import (
     Message,
     NoModel,
     Request,
+    Tool,
+    Tools,
     Usage,
     rules_provider,
 )
-from llm.asking.ask import ask_code, ask_edits, ask_typed
-from llm.errors import Refused, Truncated
-from llm.types import Finish
+from llm.asking.ask import ask_code, ask_edits, ask_move, ask_typed
+from llm.asking.tools import Call, call_text
+from llm.errors import Refused, Rejected, Truncated
+from llm.tokens import THINKING
 from tests.llm.scripted import Answer, Scripted, ask_any, saying
 
 SCHEMA = {
@@ -48,14 +51,77 @@ async def test_two_malformed_answers_are_an_error_and_nothing_is_salvaged() -> N
         await ask_any(saying('{"text": "a"', 'Here: {"text": "a"}'), REQUEST, SCHEMA)
 
 
-@pytest.mark.parametrize("finish", ["length", "cut"])
-async def test_an_answer_cut_short_is_not_asked_for_again_though_it_can_be_read(
-    finish: Finish,
-) -> None:
-    provider = Scripted([Answer(('{"text": "a"}',), Usage(0, 13), finish)])
+async def test_an_answer_of_a_cut_connection_is_not_asked_for_again_though_it_can_be_read() -> None:
+    provider = Scripted([Answer(('{"text": "a"}',), Usage(0, 13), "cut")])
     with pytest.raises(Truncated, match=r"\b13\b"):
         await ask_any(provider, REQUEST, SCHEMA)
     assert len(provider.asked) == 1
+
+
+CUT = Answer(('{"text": "a"}',), Usage(0, 13), "length")
+
+
+async def test_an_answer_cut_at_its_limit_is_asked_for_once_more_with_more_room() -> None:
+    provider = Scripted([CUT, Answer(('{"text": "ab"}',))])
+    assert await ask_any(provider, REQUEST, SCHEMA) == {"text": "ab"}
+    assert [(one.max_tokens, one.deadline_s) for one in provider.asked] == [
+        (2_048, 120.0), (8_192, 480.0)
+    ]
+
+    provider = Scripted([CUT])
+    with pytest.raises(Truncated, match=(
+        r"its limit of 8,192 tokens \(13 were counted\), and before at 2,048\. How long an answer "
+        "its model may give is not known here: raise the max_tokens"
+    )):
+        await ask_any(provider, REQUEST, SCHEMA)
+    assert len(provider.asked) == 2
+
+
+async def test_room_is_given_once_also_where_the_longer_answer_is_malformed() -> None:
+    provider = Scripted([CUT, Answer(("no JSON",)), CUT])
+    with pytest.raises(Truncated, match="its limit of 8,192 tokens"):
+        await ask_any(provider, REQUEST, SCHEMA)
+    assert [one.max_tokens for one in provider.asked] == [2_048, 8_192, 8_192]
+
+
+async def test_the_true_cap_is_named_and_nothing_beyond_it_is_asked_for() -> None:
+    provider = Scripted([CUT], name="anthropic", model="claude-x")
+    with pytest.raises(Truncated, match="At most 64,000 can be had, since claude-x gives no"):
+        await ask_any(provider, REQUEST, SCHEMA)
+    with pytest.raises(Truncated, match="More is not to be had, since claude-x gives no answer ab"):
+        await ask_any(provider, replace(REQUEST, max_tokens=40_000), SCHEMA)
+    assert [one.max_tokens for one in provider.asked] == [2_048, 8_192, 40_000, 64_000]
+    # Of one that thinks the thoughts are in it.
+    provider = Scripted([CUT], name="anthropic", thinks=True)
+    with pytest.raises(Truncated):
+        await ask_any(provider, replace(REQUEST, max_tokens=40_000, effort="low"), SCHEMA)
+    assert provider.asked[-1].max_tokens == 64_000 - THINKING["low"]
+    # A window that the answer has filled is asked no second time.
+    provider = Scripted([CUT], window=2_400)
+    with pytest.raises(Truncated, match="the window of 2,400 tokens that m has holds no longer"):
+        await ask_any(provider, REQUEST, SCHEMA)
+    assert len(provider.asked) == 1
+
+
+async def test_a_server_that_refuses_a_longer_answer_is_quoted() -> None:
+    provider = Scripted([CUT, Rejected("at most 4096 completion tokens")])
+    with pytest.raises(Truncated, match="2,048 tokens, and a longer one was refused: at most 4096"):
+        await ask_any(provider, REQUEST, SCHEMA)
+
+
+async def test_with_tools_an_answer_is_the_value_or_a_call() -> None:
+    tool = Tool("look", "Look around.", {"type": "object"})
+    provider = saying(call_text("look", "{}"), '{"text": 1}', '{"text": "a"}')
+
+    async def asked(*tools: Tool) -> object:
+        return await ask_move(provider, REQUEST, SCHEMA, lambda value: value, tools)
+
+    assert await asked(tool) == Call("look", "{}")
+    assert await asked(tool) == {"text": "a"}  # the second answer was refused, and mended
+    assert [one.output for one in provider.asked] == [Tools(SCHEMA, (tool,))] * 3
+    with pytest.raises(BadReply):
+        provider = saying(call_text("look", "{}"))
+        await asked()  # where none is offered, a call is no answer
 
 
 async def test_a_refusal_is_an_error_of_its_own_with_what_the_provider_said() -> None:
@@ -68,7 +134,7 @@ async def test_a_refusal_is_an_error_of_its_own_with_what_the_provider_said() ->
 async def test_the_second_answer_is_looked_at_as_the_first_one_was() -> None:
     provider = saying("no fence", "```python\nx = 1\n```")
     assert await ask_code(provider, REQUEST) == "x = 1\n"
-    cut = Answer(("```python\nx = 2\n```",), finish="length")
+    cut = Answer(("```python\nx = 2\n```",), finish="cut")
     provider = Scripted([Answer(("no fence",)), cut])
     with pytest.raises(Truncated):
         await ask_code(provider, REQUEST)

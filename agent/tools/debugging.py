@@ -1,0 +1,224 @@
+"""The tools of a debugger: what a failing program does, how it came to be so, and what is known.
+
+Each works on the program that is judged now, and none knows of a test that is held out: whoever
+makes these tools hands in what may be seen. Programs run in the jail.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from agent.core.domain import File, Report, Script, Solution, Task, TestCase
+from agent.core.trees import expression, tree_of
+from agent.repair.facts import Moment
+from agent.repair.screening.tracing import trace
+from agent.tools.errors import ToolError
+from agent.tools.python_run import run_snippet
+from agent.tools.registry import ToolRegistry
+from sandbox import Json, Limits, Sandbox
+
+SNIPPET_S = 5.0
+SNIPPET_BYTES = 20_000
+MOST_STEPS = 60
+"""Lines of a call that are shown: of more the first and the last."""
+MOST_CALLERS = 20
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Code = Annotated[str, Field(max_length=4_000)]
+Name = Annotated[str, Field(max_length=200)]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a debugger may see."""
+
+    task: Task
+    """Its `support` is all that may be read beside the program."""
+    solution: Solution
+    tests: Sequence[TestCase]
+    report: Report
+    programs: Mapping[int, Solution]
+    """The programs of this run by their iterations; 0 is the one that it began with."""
+    lessons: Callable[[str], Sequence[str]]
+    """What earlier failures taught, by words."""
+    import_roots: Sequence[str] = ("",)
+
+
+class DebuggerTools:
+    """What can be done to a scene. Methods raise `ToolError` for what cannot be, and `SandboxError`
+    where the jail is broken."""
+
+    def __init__(self, scene: Scene, sandbox: Sandbox, snippet_s: float = SNIPPET_S) -> None:
+        self._scene = scene
+        self._snippet_s = snippet_s
+        self._sandbox = sandbox
+
+    def register(self, registry: ToolRegistry) -> None:
+        """Adds all of them."""
+        for function in (
+            self.run_snippet, self.trace_call, self.inspect_function, self.show_test,
+            self.diff_iterations, self.search_memory,
+        ):
+            registry.register(function)
+
+    async def run_snippet(self, code: Code) -> dict[str, Json]:
+        """Run Python code with the program loaded.
+
+        The program's names are there, and the value of a last expression is printed.
+
+        code: what to run, for a few seconds at most
+        """
+        solution, task = self._laid(self._scene.solution.entry)
+        ran = await run_snippet(code, solution, task, self._sandbox, Limits(
+            wall_s=self._snippet_s, cpu_s=self._snippet_s, output_bytes=SNIPPET_BYTES,
+        ))
+        return {"stdout": ran.stdout, "stderr": ran.stderr, "error": ran.error}
+
+    async def trace_call(self, call: Name) -> dict[str, Json]:
+        """Run one call of the program line by line, and see what its variables held.
+
+        call: an expression, such as f([1, 2])
+        """
+        node = expression(call)
+        if node is None:
+            raise ToolError("the call is no expression of Python; for statements use run_snippet")
+        used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        solution, task = self._laid(next(
+            (file.path for file, name, _ in self._functions() if name in used),
+            self._scene.solution.entry,
+        ))
+        # A call that comes back is made to fail: what held then is told of failures alone.
+        code = f"given = {call}\nraise RuntimeError({GIVES!r} + repr(given)[:500])"
+        test = Script(name="trace", origin="adversarial", code=code)
+        seen = await trace(solution, (test,), task, self._sandbox, hanging={0})
+        (run,) = seen.tests
+        gives = run.message.removeprefix(GIVES) if run.message.startswith(GIVES) else ""
+        ended = f"{run.exception}: {run.message}".strip(": ")
+        lines = [*_steps(seen.moments, solution.text)]
+        if len(lines) > MOST_STEPS:
+            half = MOST_STEPS // 2
+            lines = [*lines[:half], f"… {len(lines) - 2 * half} lines …", *lines[-half:]]
+        return {"gives": gives} | ({} if gives else {"ended": ended}) | {"lines": [*lines]}
+
+    async def inspect_function(self, name: Name) -> dict[str, Json]:
+        """Show a function of the program: its signature, docstring, source, and who calls it.
+
+        name: of a function, or of a method as Class.method
+        """
+        functions = [*self._functions()]
+        found = [one for one in functions if one[1] == name]
+        found += [one for one in functions if one[2].name == name]
+        if not found:
+            named = ", ".join(full for _, full, _ in functions) or "none"
+            raise ToolError(f"there is no function {name!r}; there are {named}")
+        file, _, node = found[0]
+        lines = file.text.split("\n")[node.lineno - 1 : node.end_lineno]
+        return {
+            "file": file.path, "line": node.lineno,
+            "signature": f"{node.name}({ast.unparse(node.args)})",
+            "docstring": ast.get_docstring(node) or "",
+            "source": "\n".join(lines), "callers": [*self._callers(node.name)],
+        }
+
+    async def show_test(self, name: Annotated[str, Field(max_length=500)]) -> dict[str, Json]:
+        """Show a test of the program, and how it came out.
+
+        name: of the test, as its failure is told
+        """
+        for test in self._scene.tests:
+            if test.name == name:
+                return {"code": test.code, "verdicts": [
+                    {"standing": one.standing, "message": one.message, "call": one.call,
+                     "expected": one.expected, "got": one.got}
+                    for one in self._scene.report.verdicts if one.test == name
+                ]}
+        named = "; ".join(test.name for test in self._scene.tests) or "none"
+        raise ToolError(f"there is no test {name!r}; there are: {named}")
+
+    async def diff_iterations(
+        self, first: Annotated[int, Field(ge=0)], second: Annotated[int, Field(ge=0)]
+    ) -> str:
+        """Show what differs between two programs of this run.
+
+        first: the number of an iteration; 0 is the program that the run began with
+        second: the number of another
+        """
+        programs = self._scene.programs
+        for number in (first, second):
+            if number not in programs:
+                there = ", ".join(map(str, sorted(programs)))
+                raise ToolError(f"iteration {number} has no program; these have: {there}")
+        return programs[second].diff(programs[first]) or "they are the same"
+
+    async def search_memory(self, words: Name) -> list[str]:
+        """Look up what earlier failures have taught.
+
+        words: what the failure is about
+        """
+        return [*self._scene.lessons(words)]
+
+    def _laid(self, entry: str) -> tuple[Solution, Task]:
+        """The program with this entry, and its surroundings, files where they are imported from."""
+        scene = self._scene
+        files = tuple(self._placed(file) for file in scene.solution.files)
+        support = tuple(self._placed(file) for file in scene.task.support)
+        place = self._placed(File(path=entry, text="")).path
+        return (
+            scene.solution.model_copy(update={"files": files, "entry": place}),
+            scene.task.model_copy(update={"support": support, "solution": None}),
+        )
+
+    def _placed(self, file: File) -> File:
+        for root in sorted(self._scene.import_roots, key=len, reverse=True):
+            if root and file.path.startswith(f"{root}/"):
+                return file.model_copy(update={"path": file.path[len(root) + 1 :]})
+        return file
+
+    def _functions(self) -> Iterator[tuple[File, str, Function]]:
+        """The functions of the program, by their names with that of their class."""
+        for file, tree in self._trees():
+            inside = {
+                id(one): f"{node.name}.{one.name}"
+                for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+                for one in node.body if isinstance(one, Function)
+            }
+            for node in ast.walk(tree):
+                if isinstance(node, Function):
+                    yield file, inside.get(id(node), node.name), node
+
+    def _callers(self, name: str) -> Iterator[str]:
+        found = [
+            f"{file.path}, line {node.lineno}: {ast.unparse(node)[:120]}"
+            for file, tree in self._trees() for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and name == (
+                getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+            )
+        ]
+        yield from found[:MOST_CALLERS]
+
+    def _trees(self) -> Iterator[tuple[File, ast.Module]]:
+        for file in self._scene.solution.files:
+            try:
+                yield file, tree_of(file.text)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                continue  # of a file that does not compile nothing can be told
+
+
+GIVES = "the call gives "
+
+
+def _steps(moments: Sequence[Moment], text: str) -> Iterator[str]:
+    """The lines that functions ran, each with what variables held before it."""
+    lines = text.split("\n")
+    for one in moments:
+        if not 0 < one.line <= len(lines):
+            continue  # the program shares the process that tells it
+        line = lines[one.line - 1].strip()
+        if line.startswith("class ") or any(name == "__qualname__" for name, _ in one.values):
+            continue  # a class is made
+        held = ", ".join(f"{name} = {value}" for name, value in one.values)
+        yield f"line {one.line}: {line}" + (f"    # {held}" if held else "")
