@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.core.domain import Report, Solution, Standing, unified
+from agent.core.domain import Approach, Report, Solution, Standing, unified
 from agent.core.events import CodeWritten, Judged, RoundEnded, Stamped, fold_attempts
-from agent.core.rounds import Approach
 from agent.log.result import Result, document, fold
 
 SIDE = (
