@@ -62,6 +62,8 @@ class Plan:
     choices: tuple[Choice, ...] = ()
     """One for each role; none where there is no model."""
     fallbacks: tuple[Choice, ...] = ()
+    rivals: tuple[Choice, ...] = ()
+    """Others that are asked for the same beside a role, where several answers are compared."""
     notes: tuple[str, ...] = ()
     """What a user must know of how the plan departs from the usual one."""
 
@@ -73,6 +75,17 @@ class Plan:
         """Who answers a role; `None` where no model does."""
         return next((one for one in self.choices if one.role == role and one.asks), None)
 
+    def beside(self, role: str, place: int) -> Plan:
+        """The same, with whoever answers a role in that place of several, by turns: first the
+        role's own, then each rival."""
+        turn = place % (len(self.rivals) + 1)
+        if not turn:
+            return self
+        rival = replace(self.rivals[turn - 1], role=role)
+        return replace(self, choices=tuple(
+            rival if one.role == role else one for one in self.choices
+        ))
+
 
 def resolve(
     keys: Mapping[str, Secret],
@@ -82,21 +95,23 @@ def resolve(
     model: str = "",
     by_role: Mapping[str, str] | None = None,
     fallbacks: tuple[str, ...] = (),
+    rivals: tuple[str, ...] = (),
     given: Mapping[str, Option] | None = None,
     without: str = "no model",
 ) -> Plan:
     """The plan for what is set and the keys there are, by the names of their variables.
 
     `provider` is `auto`, `mock` or a row of `PROVIDERS`; `model` is that provider's for every role
-    it takes. `by_role` and `fallbacks` are `provider` or `provider/model`; `given` holds the
-    variables of rows that are set, and `without` says that no model answers. Asks nobody. Raises
+    it takes. `by_role`, `fallbacks` and `rivals` are `provider` or `provider/model`; `given` holds
+    the variables of rows that are set, and `without` says that no model answers. Asks nobody. Raises
     `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
     """
     by_role = by_role or {}
     resolver = _Resolver(keys, roles, provider, model, given or {})
     resolver.check()
-    if any(name.partition("/")[0].strip() == MOCK for name in fallbacks):
-        raise NoProvider("LLM_FALLBACK names mock, which is no model and stands in for none")
+    for variable, names in (("LLM_FALLBACK", fallbacks), ("LLM_RIVALS", rivals)):
+        if any(name.partition("/")[0].strip() == MOCK for name in names):
+            raise NoProvider(f"{variable} names mock, which is no model and stands in for none")
     base: dict[str, Choice] | None = None
     if provider == MOCK:
         why = f"LLM_PROVIDER=mock: {without}"
@@ -118,15 +133,24 @@ def resolve(
     )
     used = list(dict.fromkeys(one.provider for one in choices if one.asks))
     if not used:
-        lone = "LLM_FALLBACK is set, but there is no model that it could stand in for."
-        return Plan(MOCK, why, notes=(lone,) if fallbacks else ())
+        lone = tuple(
+            f"{variable} is set, but there is no model that it could stand {where}."
+            for variable, names, where in (
+                ("LLM_FALLBACK", fallbacks, "in for"), ("LLM_RIVALS", rivals, "beside"),
+            ) if names
+        )
+        return Plan(MOCK, why, notes=lone)
     notes = [resolver.note] if base is not None and resolver.note else []
     if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get(row_of(CUSTOM).key):
         notes.append("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
                      f"{row_of(CUSTOM).key}.")
     stand_ins = (resolver.choice("", name, "stands in where another cannot be reached")
                  for name in fallbacks)
-    return Plan(" + ".join(used), why, choices, tuple(stand_ins), tuple(notes))
+    beside = (resolver.choice("rival", name, "writes where several are compared")
+              for name in rivals)
+    return Plan(
+        " + ".join(used), why, choices, tuple(stand_ins), tuple(beside), tuple(notes)
+    )
 
 
 class _Resolver:

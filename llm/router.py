@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import aclosing, suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from itertools import count
 
 from llm.budget import Charge, Ledger
 from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, FellBack
@@ -94,8 +96,14 @@ class Router:
     again: each is given once more, for nothing."""
     clean: Callable[[str], str] = str
     """Takes keys out of an answer's text, since a server may repeat what it was sent."""
-    _next: int = field(default=0, init=False)
+    _numbers: Iterator[int] = field(default_factory=count, init=False)
     _opened: dict[str, Provider] = field(default_factory=dict, init=False)
+
+    def following(self, plan: Plan) -> Router:
+        """This router by another plan: one ledger, one count of calls, one set of open models."""
+        other = copy(self)
+        other.plan = plan
+        return other
 
     async def at(self, role: str) -> Provider | None:
         """The model of a role as a provider, asked through this router; `None` where the plan has
@@ -169,7 +177,7 @@ class Router:
         except BaseException as error:
             breaker.note(error)
             raise
-        number, self._next = self._next, self._next + 1
+        number = next(self._numbers)
         self.tell(CallStarted(
             number, request.role, choice.provider, choice.model, request.prompt,
             charge.amount.tokens, usd,

@@ -70,7 +70,8 @@ async def _reached(
     says when it is asked for its models."""
     told: dict[str, str] = {}
     good = True
-    for choice in {one.words: one for one in (*found.choices, *found.fallbacks)}.values():
+    named = (*found.choices, *found.fallbacks, *found.rivals)
+    for choice in {one.words: one for one in named}.values():
         if not choice.asks:
             continue
         try:
@@ -97,6 +98,7 @@ def _lines(seen: Look, settings: Settings, folder: str) -> list[str]:
     if found.has_model:
         rows += [(one.role, _price_words(one, seen)) for one in found.choices]
         rows += [("fallback", one.words) for one in found.fallbacks]
+        rows += [("rival", one.words) for one in found.rivals]
         rows += list(seen.reached.items())
         rows += [
             ("prices", f"the most for one call about a program of {LINES} lines"),
@@ -130,6 +132,7 @@ def _document(seen: Look, settings: Settings, folder: str, warning: str) -> dict
             for one in found.choices
         ],
         "fallbacks": [one.words for one in found.fallbacks],
+        "rivals": [one.words for one in found.rivals],
         "notes": list(found.notes),
         "reached": seen.reached,
         "caps": {"usd": caps.usd, "tokens": caps.tokens, "calls": caps.calls},

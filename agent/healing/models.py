@@ -51,7 +51,7 @@ def replayed(path: Path) -> Plan:
     used = dict.fromkeys(choice.provider for choice in choices)
     return Plan(
         " + ".join(used), why, choices, tuple(Choice("", *whom, why) for whom in others),
-        (f"HEAL_REPLAY: {notice}.",) if notice else (),
+        notes=(f"HEAL_REPLAY: {notice}.",) if notice else (),
     )
 
 
@@ -158,7 +158,8 @@ class Models:
             model = ours.model if provider in (None, "", ours.provider) else ""
         plan = resolve(
             self.keys(visitor), ROLES, provider=provider or ours.provider, model=model,
-            by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks, given=ours.options,
+            by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks, rivals=ours.rivals,
+            given=ours.options,
             without=WITHOUT_MODEL,
         )
         if plan.has_model and plan.of(GENERATOR) is None:
@@ -170,7 +171,7 @@ class Models:
     def missing_key(self, plan: Plan, visitor: str) -> str:
         """Which key of a plan is not at hand, in words; empty where none lacks."""
         try:
-            for choice in plan.choices:
+            for choice in (*plan.choices, *plan.rivals):
                 if choice.asks and self._replayed is None:
                     self._connection(choice, visitor)
         except NeedsKey as error:

@@ -77,7 +77,7 @@ def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
     return next_approach(rounds.all, Situation(
         drafted=ctx.task.solution is None, has_model=has_model,
         may_search=ctx.settings.enable_search and (pins(suite.oracle) or not has_model),
-        most=ctx.settings.max_iterations, parallel=_side_by_side(ctx),
+        most=ctx.settings.max_iterations, parallel=side_by_side(ctx),
         confidence=confidence, suggested=suggested,
     ))
 
@@ -88,12 +88,13 @@ def may_ask(ctx: Context) -> bool:
     return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > least_s
 
 
-def _side_by_side(ctx: Context) -> int:
+def side_by_side(ctx: Context) -> int:
     """Repairs that may be asked for at once: a model in this process answers one after the other,
     and those that wait would run out of time."""
     choice = ctx.plan.of(GENERATOR)
     one_by_one = choice is not None and row_of(choice.provider).in_process
-    return 1 if one_by_one else ctx.settings.parallel_strategies
+    most = 1 + len(ctx.plan.rivals) if one_by_one else ctx.settings.parallel_strategies
+    return min(most, ctx.settings.parallel_strategies)
 
 
 def begun(state: State, ctx: Context, approach: Approach, found: Round) -> State:

@@ -27,6 +27,7 @@ from agent.core.domain import Report
 from agent.core.events import Step, StepFinished, StepStarted, Waiting
 from agent.core.state import State, Suite
 from agent.healing.context import Context
+from agent.healing.rounds import side_by_side
 from agent.log.waiting import ForStep
 from agent.run.nodes.arbitrate import arbitrate
 from agent.run.nodes.ask import ask
@@ -150,7 +151,7 @@ def next_round(state: State, runtime: Runtime[Context]) -> str | list[Send]:
         case "search":
             return "repair"
         case "tournament":
-            count = runtime.context.settings.parallel_strategies
+            count = side_by_side(runtime.context)
             return [Send("attempt", {**state, "place": place}) for place in range(count)]
         case _:
             return "attempt"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.core.domain import Approach, Report, Solution, TestCase
 from agent.core.events import ModelCalled, Notice, Recalled
@@ -49,6 +49,9 @@ async def one_try(
     """
     project = ctx.task.project
     templates = TEMPLATES[approach]
+    if approach == "tournament" and ctx.plan.rivals:
+        plan = ctx.plan.beside(GENERATOR, place)
+        ctx = replace(ctx, plan=plan, router=ctx.router.following(plan))
     way = _Way(templates[place % len(templates)], tuple(told), WARM if place else None)
     try:
         if len(attempt.solution.files) == 1 and project is None:
@@ -167,7 +170,7 @@ def _model(ctx: Context) -> str:
     """Who gave the last answer as generator, which may be one that stood in; else who will."""
     calls = [entry.event for entry in ctx.log() if isinstance(entry.event, ModelCalled)]
     last = next((call for call in reversed(calls) if call.role == GENERATOR), None)
-    if last is not None:
+    if last is not None and not ctx.plan.rivals:  # of several at once, each is told by its plan
         return f"{last.provider}/{last.model}"
     choice = ctx.plan.of(GENERATOR)
     return "no model" if choice is None else choice.words

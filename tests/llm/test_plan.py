@@ -179,6 +179,7 @@ def test_roles_are_read_from_words() -> None:
     ({"given": {"OPENAI_PRESET": "nope"}}, "OPENAI_PRESET='nope' is no preset; there are openai"),
     ({"given": {"OPENAI_PRESET": "ollama"}, "provider": "openai"}, "'ollama' is no preset"),
     ({"fallbacks": ("mock",)}, "LLM_FALLBACK names mock"),
+    ({"rivals": ("mock/m",)}, "LLM_RIVALS names mock"),
     ({"model": "claude-opus-5-5"}, "needs its provider: set LLM_PROVIDER"),
     ({"model": "m", "provider": "mock"}, "needs its provider"),
 ])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.core.events import CodeWritten, Critiqued, RoundEnded, TestRuled
+from agent.core.events import CodeWritten, Critiqued, ModelCalled, RoundEnded, TestRuled
 from agent.log.result import Result
 from tests.agent.claude import Said, claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, healed
@@ -297,6 +297,21 @@ async def test_a_tournament_takes_what_passes_and_asks_no_further(tmp_path: Path
     assert (result.outcome, result.code, result.strategy) == ("healed", SOLVED, "model")
     assert rounds(events) == ["search", "minimal", "minimal", "tournament"]
     assert asked.count("generator") == 5
+
+
+async def test_several_models_take_part_in_a_tournament_by_turns(tmp_path: Path) -> None:
+    given = {"rivals": ("anthropic/claude-opus-5-5",), "max_iterations": 4}
+    result, events, _ = await told(
+        tmp_path, "", HARD, HARD_TESTS, given,
+        generator=[fenced(WRONG), fenced(WRONG), fenced(WORST), fenced(WORST), fenced(SOLVED)],
+    )
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    calls = [one for one in events if isinstance(one, ModelCalled)]
+    wrote = [one.model for one in calls if one.role == "generator"]
+    usual, rival = "claude-sonnet-5-5", "claude-opus-5-5"
+    assert wrote[:2] == [usual, usual]
+    assert sorted(wrote[2:]) == sorted([usual, rival, usual])
+    assert len({one.call for one in calls}) == result.calls
 
 
 async def test_a_regression_is_put_away_and_what_came_nearer_is_gone_on_from(
