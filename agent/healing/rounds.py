@@ -75,7 +75,7 @@ def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
         if state.get("paid") or suggested:
             confidence = found.confidence
     return next_approach(rounds.all, Situation(
-        drafted=ctx.task.solution is None, has_model=has_model,
+        drafted=ctx.task.solution is None and not suite.is_pinned, has_model=has_model,
         may_search=ctx.settings.enable_search and (pins(suite.oracle) or not has_model),
         most=ctx.settings.max_iterations, parallel=_side_by_side(ctx),
         confidence=confidence, suggested=suggested,

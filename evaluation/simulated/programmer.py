@@ -191,6 +191,7 @@ class Programmer:
         others = sorted({
             value for text in (*self.task.near, *self.task.wrong)
             if (value := self.task.gives(call, text)) and not same(value, right)
+            and not value.startswith("raises ")
         })
         return chance.choice(others) if others else repr(f"not {right}")
 
