@@ -11,8 +11,9 @@ import ast
 import copy
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 
-Change = Callable[[], None]
+Change = Callable[[], object]
 MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -71,13 +72,17 @@ def _of_bodies(node: ast.AST) -> Iterator[Change]:
             if _is_docstring(one):
                 continue
             if not isinstance(one, ast.FunctionDef):
-                yield lambda body=body, place=place: body.__setitem__(place, ast.Pass())
+                yield partial(body.__setitem__, place, ast.Pass())
             if place + 1 < len(body) and not isinstance(one, ast.Return):
-                yield lambda body=body, place=place: body.__setitem__(
-                    slice(place, place + 2), [body[place + 1], body[place]]
-                )
+                swapped = [body[place + 1], one]
+                yield partial(body.__setitem__, slice(place, place + 2), swapped)
             if isinstance(one, ast.For | ast.While) and len(one.body) > 1:
-                yield lambda body=body, place=place, one=one: body.insert(place + 1, one.body.pop())
+                yield partial(_move_out, body, place, one)
+
+
+def _move_out(body: list[ast.stmt], place: int, loop: ast.For | ast.While) -> None:
+    """The last statement of a loop comes after it."""
+    body.insert(place + 1, loop.body.pop())
 
 
 def _is_docstring(node: ast.AST) -> bool:
@@ -89,19 +94,19 @@ def _of_expressions(node: ast.AST, names: list[str]) -> Iterator[Change]:
         case ast.Name(id=name, ctx=ast.Load()) if name in names:
             for other in names:
                 if other != name:
-                    yield lambda other=other: setattr(node, "id", other)
+                    yield partial(setattr, node, "id", other)
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-            yield lambda: setattr(node, "test", ast.UnaryOp(ast.Not(), test))
+            yield partial(setattr, node, "test", ast.UnaryOp(ast.Not(), test))
         case ast.Compare(ops=[op, *_]) if type(op) in MIRRORED:
-            yield lambda: node.ops.__setitem__(0, MIRRORED[type(op)]())
+            yield partial(node.ops.__setitem__, 0, MIRRORED[type(op)]())
         case ast.Constant(value=bool()):
-            yield lambda: setattr(node, "value", not node.value)
+            yield partial(setattr, node, "value", not node.value)
         case ast.Constant(value=int(value)):
-            yield lambda: setattr(node, "value", value + 1)
+            yield partial(setattr, node, "value", value + 1)
         case ast.Call(args=[_, _, *_]):
-            yield lambda: node.args.reverse()
-        case ast.Return(value=ast.Call(args=[first])) | ast.Assign(value=ast.Call(args=[first])):
-            yield lambda: setattr(node, "value", first)
+            yield node.args.reverse
+        case ast.Return(value=ast.Call(args=[first])):
+            yield partial(setattr, node, "value", first)
         case ast.BinOp(op=op):
             other_op = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
-            yield lambda: setattr(node, "op", other_op)
+            yield partial(setattr, node, "op", other_op)

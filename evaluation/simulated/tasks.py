@@ -1,5 +1,5 @@
-"""Tasks of the bench as the simulated programmer knows them: words, a right program, wrong ones, and
-what each gives for many calls.
+"""Tasks of the bench as the simulated programmer knows them: words, a right program, wrong ones,
+and what each gives for many calls.
 
 Near programs are the bench's own broken one, written by a person, and single changes of the right
 one; wrong ones have three changes at once. All fail what tells right programs of the row. Programs

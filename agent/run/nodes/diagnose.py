@@ -68,8 +68,11 @@ async def _asked(
     ctx: Context, state: State, suite: Suite, solution: Solution, report: Report,
     shown: dict[str, str], found: Diagnosis,
 ) -> RootCause | None:
-    """What the debugger says; a model that can is given tools to look around."""
-    free = ctx.free(state) and ctx.settings.enable_search  # else a model is next
+    """What the debugger says; a model that can is given tools to look around. No model is paid
+    before a search that costs nothing has failed."""
+    free = ctx.settings.enable_search and (
+        ctx.free(state) or (suite.is_pinned and not state.get("paid", False))
+    )
     without = "The run goes on with what was seen by running the program."
     allowed = NO_LEAVE if free else await leave(ctx)
     if allowed.looks:

@@ -4,54 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agent.core.events import CodeWritten, Critiqued, RoundEnded, TestRuled
-from agent.log.result import Result
-from tests.agent.claude import Said, claude, fenced
+from tests.agent.claude import claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, healed
-
-WORDS = (
-    "Write shout(words), which gives each word in capitals with an exclamation mark after it, "
-    "joined by single spaces. shout('') gives ''."
+from tests.agent.scripted import (
+    HASHED,
+    ONE_WRONG,
+    OPEN,
+    RIGHT_SPECS,
+    WORDS,
+    WORST,
+    objecting,
+    rounds,
+    rulings,
+    specs,
+    told,
 )
-WORST = "def shout(words):\n    return ''\n"
-OPEN = json.dumps({"quote": "", "reason": "open", "verdict": "spec_ambiguous"})
-HASHED = "def shout(words):\n    return str(hash(words)) if words else ''\n"
-
-
-def specs(*pairs: tuple[str, str]) -> str:
-    return json.dumps({"examples": [{"call": call, "expected": value} for call, value in pairs]})
-
-
-RIGHT_SPECS = specs(
-    ("shout('a b')", "'A! B!'"), ("shout('x')", "'X!'"), ("shout('q r')", "'Q! R!'")
-)
-ONE_WRONG = specs(
-    ("shout('a b')", "'A! B!'"), ("shout('x')", "'X'"), ("shout('q r')", "'Q! R!'")
-)
-
-
-async def told(
-    folder: Path, words: str = WORDS, code: str = "", tests: str = "", given: Any = None,
-    **said: Said | list[Said],
-) -> tuple[Result, list[Any], list[str]]:
-    """How a run ends, its events, and which roles were asked."""
-    async with claude(**said) as model:
-        settings = model.settings(folder, **(given or {}))
-        result, events = await healed(settings, code, tests, words)
-        return result, events, model.asked
-
-
-def rulings(events: list[Any]) -> list[tuple[str, str]]:
-    return [(one.test, one.ruling) for one in events if isinstance(one, TestRuled)]
-
-
-def rounds(events: list[Any]) -> list[str]:
-    return [one.approach for one in events if isinstance(one, RoundEnded)]
-
 
 # Who is right: the program or a derived test
 
@@ -170,13 +141,6 @@ async def test_beside_tests_of_the_user_a_derived_one_that_fails_is_a_doubt(tmp_
 
 
 # The critic
-
-
-def objecting(call: str, expected: str, quote: str, note: str = "it lacks the marks") -> str:
-    return json.dumps({
-        "note": note, "approve": False,
-        "objections": [{"quote": quote, "call": call, "expected": expected}],
-    })
 
 
 async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test(tmp_path: Path) -> None:
