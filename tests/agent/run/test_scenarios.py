@@ -193,8 +193,8 @@ SCENES: dict[str, Scene] = {
         **beside(generator=fenced(WRONG)), given={"budget_calls": 3},
     ),
     "a cap of calls amid a step": Scene(
-        "budget", [*WRITTEN, "arbiter"], None, SOLVED, said={"spec_tester": ONE_WRONG},
-        given={"budget_calls": 4},
+        "budget", [*WRITTEN, "arbiter"],
+        said={"spec_tester": ONE_WRONG, "arbiter": specs()}, given={"budget_calls": 4},
     ),
     "a cap of calls before the draft": Scene(
         "budget", ["spec_tester"], None, "", given={"budget_calls": 1},
