@@ -118,6 +118,29 @@ async def test_an_arbiter_that_quotes_what_does_not_stand_there_settles_nothing(
     assert rulings(events) == [("shout('x') == 'X'", "undecided")]
 
 
+async def test_an_arbiter_settles_nothing_against_a_witness(tmp_path: Path) -> None:
+    ruling = json.dumps({
+        "quote": "with an exclamation mark after it", "reason": "so it is", "verdict": "code_wrong",
+    })
+    result, events, _ = await told(
+        tmp_path, generator=[fenced(SOLVED), fenced(WORST)], spec_tester=ONE_WRONG,
+        arbiter=[specs(("shout('x')", "'X?'")), ruling],
+    )
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+    assert rulings(events) == [("shout('x') == 'X'", "undecided")]
+    assert "at odds with a second prediction" in result.rulings[0].why
+
+
+async def test_a_program_that_fails_what_stands_speaks_for_no_other_test(tmp_path: Path) -> None:
+    upper = "def shout(words):\n    return words.upper()\n"  # passes the one that is wrong
+    result, events, _ = await told(
+        tmp_path, generator=[fenced(upper), fenced(SOLVED)], spec_tester=ONE_WRONG,
+        arbiter=RIGHT_SPECS,
+    )
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert rulings(events)[-1] == ("shout('x') == 'X'", "set aside")
+
+
 async def test_two_derived_tests_that_nothing_settles_forbid_success_together(
     tmp_path: Path,
 ) -> None:

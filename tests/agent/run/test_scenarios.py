@@ -4,6 +4,7 @@ often as it was sent."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,15 @@ SCENES: dict[str, Scene] = {
     "a critic that objects by a call that was made up": Scene(
         "healthy", [*WRITTEN, "critic"], tests=HARD_TESTS,
         said={"critic": objecting("yell('x')", "'X'", "joined by single spaces")},
+    ),
+    "a doubt beside tests of the user is worth one prediction": Scene(
+        "healthy", [*WRITTEN, "arbiter", "critic"], tests=HARD_TESTS,
+        said={"spec_tester": ONE_WRONG, "arbiter": specs()},
+    ),
+    "an adversarial call is worth no arbiter": Scene(
+        "healthy", [*WRITTEN, "arbiter", "critic"],
+        said={"qa_adversary": json.dumps({"calls": [{"why": "no text", "call": "shout(5)"}]}),
+              "arbiter": specs()},
     ),
     # Programs that are not well-meant, or not well.
     "output that speaks to whoever reads it": Scene(
