@@ -10,6 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from evaluation.simulated.programmer import Rates
+from evaluation.simulated.table import figures, table
 from evaluation.simulated.tasks import BenchTask, task_of
 from evaluation.simulated.trials import PARTS, Cell, Kind, Ran, ran
 from evaluation.suite import BadSuite, read_suite, spread
@@ -20,18 +21,21 @@ MIDDLING = Rates("middling", (0.4, 0.4), (0.3, 0.45))
 WEAK = Rates("weak", (0.1, 0.5), (0.1, 0.5))
 MISREADING = Rates("misreading", (0.4, 0.4), (0.3, 0.45), misreads=0.5)
 MISLED = Rates("misled", (1.0, 0.0), (0.3, 0.45), one_wrong=True)
-KINDS: tuple[Kind, ...] = ("words", "tests", "brought")
+DRAFTED: tuple[Kind, ...] = ("words", "tests")
+BY_TESTS: tuple[Kind, ...] = ("tests", "brought")
 OFF: dict[Kind, tuple[str, ...]] = {
     "words": ("arbitration", "critic", "spec tests", "tournament", "ladder"),
     "tests": ("critic", "spec tests", "search around", "tournament", "ladder"),
-    "brought": ("critic", "search around", "tournament", "ladder"),
+    "brought": ("search around",),
 }
-"""Parts that have a say in each."""
+"""Parts that are switched off in turn, of what has a say in each."""
 CELLS: tuple[Cell, ...] = (
-    *(Cell(rates, kind) for rates in (STRONG, MIDDLING, WEAK, MISREADING) for kind in KINDS),
-    Cell(MISLED, "words"), Cell(MISLED, "words", "arbitration"), Cell(MISLED, "tests"),
-    *(Cell(MIDDLING, kind, part) for kind in KINDS for part in PARTS if part in OFF[kind]),
-    Cell(WEAK, "tests", "search around"), Cell(WEAK, "brought", "search around"),
+    *(Cell(rates, kind) for rates in (STRONG, MIDDLING, WEAK, MISREADING)
+      for kind in DRAFTED),
+    *(Cell(rates, "brought") for rates in (MIDDLING, WEAK)),
+    Cell(MISLED, "words"), Cell(MISLED, "words", "arbitration"),
+    *(Cell(MIDDLING, "words", part) for part in PARTS if part in OFF["words"]),
+    *(Cell(WEAK, kind, part) for kind in BY_TESTS for part in PARTS if part in OFF[kind]),
 )
 
 
@@ -81,5 +85,6 @@ async def _ran_share(plan: Plan) -> dict[str, list[Ran]]:
             await ran(cell, known[number % len(known)], f"{plan.seed} {plan.place} {number}")
             for number in range(own)
         ]
-        print(f"{cell.name}: {own} runs", file=sys.stderr, flush=True)
+        *_, row = table({cell.name: figures(found[cell.name])})
+        print(row, file=sys.stderr, flush=True)
     return found

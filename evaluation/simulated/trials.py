@@ -26,7 +26,7 @@ Kind = Literal["words", "tests", "brought"]
 """A task in words alone; with tests of the user too; and with a program that fails them."""
 MOST_RETRIED = 60
 """Calls of the generator after which generating and retrying gives up."""
-SEARCH_S, PROOF_S, CANDIDATES, MOST_TOKENS = 60.0, 1.0, 1_500, 10**8
+SEARCH_S, PROOF_S, CANDIDATES, MOST_TOKENS = 60.0, 0.5, 500, 10**8
 """A search is bounded by candidates alone, so that figures do not hang on the machine."""
 
 
