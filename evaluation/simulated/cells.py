@@ -30,8 +30,7 @@ OFF: dict[Kind, tuple[str, ...]] = {
 }
 """Parts that are switched off in turn, of what has a say in each."""
 CELLS: tuple[Cell, ...] = (
-    *(Cell(rates, kind) for rates in (STRONG, MIDDLING, WEAK, MISREADING)
-      for kind in DRAFTED),
+    *(Cell(rates, kind) for rates in (STRONG, MIDDLING, WEAK, MISREADING) for kind in DRAFTED),
     *(Cell(rates, "brought") for rates in (MIDDLING, WEAK)),
     Cell(MISLED, "words"), Cell(MISLED, "words", "arbitration"),
     *(Cell(MIDDLING, "words", part) for part in PARTS if part in OFF["words"]),
@@ -85,6 +84,6 @@ async def _ran_share(plan: Plan) -> dict[str, list[Ran]]:
             await ran(cell, known[number % len(known)], f"{plan.seed} {plan.place} {number}")
             for number in range(own)
         ]
-        *_, row = table({cell.name: figures(found[cell.name])})
-        print(row, file=sys.stderr, flush=True)
+        *_, line = table({cell.name: figures(found[cell.name])})
+        print(line, file=sys.stderr, flush=True)
     return found
