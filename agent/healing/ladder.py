@@ -28,7 +28,7 @@ class Situation:
     """What is known beside the rounds."""
 
     drafted: bool
-    """A model wrote the program from words, and no test of the user says what it does."""
+    """A model wrote the program from words, and tests of the user do not say what it does."""
     has_model: bool
     may_search: bool
     """Trusted tests say what the program does."""

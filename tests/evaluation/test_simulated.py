@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -52,9 +53,9 @@ def test_programs_are_right_nearly_right_and_wrong_by_their_shares() -> None:
 
 
 def test_a_derived_test_that_is_wrong_has_another_value() -> None:
-    task = known()
+    task, misled = known(), Rates("misled", (1, 0), (1, 0), one_wrong=True)
     for number in range(50):
-        pairs = Programmer(task, Rates("misled", (1, 0), (1, 0), one_wrong=True), str(number)).tests()
+        pairs = Programmer(task, misled, str(number)).tests()
         assert [value == task.gives(call) for call, value in pairs] == [False] + [True] * 4
 
 
@@ -117,8 +118,8 @@ def test_a_cell_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -
 def test_the_command_prints_a_row_a_cell(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "figures.json"
-    assert main(["--runs", "1", "--tasks", "1", "--cells", "misled, tests", "--out", str(out)]) == 0
+    out, cell = tmp_path / "figures.json", "misled, words, no arbitration"
+    assert main(["--runs", "1", "--tasks", "1", "--cells", cell, "--out", str(out)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split("  ")[0] for line in lines[1:]] == ["cell", "misled, tests"]
-    assert '"misled, tests"' in out.read_text("utf-8")
+    assert [line.split("  ")[0] for line in lines[1:]] == ["cell", cell]
+    assert list(json.loads(out.read_text("utf-8"))) == [cell]

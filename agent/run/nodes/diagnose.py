@@ -11,7 +11,8 @@ from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.flakiness import RUNS
 from agent.healing.ladder import UNSURE
-from agent.healing.rounds import by_diagnosis, first_or_next
+from agent.healing.rounds import first_or_next, surer
+from agent.healing.strategies import is_guess
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
@@ -70,9 +71,8 @@ async def _asked(
 ) -> RootCause | None:
     """What the debugger says; a model that can is given tools to look around. No model is paid
     before a search that costs nothing has failed."""
-    free = ctx.settings.enable_search and (
-        ctx.free(state) or (suite.is_pinned and not state.get("paid", False))
-    )
+    searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.oracle)
+    free = searches and not state.get("paid", False)
     without = "The run goes on with what was seen by running the program."
     allowed = NO_LEAVE if free else await leave(ctx)
     if allowed.looks:

@@ -168,6 +168,11 @@ SCENES: dict[str, Scene] = {
         "healed", [*WRITTEN, "debugger", "generator", *LEARNED], tests=HARD_TESTS,
         said={"generator": [fenced(EQUAL), fenced(SOLVED)]}, approaches=["search", "minimal"],
     ),
+    "a wrong draft beside one test of the user: a search would fit it": Scene(
+        "healed", [*WRITTEN, "debugger", "generator", *LEARNED],
+        tests="assert shout('x') == 'X!'\n",
+        said={"generator": [fenced(HASHED), fenced(SOLVED)]}, approaches=["minimal"],
+    ),
     "a draft that ends the process that judges it": Scene(
         "healed", [*WRITTEN, "debugger", "generator", *LEARNED], tests=HARD_TESTS,
         said={"generator": [fenced(EXITS), fenced(SOLVED)]},
