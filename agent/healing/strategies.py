@@ -110,8 +110,8 @@ def pins(tests: Sequence[TestCase]) -> bool:
 
 
 def is_guess(task: Task, tests: Sequence[TestCase]) -> bool:
-    """Whether a model wrote the program, and tests of the user do not say enough of what it does: an
-    edit that passes them is a guess as well, so a model is asked before a search."""
+    """Whether a model wrote the program, and tests of the user do not say enough of what it does.
+    An edit that passes them is a guess as well then, so a model is asked before a search."""
     return task.solution is None and not (_is_pinned(tests) and _say_enough(tests))
 
 

@@ -168,6 +168,11 @@ SCENES: dict[str, Scene] = {
         "healed", [*WRITTEN, "debugger", "generator", *LEARNED], tests=HARD_TESTS,
         said={"generator": [fenced(EQUAL), fenced(SOLVED)]}, approaches=["search", "minimal"],
     ),
+    "a draft that search heals asks for no repair": Scene(
+        "healed", [*WRITTEN, "critic"], tests=HARD_TESTS,
+        said={"generator": fenced(SOLVED.replace("' '.join", "''.join"))},
+        given={"max_candidates": 2_000, "search_s": 20.0}, approaches=["search"],
+    ),
     "a wrong draft beside one test of the user: a search would fit it": Scene(
         "healed", [*WRITTEN, "debugger", "generator", *LEARNED],
         tests="assert shout('x') == 'X!'\n",
