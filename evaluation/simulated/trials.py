@@ -78,9 +78,9 @@ def _minimal(known: Sequence[Round], now: ladder.Situation) -> Approach | ladder
 
 
 PARTS: dict[str, Part] = {
-    "arbitration": Part({"roles": {"arbiter": "mock"}}),
-    "critic": Part({"roles": {"critic": "mock"}}),
-    "spec tests": Part({"roles": {"spec_tester": "mock"}}),
+    "arbitration": Part({"enable_arbitration": False}),
+    "critic": Part({"enable_critic": False}),
+    "spec tests": Part({"enable_spec_tests": False}),
     "search around": Part(patches=((rewriting, "around", _nothing_near),)),
     "tournament": Part({"parallel_strategies": 1}),
     "ladder": Part(patches=((rounds, "next_approach", _minimal),)),

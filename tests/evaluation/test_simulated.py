@@ -71,7 +71,7 @@ def test_a_part_is_gone_for_a_while() -> None:
         assert rewriting.around is not whole
     assert rewriting.around is whole
     with without("critic") as settings:
-        assert settings == {"roles": {"critic": "mock"}}
+        assert settings == {"enable_critic": False}
     assert set(PARTS) == {
         "arbitration", "critic", "spec tests", "search around", "tournament", "ladder",
     }
