@@ -11,7 +11,7 @@ from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.flakiness import RUNS
 from agent.healing.ladder import UNSURE
-from agent.healing.rounds import first_or_next, surer
+from agent.healing.rounds import by_diagnosis, first_or_next
 from agent.healing.strategies import is_guess
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
