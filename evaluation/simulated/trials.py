@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from agent.core.rounds import Approach, Round
+from agent.core.domain import Approach
+from agent.core.rounds import Round
 from agent.core.settings import Settings
 from agent.healing import ladder, rounds
 from agent.intake import from_page

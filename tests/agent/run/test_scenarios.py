@@ -101,8 +101,8 @@ SCENES: dict[str, Scene] = {
         "healthy", ["spec_tester", "generator", *WRITTEN[1:], "critic"],
         said={"generator": [fenced(WRONG) + fenced(SOLVED), fenced(SOLVED)]},
     ),
-    "a draft that is cut": Scene(
-        "model_failed", ["spec_tester", "generator"], code="", said={"generator": CUT},
+    "a draft that is cut, and again with more room": Scene(
+        "model_failed", ["spec_tester", "generator", "generator"], code="", said={"generator": CUT},
     ),
     "a refusal amid the run": Scene(
         "model_failed", ["debugger", "generator", "generator"], "model", HARD,
