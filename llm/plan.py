@@ -103,8 +103,8 @@ def resolve(
 
     `provider` is `auto`, `mock` or a row of `PROVIDERS`; `model` is that provider's for every role
     it takes. `by_role`, `fallbacks` and `rivals` are `provider` or `provider/model`; `given` holds
-    the variables of rows that are set, and `without` says that no model answers. Asks nobody. Raises
-    `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
+    the variables of rows that are set, and `without` says that no model answers. Asks nobody.
+    Raises `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
     """
     by_role = by_role or {}
     resolver = _Resolver(keys, roles, provider, model, given or {})

@@ -14,7 +14,7 @@ from agent.core.domain import Approach
 from agent.core.rounds import Round, Stop
 
 BROUGHT: tuple[Approach, ...] = ("search", "minimal", "tournament", "rewrite", "fresh")
-"""For a program that a user brought."""
+"""For a program that a user brought, or has brought tests for."""
 DRAFTED: tuple[Approach, ...] = ("minimal", "tournament", "search", "rewrite", "fresh")
 """For a program that a model wrote from words: it is a guess, and so is an edit of it."""
 UNSURE = 0.3
@@ -28,7 +28,7 @@ class Situation:
     """What is known beside the rounds."""
 
     drafted: bool
-    """A model wrote the program from words."""
+    """A model wrote the program from words, and tests of the user do not say what it does."""
     has_model: bool
     may_search: bool
     """Trusted tests say what the program does."""

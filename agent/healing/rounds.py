@@ -13,7 +13,7 @@ from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore, Situation, next_approach
-from agent.healing.strategies import Attempt, pins
+from agent.healing.strategies import Attempt, is_guess, pins
 from llm.errors import OverBudget
 from llm.provider import row_of
 
@@ -75,7 +75,7 @@ def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
         if state.get("paid") or suggested:
             confidence = found.confidence
     return next_approach(rounds.all, Situation(
-        drafted=ctx.task.solution is None, has_model=has_model,
+        drafted=is_guess(ctx.task, suite.oracle), has_model=has_model,
         may_search=ctx.settings.enable_search and (pins(suite.oracle) or not has_model),
         most=ctx.settings.max_iterations, parallel=side_by_side(ctx),
         confidence=confidence, suggested=suggested,

@@ -17,6 +17,7 @@ from agent.core.domain import (
     Solution,
     SuspectFile,
     SuspectFunction,
+    Task,
     TestCase,
 )
 from agent.core.events import PartialFound, Searched
@@ -38,7 +39,8 @@ MOST_FUNCTIONS, MOST_VALUES = 5, 8
 AROUND = 0.25
 """The part of a search's seconds and candidates that is spent around one repair of a model."""
 LEAST_EXAMPLES = 3
-"""Examples of a task that say enough of it where the user has brought no test."""
+"""Trusted tests that say enough of a program which a model wrote, or of one that the user has
+brought no test for."""
 
 
 def reserved_s(seconds_left: float) -> float:
@@ -104,8 +106,21 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
 def pins(tests: Sequence[TestCase]) -> bool:
     """Whether trusted tests say enough of what a program does for an edit of it to be searched for:
     the user's own, or several examples of a task."""
-    own = any(test.origin in PINNING_ORIGINS for test in tests)
-    return own or sum(test.origin in VETOING_ORIGINS for test in tests) >= LEAST_EXAMPLES
+    return _is_pinned(tests) or _say_enough(tests)
+
+
+def is_guess(task: Task, tests: Sequence[TestCase]) -> bool:
+    """Whether a model wrote the program, and tests of the user do not say enough of what it does.
+    An edit that passes them is a guess as well then, so a model is asked before a search."""
+    return task.solution is None and not (_is_pinned(tests) and _say_enough(tests))
+
+
+def _is_pinned(tests: Sequence[TestCase]) -> bool:
+    return any(test.origin in PINNING_ORIGINS for test in tests)
+
+
+def _say_enough(tests: Sequence[TestCase]) -> bool:
+    return sum(test.origin in VETOING_ORIGINS for test in tests) >= LEAST_EXAMPLES
 
 
 async def searched_near(

@@ -22,7 +22,7 @@ from agent.log.store import Store
 from agent.memory.visitors import Memories
 from agent.run.uploads import Uploads, uploads
 from agent.thinking.rules import rules
-from llm import BadPrompt, Provider, rules_provider
+from llm import BadPrompt, Connection, Provider, open_provider, rules_provider
 from llm.asking.prompts import Prompts
 from sandbox import Sandbox, open_sandbox
 
@@ -88,7 +88,8 @@ class Resources:
 
 @asynccontextmanager
 async def open_resources(
-    settings: Settings, sandbox: Callable[[], Sandbox] | None
+    settings: Settings, sandbox: Callable[[], Sandbox] | None,
+    provider: Callable[[Connection], Provider] = open_provider,
 ) -> AsyncIterator[Resources]:
     """Opens them in the running event loop, and closes its files at the end.
 
@@ -101,7 +102,7 @@ async def open_resources(
     jail = sandbox() if sandbox else open_sandbox(settings.sandbox, settings.environment or None)
     folder, warning = data_folder(settings)
     async with AsyncExitStack() as files:
-        models = Models(settings)
+        models = Models(settings, provider)
         steps = uploads(
             settings.environment, content=settings.trace_content,
             redactor=lambda: models.logs.redactor,

@@ -28,7 +28,7 @@ from agent.log.waiting import End, ForStep, GoOn, read_answer
 from agent.run.fork import UNEDITED, Edits
 from agent.run.resources import Resources, open_resources
 from agent.run.run import Options, Run
-from llm import NoProvider, Plan
+from llm import Connection, NoProvider, Plan, Provider, open_provider
 from llm.redaction import redacted_logs
 from sandbox import Sandbox
 
@@ -245,11 +245,12 @@ class Session:
 
 @asynccontextmanager
 async def open_session(
-    settings: Settings, sandbox: Callable[[], Sandbox] | None = None
+    settings: Settings, sandbox: Callable[[], Sandbox] | None = None,
+    provider: Callable[[Connection], Provider] = open_provider,
 ) -> AsyncIterator[Session]:
-    """A session in the running event loop; closes its files at the end. Raises `BadSettings`,
-    `BadPrices` or `SandboxError`, each with what to do about it."""
-    async with open_resources(settings, sandbox) as shared:
+    """A session in the running event loop; closes its files at the end. `provider` opens who is
+    asked. Raises `BadSettings`, `BadPrices` or `SandboxError`, each with what to do about it."""
+    async with open_resources(settings, sandbox, provider) as shared:
         session = Session(shared)
         with low_latency(), redacted_logs(shared.models.logs):
             try:

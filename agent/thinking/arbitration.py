@@ -1,12 +1,15 @@
 """Who is right where a program fails a test that was derived for it: what other witnesses say.
 
-In order of cost: another program of the run that passed every trusted test, a second prediction
+In order of cost: another program of the run that failed nothing which stands, a second prediction
 from the words alone, a plain program written from the words to compute it, and last an arbiter,
-who must quote the sentence that settles it. Nobody of them is shown both answers but the arbiter.
-Programs of one run descend from each other and share their faults, so they speak for a test and
-never against it; no more does a plain program alone, for one that a model wrote. One witness is
-enough where the value could hardly come about by chance; where it could, as a truth could, it
-takes two.
+who must quote the sentence that settles it. Nobody of them is shown both answers but the arbiter,
+whose word settles nothing against a witness. Programs of one run descend from each other and share
+their faults, so they speak for a test and never against it; no more does a plain program alone, for
+one that a model wrote. One witness is enough where the value could hardly come about by chance;
+where it could, as a truth could, it takes two.
+
+Where tests of the user pin the program, a derived test is no more than a doubt, and an adversarial
+call is evidence alone: for these neither plain program nor arbiter is paid.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from dataclasses import dataclass, field
 from agent.core.domain import (
     Example,
     File,
+    Property,
     Raises,
     Report,
     Script,
@@ -66,13 +70,17 @@ class _Case:
     dispute: Dispute
     for_test: list[str] = field(default_factory=list)
     for_code: list[str] = field(default_factory=list)
+    for_neither: list[str] = field(default_factory=list)
+    """Those who give a third value: where test and program are both wrong."""
 
     def hear(self, value: str, who: str) -> None:
         """A value that somebody else gives for the call."""
-        if same(value, expected_of(self.dispute.test)):
+        if _fits(value, self.dispute.test):
             self.for_test.append(who)
         elif same(value, gave(self.dispute.verdict)):
             self.for_code.append(who)
+        else:
+            self.for_neither.append(who)
 
     @property
     def needed(self) -> int:
@@ -105,38 +113,49 @@ def in_dispute(suite: Suite, report: Report) -> tuple[Verdict, ...]:
 
 
 async def rulings(
-    ctx: Context, solution: Solution, disputes: Sequence[Dispute]
+    ctx: Context, solution: Solution, disputes: Sequence[Dispute], *, is_pinned: bool
 ) -> tuple[Ruling, ...]:
     """What comes of each dispute; a role that gives no answer is told, and settles nothing."""
     cases = [_Case(one) for one in disputes]
     for witness in (_earlier, _predicted, _referred):
-        left = [one for one in cases if one.settled is None]
+        left = [
+            one for one in cases
+            if one.settled is None and (witness is not _referred or _is_worth(one, is_pinned))
+        ]
         if left:
             await witness(ctx, solution, left)
     settled = [one.settled for one in cases if one.settled is not None]
     left = [one for one in cases if one.settled is None]
-    ruled = [await _ruled(ctx, solution, one) for one in left[:MOST_RULED]]
-    rest = [Ruling(one.dispute.test.name, "undecided", UNDECIDED) for one in left[MOST_RULED:]]
+    asked = [one for one in left if _is_worth(one, is_pinned)][:MOST_RULED]
+    ruled = [await _ruled(ctx, solution, one) for one in asked]
+    rest = [
+        Ruling(one.dispute.test.name, "undecided", UNDECIDED) for one in left if one not in asked
+    ]
     return (*settled, *ruled, *rest)
 
 
+def _is_worth(case: _Case, is_pinned: bool) -> bool:
+    """Whether the dearer witnesses are paid for."""
+    return not is_pinned and case.dispute.test.origin != "adversarial"
+
+
 async def _earlier(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
-    """Other programs of this run that passed every trusted test, and the one in dispute."""
+    """Other programs of this run that passed the test in dispute, and failed none that stands."""
     events = [entry.event for entry in ctx.log()]
     texts = {
         event.solution.id: _dumped(event.solution)
         for event in events if isinstance(event, CodeWritten)
     }
     own = _dumped(solution)
-    heard = {own}
-    for event in events:
-        if not isinstance(event, Judged) or any(one.fails for one in event.report.trusted):
+    newest = {
+        texts.get(event.report.solution, own): event.report
+        for event in events if isinstance(event, Judged)
+    }
+    newest.pop(own, None)
+    for report in newest.values():
+        if any(one.fails and not one.aside for one in report.oracle):
             continue
-        text = texts.get(event.report.solution, own)
-        if text in heard:
-            continue
-        heard.add(text)
-        passed = {one.test for one in event.report.verdicts if one.passed}
+        passed = {one.test for one in report.verdicts if one.passed}
         for case in cases:
             if case.dispute.test.name in passed:
                 case.for_test.append("another program of this run")
@@ -212,6 +231,9 @@ async def _ruled(ctx: Context, solution: Solution, case: _Case) -> Ruling:
     if not stands_in(answer.quote, ctx.task.text):
         return Ruling(name, "undecided", "the arbiter's quote does not stand in the task")
     ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
+    against = case.for_test if ruling == "set aside" else (*case.for_code, *case.for_neither)
+    if against:
+        return Ruling(name, "undecided", f"the arbiter is at odds with {' and '.join(against)}")
     return Ruling(name, ruling, answer.reason, answer.quote)
 
 
@@ -231,6 +253,13 @@ def same(one: str, other: str) -> bool:
         return bool(ast.literal_eval(one) == ast.literal_eval(other))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return plain(one) == plain(other)
+
+
+def _fits(value: str, test: TestCase) -> bool:
+    """Whether a value is one that a test asks for; a property asks for no more than any."""
+    if isinstance(test, Property):
+        return not value.startswith("raises ")
+    return same(value, expected_of(test))
 
 
 def _telling(value: str) -> bool:

@@ -21,7 +21,7 @@ async def arbitrate(state: State, ctx: Context) -> State:
     disputes = [
         Dispute(tests[one.test], one) for one in in_dispute(suite, report) if one.test in tests
     ]
-    found = await rulings(ctx, solution, disputes)
+    found = await rulings(ctx, solution, disputes, is_pinned=suite.is_pinned)
     for one in found:
         ctx.emit(TestRuled(test=one.test, ruling=one.ruling, why=one.why, quote=one.quote))
     confirmed = {one.test for one in found if one.ruling == "confirmed"}

@@ -12,6 +12,7 @@ from agent.healing.context import Context
 from agent.healing.flakiness import RUNS
 from agent.healing.ladder import UNSURE
 from agent.healing.rounds import by_diagnosis, first_or_next
+from agent.healing.strategies import is_guess
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
@@ -68,8 +69,10 @@ async def _asked(
     ctx: Context, state: State, suite: Suite, solution: Solution, report: Report,
     shown: dict[str, str], found: Diagnosis,
 ) -> RootCause | None:
-    """What the debugger says; a model that can is given tools to look around."""
-    free = ctx.free(state) and ctx.settings.enable_search  # else a model is next
+    """What the debugger says; a model that can is given tools to look around. No model is paid
+    before a search that costs nothing has failed."""
+    searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.oracle)
+    free = searches and not state.get("paid", False)
     without = "The run goes on with what was seen by running the program."
     allowed = NO_LEAVE if free else await leave(ctx)
     if allowed.looks:

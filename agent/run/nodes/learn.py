@@ -67,7 +67,7 @@ async def _summary(state: State, ctx: Context, diagnosis: Diagnosis) -> Summary 
             ctx,
             MEMORY_SUMMARISER,
             {"cause": diagnosis.cause, "category": diagnosis.category, "note": state["note"]},
-            free=ctx.free(state),
+            free=not state.get("paid", False),  # what a search found is told by rule
             without=without,
         )
     except (OverBudget, NeedsKey) as error:

@@ -4,54 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agent.core.events import CodeWritten, Critiqued, ModelCalled, RoundEnded, TestRuled
-from agent.log.result import Result
-from tests.agent.claude import Said, claude, fenced
+from tests.agent.claude import claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, healed
-
-WORDS = (
-    "Write shout(words), which gives each word in capitals with an exclamation mark after it, "
-    "joined by single spaces. shout('') gives ''."
+from tests.agent.scripted import (
+    HASHED,
+    ONE_WRONG,
+    OPEN,
+    RIGHT_SPECS,
+    WORDS,
+    WORST,
+    objecting,
+    rounds,
+    rulings,
+    specs,
+    told,
 )
-WORST = "def shout(words):\n    return ''\n"
-OPEN = json.dumps({"quote": "", "reason": "open", "verdict": "spec_ambiguous"})
-HASHED = "def shout(words):\n    return str(hash(words)) if words else ''\n"
-
-
-def specs(*pairs: tuple[str, str]) -> str:
-    return json.dumps({"examples": [{"call": call, "expected": value} for call, value in pairs]})
-
-
-RIGHT_SPECS = specs(
-    ("shout('a b')", "'A! B!'"), ("shout('x')", "'X!'"), ("shout('q r')", "'Q! R!'")
-)
-ONE_WRONG = specs(
-    ("shout('a b')", "'A! B!'"), ("shout('x')", "'X'"), ("shout('q r')", "'Q! R!'")
-)
-
-
-async def told(
-    folder: Path, words: str = WORDS, code: str = "", tests: str = "", given: Any = None,
-    **said: Said | list[Said],
-) -> tuple[Result, list[Any], list[str]]:
-    """How a run ends, its events, and which roles were asked."""
-    async with claude(**said) as model:
-        settings = model.settings(folder, **(given or {}))
-        result, events = await healed(settings, code, tests, words)
-        return result, events, model.asked
-
-
-def rulings(events: list[Any]) -> list[tuple[str, str]]:
-    return [(one.test, one.ruling) for one in events if isinstance(one, TestRuled)]
-
-
-def rounds(events: list[Any]) -> list[str]:
-    return [one.approach for one in events if isinstance(one, RoundEnded)]
-
 
 # Who is right: the program or a derived test
 
@@ -147,6 +118,29 @@ async def test_an_arbiter_that_quotes_what_does_not_stand_there_settles_nothing(
     assert rulings(events) == [("shout('x') == 'X'", "undecided")]
 
 
+async def test_an_arbiter_settles_nothing_against_a_witness(tmp_path: Path) -> None:
+    ruling = json.dumps({
+        "quote": "with an exclamation mark after it", "reason": "so it is", "verdict": "code_wrong",
+    })
+    result, events, _ = await told(
+        tmp_path, generator=[fenced(SOLVED), fenced(WORST)], spec_tester=ONE_WRONG,
+        arbiter=[specs(("shout('x')", "'X?'")), ruling],
+    )
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+    assert rulings(events) == [("shout('x') == 'X'", "undecided")]
+    assert "at odds with a second prediction" in result.rulings[0].why
+
+
+async def test_a_program_that_fails_what_stands_speaks_for_no_other_test(tmp_path: Path) -> None:
+    upper = "def shout(words):\n    return words.upper()\n"  # passes the one that is wrong
+    result, events, _ = await told(
+        tmp_path, generator=[fenced(upper), fenced(SOLVED)], spec_tester=ONE_WRONG,
+        arbiter=RIGHT_SPECS,
+    )
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert rulings(events)[-1] == ("shout('x') == 'X'", "set aside")
+
+
 async def test_two_derived_tests_that_nothing_settles_forbid_success_together(
     tmp_path: Path,
 ) -> None:
@@ -170,13 +164,6 @@ async def test_beside_tests_of_the_user_a_derived_one_that_fails_is_a_doubt(tmp_
 
 
 # The critic
-
-
-def objecting(call: str, expected: str, quote: str, note: str = "it lacks the marks") -> str:
-    return json.dumps({
-        "note": note, "approve": False,
-        "objections": [{"quote": quote, "call": call, "expected": expected}],
-    })
 
 
 async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test(tmp_path: Path) -> None:
