@@ -94,8 +94,9 @@ def test_paths_that_documents_name_exist() -> None:
     assert not dead
 
 
-def test_each_row_of_what_is_shown_names_a_test_that_there_is() -> None:
-    text = read("docs/tools.md")
+@pytest.mark.parametrize("document", ["docs/tools.md", "docs/loop.md"])
+def test_each_row_of_what_is_shown_names_a_test_that_there_is(document: str) -> None:
+    text = read(document)
     rows = re.findall(r"^\| .+ \| `(tests/[\w/]+\.py)::(\w+)` \|$", text, re.MULTILINE)
     assert len(rows) == text.count("| `tests/") > 10
     assert not [
