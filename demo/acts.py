@@ -269,10 +269,11 @@ class Page:
         try:
             if refused := await self._refused_to(visit, kept["run"]):
                 return {"said": sentence(refused)}
-            await session.answer(kept["run"], kept["interrupt"], value)
+            taken = await session.answer(kept["run"], kept["interrupt"], value)
         except Unavailable as refusal:
             return {"said": sentence(str(refusal))}
-        return {"said": ""}
+        closed = "" if taken else sentence("That question is closed.")
+        return {"said": closed, "review": gr.update(visible=False)}
 
     async def advise(self, kept: BrowserRun, visit: Visit, hint: str) -> Update:
         """Has another repair tried, by a hint."""

@@ -336,13 +336,13 @@ def _wire(
     on(run.then, page.settle, state, SETTLED)
     on(parts["stop"].click, page.stop, state, ("said",))
     for event in (
-        on(parts["approve"].click, page.decide, state, ("said",), approve=True),
-        on(parts["reject"].click, page.decide, state, ("said",), approve=False),
-        *(on(event, page.advise, (*state, "hint"), ("said",))
+        on(parts["approve"].click, page.decide, state, ("said", "review"), approve=True),
+        on(parts["reject"].click, page.decide, state, ("said", "review"), approve=False),
+        *(on(event, page.advise, (*state, "hint"), ("said", "review"))
           for event in (parts["advise"].click, parts["hint"].submit)),
-        on(parts["bring"].click, page.bring, (*state, "edited"), ("said",)),
-        on(parts["go-on"].click, page.go_on, state, ("said",)),
-        on(parts["end-here"].click, page.go_on, state, ("said",), end=True),
+        on(parts["bring"].click, page.bring, (*state, "edited"), ("said", "review")),
+        on(parts["go-on"].click, page.go_on, state, ("said", "review")),
+        on(parts["end-here"].click, page.go_on, state, ("said", "review"), end=True),
     ):
         watched = on(event.then, page.watch, state, ("bench",), STREAMED)
         on(watched.then, page.settle, state, SETTLED)

@@ -221,7 +221,7 @@ async def test_stop_cancels_the_run_and_its_follower_sees_the_end() -> None:
         following = asyncio.create_task(healed(page, kept))
         while not has_begun(session, kept):
             await asyncio.sleep(0)
-        assert await page.stop(kept) == {"said": ""}
+        assert (await page.stop(kept))["said"] == ""
         assert "CANCELLED" in (await following)["bench"]
 
 
@@ -229,7 +229,7 @@ async def test_a_run_stopped_before_it_began_never_begins(
     page: Page, session: RecordedSession
 ) -> None:
     kept = await begun(page, words="healed")
-    assert await page.stop(kept) == {"said": ""}
+    assert (await page.stop(kept))["said"] == ""
     assert "Stopped before it began" in (await healed(page, kept))["said"]
     assert not has_begun(session, kept)
 
@@ -462,7 +462,7 @@ async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on() -> N
         assert settled["go-on"]["value"] == "Add as much again and go on"
         stale = await page.go_on({**settled["kept"], "interrupt": "stale"})
         assert "closed" in stale["said"]
-        assert await page.go_on(settled["kept"]) == {"said": ""}
+        assert (await page.go_on(settled["kept"]))["said"] == ""
         assert "HEALED" in (await last(page.watch(kept)))["bench"]
         assert seen(await page.settle(kept)) == set()
         assert answers(session, kept) == ["{}"]
@@ -472,7 +472,7 @@ async def test_a_run_that_reached_a_cap_can_be_ended_there() -> None:
     session = pausing("budget")
     async with serving(session) as page:
         kept = await ran(page)
-        assert await page.go_on(kept, end=True) == {"said": ""}
+        assert (await page.go_on(kept, end=True))["said"] == ""
         assert answers(session, kept) == ["{'end': True}"]
 
 
@@ -487,7 +487,7 @@ async def test_a_run_that_needs_a_key_goes_on_once_it_was_given() -> None:
         assert settled["go-on"]["value"] == "Go on"
         assert "still missing" in (await page.go_on(settled["kept"]))["said"]
         session.models.add_key(OWNER, *OWN_KEY)
-        assert await page.go_on(settled["kept"]) == {"said": ""}
+        assert (await page.go_on(settled["kept"]))["said"] == ""
         assert "HEALED" in (await last(page.watch(kept)))["bench"]
 
 
@@ -500,7 +500,7 @@ async def test_only_whoever_started_a_run_lets_it_spend_more() -> None:
         for visit in (other, NEW_VISIT):
             assert "Only whoever started" in (await page.go_on(theirs["kept"], visit))["said"]
         assert seen(await page.settle(kept, mine)) == PAUSED
-        assert await page.go_on(theirs["kept"], mine) == {"said": ""}
+        assert (await page.go_on(theirs["kept"], mine))["said"] == ""
 
 
 async def test_a_stranger_with_the_link_stops_nothing_and_decides_nothing() -> None:
@@ -514,7 +514,7 @@ async def test_a_stranger_with_the_link_stops_nothing_and_decides_nothing() -> N
         for visit in (other, NEW_VISIT):
             assert "Only whoever started" in (await page.stop(kept, visit))["said"]
             assert "Only whoever started" in (await page.decide(kept, visit, approve=True))["said"]
-        assert await page.stop(kept, mine) == {"said": ""}
+        assert (await page.stop(kept, mine))["said"] == ""
         assert "CANCELLED" in (await following)["bench"]
 
 
