@@ -66,7 +66,7 @@ class SavedRuns:
     async def start(self, *_given: object, **_named: object) -> NoReturn:
         raise Unavailable(self._why)
 
-    answer = settle = fork = start
+    answer = settle = fork = judge = start
 
 
 class Host:

@@ -1,16 +1,21 @@
-"""What programs may ask of the page by name: which runs there are, what each has judged, a fork of
-one, and two of them compared. Each visitor meets their own runs only."""
+"""What programs may ask of the page by name: to heal and to check, which runs there are, what each
+has judged, a fork of one, and two of them compared. Each visitor meets their own runs only."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
+from uuid import uuid4
 
 from agent.log.history import History
 from agent.log.iterations import compared, iterations
+from agent.log.result import document, fold
 from agent.log.store import UnknownRun
 from demo.browser_state import NEW_VISIT, Visit
 from demo.host import Host
 from demo.model_panel import Panel
+from demo.throttle import throttled
 
 Document = dict[str, Any]
 """What Gradio gives out as JSON."""
@@ -22,6 +27,49 @@ class Verbs:
     def __init__(self, host: Host, panel: Panel) -> None:
         self._host = host
         self._panel = panel
+
+    async def heal_code(
+        self, code: str = "", tests: str = "", words: str = "", provider: str = "",
+        model: str = "", visitor: str = "",
+    ) -> AsyncIterator[Document]:
+        """Heals a program by its tests, or does a task in words. What the run has come to is told
+        again and again, at last with its outcome; whoever cancels ends it."""
+        from agent.intake import from_page  # the session has imported it
+
+        visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}
+        session = await self._host.session()
+        brought = await asyncio.to_thread(from_page, code, tests, words)
+        run = await session.start(
+            brought.task, run_id=str(uuid4()), plan=await self._panel.plan(visit),
+            visitor=self._panel.visitor(visit),
+        )
+        try:
+            async for _ in throttled(session.follow(run)):
+                yield document(fold(session.log(run)))
+        finally:
+            await session.cancel(run)  # one that has ended stays as it is
+
+    async def check_code(self, code: str, tests: str, visitor: str = "") -> Document:
+        """How a program stands under its tests; nothing is repaired."""
+        from agent.intake import from_page
+
+        self._visit(visitor)
+        session = await self._host.session()
+        task = (await asyncio.to_thread(from_page, code, tests)).task
+        assert task.solution is not None, "tests alone are refused"
+        report = await session.judge(task, task.solution)
+        verdicts = [one.model_dump(mode="json") for one in report.verdicts]
+        return {"passed": report.passed, "tests": verdicts}
+
+    async def get_run(self, run: str, visitor: str = "") -> Document:
+        """What a run has come to, or has so far."""
+        return document(fold((await self._history(visitor)).log(run)))
+
+    async def cancel_run(self, run: str, visitor: str = "") -> Document:
+        """Ends a run, and tells what it has come to; one that has ended stays as it is."""
+        history = await self._history(visitor)
+        await (await self._host.session()).cancel(history.named(run))
+        return document(fold(history.log(run)))
 
     async def runs(self, visitor: str = "") -> list[Document]:
         """The newest runs first, each with its standing and its parent."""

@@ -7,7 +7,7 @@ import inspect
 import signal
 import tomllib
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -102,9 +102,18 @@ def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return await verb(*values, **named)
         except _refusals() as refusal:
-            raise gr.Error(str(refusal)) from refusal
+            raise gr.Error(str(refusal), print_exception=False) from refusal
 
-    return asked
+    @functools.wraps(verb)
+    async def streamed(*values: Any, **named: Any) -> AsyncIterator[Any]:
+        try:
+            async with aclosing(verb(*values, **named)) as told:
+                async for one in told:
+                    yield one
+        except _refusals() as refusal:
+            raise gr.Error(str(refusal), print_exception=False) from refusal
+
+    return streamed if inspect.isasyncgenfunction(verb) else asked
 
 
 def _refusals() -> tuple[type[Exception], ...]:
@@ -384,7 +393,10 @@ def _wire(
 
 def _offer(verbs: Verbs) -> None:
     """What programs may ask for, by its name."""
-    for verb in (verbs.runs, verbs.iterations, verbs.compare, verbs.fork):
+    for verb in (
+        verbs.heal_code, verbs.check_code, verbs.get_run, verbs.cancel_run,
+        verbs.runs, verbs.iterations, verbs.compare, verbs.fork,
+    ):
         api(_for_programs(verb), api_name=verb.__name__, concurrency_limit=None)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-from agent.intake import from_page
+from agent.intake import BadInput, from_page
 from agent.log.iterations import UnknownIteration
 from agent.log.store import UnknownRun
 from agent.run.session import Session, open_session
@@ -73,3 +73,37 @@ async def test_where_no_code_is_run_nothing_is_forked() -> None:
     assert SavedRuns.fork is SavedRuns.start
     with pytest.raises(Unavailable):
         await SavedRuns.fork(type("Shut", (), {"_why": "no jail"})())
+
+
+async def test_a_program_heals_checks_reads_and_cancels_by_name(tmp_path: Path) -> None:
+    async with asked(tmp_path, public=True) as (verbs, _, _session):
+        told = [one async for one in verbs.heal_code(CODE, TESTS, visitor="one")]
+        assert (told[-1]["outcome"], told[0]["outcome"]) == ("healed", None)
+        run = told[-1]["run_id"]
+        assert await verbs.get_run(run, "one") == told[-1]
+        assert (await verbs.cancel_run(run, "one"))["outcome"] == "healed"
+        checked = await verbs.check_code(CODE, TESTS, "one")
+        assert (checked["passed"], [one["status"] for one in checked["tests"]]) == (
+            False, ["failed", "failed"],
+        )
+        for refused in (verbs.get_run(run, "another"), verbs.cancel_run(run, "another")):
+            with pytest.raises(UnknownRun):
+                await refused
+        with pytest.raises(BadInput, match="bring code"):
+            await verbs.check_code("", TESTS, "one")
+
+
+async def test_a_program_that_leaves_ends_its_run(tmp_path: Path) -> None:
+    async with asked(tmp_path, public=False) as (verbs, _, _session):
+        endless = "def f(n):\n    return n * 7 % 3\n"
+        tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 5))
+        told = _for_programs(verbs.heal_code)(endless, tests)
+        first = await anext(told)
+        await told.aclose()
+        assert (await verbs.get_run(first["run_id"]))["outcome"] == "cancelled"
+
+
+async def test_what_cannot_be_healed_is_told_as_a_sentence(tmp_path: Path) -> None:
+    async with asked(tmp_path, public=False) as (verbs, _, _session):
+        with pytest.raises(gr.Error, match="words"):
+            await anext(_for_programs(verbs.heal_code)())

@@ -296,7 +296,9 @@ async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: H
     assert len(streamed) >= 4
     assert all(len(fn.outputs) <= 2 and fn.concurrency_limit is None for fn in streamed)
     offered = {fn.api_name for fn in ui.fns.values() if fn.api_visibility != "private"}
-    assert offered == {"runs", "iterations", "compare", "fork"}
+    assert offered == {
+        "heal_code", "check_code", "get_run", "cancel_run", "runs", "iterations", "compare", "fork",
+    }
     fresh = vars(gr.Blocks()._queue)
     for name in ("sleep_when_free", "progress_update_sleep_when_free"):
         assert fresh[name] < getattr(ui._queue, name) == IDLE_S
