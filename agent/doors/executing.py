@@ -19,7 +19,7 @@ from agent.planning.planner import Planner
 from agent.planning.running import ApproveStep, Mode, run_plan
 from agent.tools.errors import ToolError
 from agent.tools.standard import open_tools
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Workspace, is_inside
 from sandbox import Json
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
 
         tests: a file of tests, or one test as pytest names it; empty for all
         """
+        if tests and not is_inside(tests.partition("::")[0]):
+            raise ToolError(f"{tests} is no path of this folder")
         with tempfile.TemporaryDirectory(prefix="heal-plan-") as folder:
             await asyncio.to_thread(_laid, Path(folder), workspace)
             result = await aheal_project(str(Path(folder) / tests) if tests else folder,

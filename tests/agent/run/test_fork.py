@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.core.events import to_jsonl
-from agent.intake import TestText, from_page
+from agent.intake import BadInput, TestText, from_page
 from agent.log.iterations import UnknownIteration, compared, iterations
 from agent.log.store import UnknownRun
 from agent.run.fork import BadFork, Edits
@@ -135,6 +135,8 @@ async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Pat
             await session.fork(run, 0, Edits(without=["f"]), visitor="a" * 32)
         with pytest.raises(BadFork, match=r"b\.py is no file of that program; there are: "):
             await session.fork(run, 0, Edits(code={"b.py": ""}), visitor="a" * 32)
+        with pytest.raises(BadInput, match="zero character"):
+            await session.fork(run, 0, Edits(code={"": "x = 1\0"}), visitor="a" * 32)
         with pytest.raises(BadFork, match=r"contradict each other, `.*leave one"):
             wrong = [TestText("assert area(2, 5) == 11")]
             await session.fork(run, 0, Edits(tests=wrong), visitor="a" * 32)
