@@ -140,14 +140,15 @@ async def test_a_refused_form_is_asked_again_at_once_and_told() -> None:
 
 
 async def test_what_tools_take_of_a_question_is_reserved() -> None:
-    tool = Tool("look", "Look around.", {"type": "object"})
+    tool, answer = Tool("look", "Look around.", {"type": "object"}), {"type": "object"}
     reserved = []
-    for output in (Json({}), Tools({}, (tool,))):
+    for output in (Json(answer), Tools(answer, (tool,))):
         house = House()
         await house.ask(output=output)
         (begun,) = [one for one in house.told if isinstance(one, CallStarted)]
         reserved.append(begun.tokens)
-    assert reserved[1] - reserved[0] == len(json.dumps(asdict(tool))) + TURN
+    told = (asdict(tool), answer)
+    assert reserved[1] - reserved[0] == sum(len(json.dumps(one)) + TURN for one in told)
 
 
 async def test_retries_are_bounded_and_what_was_turned_away_costs_nothing() -> None:

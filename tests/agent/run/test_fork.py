@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent import AgentConfig, SelfHealingAgent
 from agent.core.events import to_jsonl
 from agent.intake import BadInput, TestText, from_page
 from agent.log.iterations import UnknownIteration, compared, iterations
@@ -120,6 +121,18 @@ async def test_a_healed_program_is_proven_again_and_as_far(tmp_path: Path) -> No
         end.outcome, end.code, end.proof, end.strategy
     )
     assert (fork.diff, fork.candidates, learned) == (end.diff, 0, [])
+
+
+async def test_a_fork_asks_whom_the_agents_settings_name(tmp_path: Path) -> None:
+    async with claude(generator=fenced(WRONG)) as model, open_session(
+        model.settings(tmp_path, max_iterations=2)
+    ) as session:
+        run = await session.start(from_page(HARD, HARD_TESTS).task)
+        assert (await followed(session, run)).provider == "anthropic"
+        count = len(model.asked)
+        config = AgentConfig(provider="mock", data_dir=tmp_path, max_candidates=50)
+        result = await SelfHealingAgent(config=config).afork(run, 0)
+    assert (result.provider, len(model.asked)) == ("mock", count)
 
 
 async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Path) -> None:

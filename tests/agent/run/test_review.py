@@ -18,6 +18,8 @@ from agent.log.waiting import BadReview
 from agent.run.session import Session, open_session
 from tests.agent.claude import claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, followed, settings
+from tests.agent.scripted import ONE_WRONG, specs
+from tests.agent.scripted import WORDS as TASK
 from tests.llm.fakes.server import stalls
 
 BUG = "def add(a, b):\n    return a - b\n"
@@ -184,6 +186,26 @@ async def test_a_hint_is_read_by_a_model_where_a_search_would_come_next(tmp_path
             await answered(session, run, hint="another way")
             last = await answered(session, run, hint="and another")
     assert (last.outcome, last.code) == ("awaiting_review", drafts[-1]), last.reason
+
+
+async def test_after_a_hint_nobody_is_told_of_a_test_that_was_set_aside(tmp_path: Path) -> None:
+    async with claude(
+        generator=[*map(fenced, (WRONG, SOLVED, SHOUTED))], spec_tester=ONE_WRONG,
+        arbiter=specs(("shout('x')", "'X!'"), ("shout('a b')", "'A! B!'")),
+    ) as model:
+        given = model.settings(tmp_path, autonomy_level="review_repairs")
+        async with open_session(given) as session:
+            run = await session.start(from_page("", "", TASK).task)
+            again = await answered(session, run, hint="another way")
+    assert (again.outcome, again.code) == ("awaiting_review", SHOUTED)
+    assert [one.ruling for one in again.rulings if "'x'" in one.test] == ["set aside"]
+    *_, last = [
+        seen.json["messages"][0]["content"] for seen, role in
+        zip(model.server.seen, model.asked, strict=True) if role == "generator"
+    ]
+    assert "another way" in last
+    assert "shout('a b')" in last
+    assert "shout('x')" not in last
 
 
 async def test_leave_is_asked_before_a_model_writes_and_without_it_none_does(
