@@ -154,6 +154,8 @@ class Page:
         if not kept["answer"]:
             yield {}
             return
+        from agent.intake import BadInput  # the session has imported it
+
         try:
             session = await self._host.session()
             if kept["asked"]:
@@ -166,7 +168,7 @@ class Page:
                 return
             else:
                 await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
-        except (Unavailable, NoProvider, ValueError) as fault:
+        except (Unavailable, NoProvider, BadInput, ValueError) as fault:
             yield _refused(fault)
             return
         async for shown in self.watch(kept, visit):

@@ -182,7 +182,7 @@ class Prompts:
     name."""
 
     def __init__(self, folder: Path, own: Path | None = None) -> None:
-        """Raises `BadPrompt` for an `own` folder that is none, or has a file that cannot be used."""
+        """Raises `BadPrompt` for an `own` folder that is none, or whose files cannot be used."""
         self._folder, self._own = folder, own
         roles = sorted(path.stem for path in folder.glob("*.yaml"))
         self._asked = {role: _read(folder / f"{role}.yaml") for role in roles}
