@@ -248,7 +248,8 @@ def read_log(source: str) -> tuple[Stamped, ...]:
 
 
 def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: Display) -> int:
-    """Takes up the runs whose process was ended, or the one that is named."""
+    """Takes up the runs whose process was ended, or the one that is named; one that waits is asked
+    about, also while the process that has asked lives on."""
     settings = Settings.from_env(drafts=_drafts())
 
     async def drive() -> tuple[Result, ...]:
@@ -256,10 +257,13 @@ def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: D
             taken = await session.recover(run_id)
             if run_id is not None and run_id not in taken:
                 try:
-                    return (fold(session.log(run_id)),)
+                    result = fold(session.log(run_id))
                 except KeyError as error:
                     raise Usage(f"There is no run {run_id} here; `resume` alone takes up all "
                                 "that were interrupted.") from error
+                if result.waiting is None:
+                    return (result,)
+                taken = (run_id,)  # whichever process has asked, its question is answered here
             results: list[Result] = []
             for run in taken:
                 results.append(fold(await watched(session, run, face)))

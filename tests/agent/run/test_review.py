@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from agent import Review, SelfHealingAgent
 from agent.core.events import Waiting
+from agent.doors import commands
+from agent.doors.cli import app
 from agent.intake import BadInput, from_page
 from agent.log.result import Result, fold
 from agent.log.waiting import BadReview
@@ -329,3 +332,16 @@ def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(
     assert (result.outcome, result.success, result.code) == ("healed", True, first.code)
     with pytest.raises(BadReview, match="waits for no review"):
         later.decide(first.run_id, approve=True)
+
+
+def test_a_terminal_answers_what_another_door_has_asked_and_lives_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path))
+    asked = SelfHealingAgent().run(code=BUG, tests=TESTS)
+    assert asked.outcome == "awaiting_review"
+    monkeypatch.setattr(commands, "attended", lambda face: True)
+    monkeypatch.setattr("typer.prompt", lambda *_given, **_named: "y")
+    done = CliRunner().invoke(app, ["resume", asked.run_id])
+    assert (done.exit_code, "HEALED" in done.stderr) == (0, True), done.output
