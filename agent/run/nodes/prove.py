@@ -191,6 +191,8 @@ async def prove(state: State, ctx: Context) -> State:
     to be seen where that report allows for more."""
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
+    if not is_repaired(state):
+        suite = suite.shown()  # a test is held out from a repair
     solution = ctx.store.get(state["solution_id"], Solution)
     base = ctx.store.get(state["base_id"], Solution).seen_at(solution.entry)
     read = _read(state, ctx, base) if state.get("strategy") == "model" else ""

@@ -72,6 +72,9 @@ async def test_what_was_held_out_stays_so_until_the_tests_are_edited(tmp_path: P
         model.said["generator"] = fenced(SOLVED)
 
         same = await followed(session, await session.fork(run, 0))
+        written = await followed(
+            session, await session.fork(run, 0, Edits(code={"": SOLVED}))
+        )
         more = await followed(session, await session.fork(
             run, 0, Edits(tests=[TestText("assert shout('m') == 'M!'")])
         ))
@@ -80,6 +83,8 @@ async def test_what_was_held_out_stays_so_until_the_tests_are_edited(tmp_path: P
         return [one.name for one in result.tests if one.origin == "held-out"]
 
     assert len(held(same)) == 1
+    # Nothing was held out from a program that a person has written anew.
+    assert (written.outcome, written.proof) == ("healthy", "E1"), written.proof_why
     assert (held(more), more.proof, len(more.tests)) == ([], "E1", len(same.tests) + 1)
 
 
