@@ -96,14 +96,16 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
         """
         if tests and not is_inside(tests.partition("::")[0]):
             raise ToolError(f"{tests} is no path of this folder")
-        with tempfile.TemporaryDirectory(prefix="heal-plan-") as folder:
-            await asyncio.to_thread(_laid, Path(folder), workspace)
-            result = await aheal_project(str(Path(folder) / tests) if tests else folder,
-                                         agent=agent)
+        with tempfile.TemporaryDirectory(prefix="heal-plan-") as name:
+            folder = Path(name).resolve()
+            await asyncio.to_thread(_laid, folder, workspace)
+            result = await aheal_project(str(folder / tests), agent=agent)
+            top = Path(result.root or folder).resolve()
         if not result.success:
             raise ToolError(f"{result.outcome}: {result.reason}")
         known = workspace.files
-        for path, text in result.files:
+        for file, text in result.files:
+            path = (top / file).relative_to(folder).as_posix()
             if path in known and known[path] != text:
                 workspace.write(path, text)
         return {
