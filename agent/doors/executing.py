@@ -97,10 +97,9 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
         if tests and not is_inside(tests.partition("::")[0]):
             raise ToolError(f"{tests} is no path of this folder")
         with tempfile.TemporaryDirectory(prefix="heal-plan-") as name:
-            folder = Path(name).resolve()
-            await asyncio.to_thread(_laid, folder, workspace)
+            folder = await asyncio.to_thread(_laid, name, workspace)
             result = await aheal_project(str(folder / tests), agent=agent)
-            top = Path(result.root or folder).resolve()
+            top = Path(result.root)
         if not result.success:
             raise ToolError(f"{result.outcome}: {result.reason}")
         known = workspace.files
@@ -116,8 +115,11 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
     return heal_tests
 
 
-def _laid(folder: Path, workspace: Workspace) -> None:
+def _laid(name: str, workspace: Workspace) -> Path:
+    """Lays the files into a folder; returns where that lies, through all links."""
+    folder = Path(name).resolve()
     for path, text in workspace.files.items():
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(text.encode("utf-8", "surrogateescape"))
+    return folder
