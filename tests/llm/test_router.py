@@ -213,6 +213,20 @@ async def test_a_cancelled_call_is_dropped_at_once_and_what_it_may_cost_is_charg
     assert QUESTION <= house.spent.tokens < QUESTION + 100
 
 
+async def test_what_nobody_saw_of_an_answer_with_tools_is_charged_as_the_most() -> None:
+    house = House((Answer(("x",), every_s=3_600.0),))
+    tool = Tool("look", "Look around.", {"type": "object"})
+    task = asyncio.create_task(house.ask(output=Tools({}, (tool,))))
+    while not house.first.asked:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    reserved = house.told[0]
+    assert isinstance(reserved, CallStarted)
+    assert house.spent.tokens == reserved.tokens > SOON.max_tokens
+
+
 async def test_a_reader_that_leaves_ends_the_call() -> None:
     house = House((Answer(("x",) * 1_000, every_s=0.001),))
     async with aclosing(house.router.stream(SOON)) as items:
