@@ -154,6 +154,8 @@ class Page:
         if not kept["answer"]:
             yield {}
             return
+        from agent.intake import BadInput  # the session has imported it
+
         try:
             session = await self._host.session()
             if kept["asked"]:
@@ -166,7 +168,7 @@ class Page:
                 return
             else:
                 await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
-        except (Unavailable, NoProvider, ValueError) as fault:
+        except (Unavailable, NoProvider, BadInput, ValueError) as fault:
             yield _refused(fault)
             return
         async for shown in self.watch(kept, visit):
@@ -265,12 +267,14 @@ class Page:
     ) -> Update:
         """Answers the question that this page showed, and no later one, for whoever started the
         run."""
+        from agent.intake import BadInput  # the session has imported it
+
         session = await self._host.session()
         try:
             if refused := await self._refused_to(visit, kept["run"]):
                 return {"said": sentence(refused)}
             taken = await session.answer(kept["run"], kept["interrupt"], value)
-        except Unavailable as refusal:
+        except (Unavailable, BadInput) as refusal:
             return {"said": sentence(str(refusal))}
         closed = "" if taken else sentence("That question is closed.")
         return {"said": closed, "review": gr.update(visible=False)}
@@ -283,6 +287,9 @@ class Page:
 
     async def bring(self, kept: BrowserRun, visit: Visit, code: str) -> Update:
         """Has the program judged as a person has changed it."""
+        waiting = (await self._result(kept["run"])).waiting
+        if waiting is not None and code == waiting.code:
+            return {"said": sentence("Nothing is changed yet: edit the program first.")}
         return await self.decide(kept, visit, code=code)
 
     async def go_on(

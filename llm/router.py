@@ -36,7 +36,7 @@ from llm.prices import Prices
 from llm.provider import MOST_CHARACTERS, Provider, estimated_tokens, row_of
 from llm.questions import fingerprint, question_of
 from llm.tokens import answer_tokens, question_tokens, texts_of
-from llm.types import MOST_TOKENS, Reply, Request, Stream, Usage
+from llm.types import MOST_TOKENS, Reply, Request, Stream, Tools, Usage
 
 RETRIES = 2
 FIRST_WAIT_S = 0.5
@@ -352,6 +352,8 @@ class _Call:
         else:
             counted = failed.usage if failed is not None else None
             answer = estimated_tokens("".join(self.said))
+            if isinstance(self.request.output, Tools):  # held back until it is known for a call
+                answer = self.request.max_tokens
             usage = _counted(counted or Usage(self.question, answer, estimated=True))
         # Whatever the price is, what never began costs nothing, nor does what is replayed.
         free = not usage.total or (failed is not None and failed.replayed)

@@ -19,12 +19,13 @@ THINKING: dict[Effort, int] = {"low": 2_048, "medium": 4_096, "high": 8_192}
 
 
 def texts_of(request: Request) -> tuple[str, ...]:
-    """All texts of a question, with what is said of the tools it offers."""
+    """All texts of a question, with what is said of the tools it offers: its answer's is one."""
     output = request.output
     tools = output.tools if isinstance(output, Tools) else ()
+    form = (json.dumps(dict(output.schema)),) if tools and isinstance(output, Tools) else ()
     return (
         request.system, *(turn.text for turn in request.messages),
-        *(json.dumps(asdict(tool)) for tool in tools),
+        *(json.dumps(asdict(tool)) for tool in tools), *form,
     )
 
 

@@ -138,13 +138,13 @@ def run(
     _refuse_contradictions(inputs, writing)
     brought = _brought(inputs, face)
     settings = options.settings(drafts=_drafts() if inputs.words else None)
-    if settings.ask and not _attended(face):
+    if settings.ask and not attended(face):
         settings = settings.model_copy(update={"ask": False})
         face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
 
     async def drive() -> tuple[Stamped, ...]:
         async with opener(settings) as session:
-            run = await session.start(brought.task, title=inputs.title, pauses=_attended(face))
+            run = await session.start(brought.task, title=inputs.title, pauses=attended(face))
             return await watched(session, run, face)
 
     program = inputs.words is not None and writing.out is None
@@ -248,7 +248,8 @@ def read_log(source: str) -> tuple[Stamped, ...]:
 
 
 def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: Display) -> int:
-    """Takes up the runs whose process was ended, or the one that is named."""
+    """Takes up the runs whose process was ended, or the one that is named; one that waits is asked
+    about, also while the process that has asked lives on."""
     settings = Settings.from_env(drafts=_drafts())
 
     async def drive() -> tuple[Result, ...]:
@@ -256,10 +257,13 @@ def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: D
             taken = await session.recover(run_id)
             if run_id is not None and run_id not in taken:
                 try:
-                    return (fold(session.log(run_id)),)
+                    result = fold(session.log(run_id))
                 except KeyError as error:
                     raise Usage(f"There is no run {run_id} here; `resume` alone takes up all "
                                 "that were interrupted.") from error
+                if result.waiting is None:
+                    return (result,)
+                taken = (run_id,)  # whichever process has asked, its question is answered here
             results: list[Result] = []
             for run in taken:
                 results.append(fold(await watched(session, run, face)))
@@ -395,7 +399,7 @@ async def _answered(session: Session, run: str, face: Display) -> bool:
     question = fold(session.log(run)).waiting
     if question is not None and question.needs == "key":
         return session.can_go_on(run) and await session.answer(run, question.interrupt, {})
-    if question is None or not _attended(face):
+    if question is None or not attended(face):
         return False
     # The loop's own handler would let Ctrl-C wait until the question is answered.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -428,12 +432,13 @@ def _reviewed(question: Waiting) -> dict[str, object]:
         case "n" | "no":
             return {"approve": False}
         case "e" | "edit":
-            return {"code": click.edit(question.code, extension=".py") or question.code}
+            edited = click.edit(question.code, extension=".py")
+            return _reviewed(question) if edited is None else {"code": edited}
         case _:
             return {"approve": False, "hint": said}
 
 
-def _attended(face: Display) -> bool:
+def attended(face: Display) -> bool:
     """Whether a person sits at the terminal."""
     return not face.json and sys.stdin.isatty()
 

@@ -19,7 +19,7 @@ from agent.planning.planner import Planner
 from agent.planning.running import ApproveStep, Mode, run_plan
 from agent.tools.errors import ToolError
 from agent.tools.standard import open_tools
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Workspace, is_inside
 from sandbox import Json
 
 if TYPE_CHECKING:
@@ -94,14 +94,17 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
 
         tests: a file of tests, or one test as pytest names it; empty for all
         """
-        with tempfile.TemporaryDirectory(prefix="heal-plan-") as folder:
-            await asyncio.to_thread(_laid, Path(folder), workspace)
-            result = await aheal_project(str(Path(folder) / tests) if tests else folder,
-                                         agent=agent)
+        if tests and not is_inside(tests.partition("::")[0]):
+            raise ToolError(f"{tests} is no path of this folder")
+        with tempfile.TemporaryDirectory(prefix="heal-plan-") as name:
+            folder = await asyncio.to_thread(_laid, name, workspace)
+            result = await aheal_project(str(folder / tests), agent=agent)
+            top = Path(result.root)
         if not result.success:
             raise ToolError(f"{result.outcome}: {result.reason}")
         known = workspace.files
-        for path, text in result.files:
+        for file, text in result.files:
+            path = (top / file).relative_to(folder).as_posix()
             if path in known and known[path] != text:
                 workspace.write(path, text)
         return {
@@ -112,8 +115,11 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
     return heal_tests
 
 
-def _laid(folder: Path, workspace: Workspace) -> None:
+def _laid(name: str, workspace: Workspace) -> Path:
+    """Lays the files into a folder; returns where that lies, through all links."""
+    folder = Path(name).resolve()
     for path, text in workspace.files.items():
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(text.encode("utf-8", "surrogateescape"))
+    return folder

@@ -16,6 +16,7 @@ from agent.doors.commands import (
     RunOptions,
     Usage,
     WriteOptions,
+    attended,
     ended,
     read_log,
     refuse_overwriting,
@@ -129,7 +130,9 @@ def fork_run(
     async def drive() -> tuple[Stamped, ...]:
         async with opener(settings) as session:
             plan = session.plan() if chosen else None
-            run = await session.fork(inputs.name, inputs.iteration, edits, plan=plan)
+            run = await session.fork(
+                inputs.name, inputs.iteration, edits, plan=plan, pauses=attended(face)
+            )
             return await watched(session, run, face)
 
     with _as_usage():

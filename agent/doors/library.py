@@ -323,7 +323,10 @@ class SelfHealingAgent:
             {"": code} if isinstance(code, str) else code or {},
             _texts([tests] if isinstance(tests, str) else tests), deselect,
         )
-        chosen = self.model_provider is not None or self.model_name is not None
+        named = set() if self.config is None else self.config.model_fields_set
+        chosen = bool(
+            self.model_provider or self.model_name or named & {"provider", "model", "roles"}
+        )
         opened = await asyncio.to_thread(self.opener)
         settings = await asyncio.to_thread(self.settings)
         async with opened(settings) as session:

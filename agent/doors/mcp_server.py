@@ -89,7 +89,8 @@ class FolderTools:
         Repairs are searched for without a model; one is asked only where the settings of this
         machine name one, within their budget. It takes from seconds to some minutes. Nothing is
         written: `diff` is the patch, and the outcome `healed` is a claim with its proof level,
-        no more. Other outcomes: healthy, unresolved (see `suspects`), not_fixable (see `reason`).
+        no more. Other outcomes: healthy, unresolved (see `suspects`), not_fixable (see `reason`),
+        awaiting_review (where repairs are reviewed: a person goes on by `heal resume RUN`).
 
         path: the project's folder, a test file, a test as pytest names it, or a file to repair
         tests: for a file to repair: assert statements, or the text of a pytest file

@@ -190,18 +190,23 @@ def _called(brought: Brought) -> str:
     return PASTED
 
 
+def refuse_unwritable(text: str) -> None:
+    """Raises `BadInput` for a text that no file of Python can hold."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise BadInput(
+            "The text holds half of a character pair (a lone surrogate), which no file can "
+            "hold. Write it as an escape, \\ud800, and try again."
+        )
+    if "\0" in text:
+        raise BadInput("The text holds a zero character, which Python does not accept.")
+
+
 def _refuse_unusable(brought: Brought) -> None:
     """Raises for what can be no task, whatever its tests say."""
     if brought.code is None and not brought.words.strip():
         raise BadInput("There is nothing to heal: bring code, or a task in words.")
     for text in (brought.program, brought.words, *(test.text for test in brought.tests)):
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise BadInput(
-                "The text holds half of a character pair (a lone surrogate), which no file can "
-                "hold. Write it as an escape, \\ud800, and try again."
-            )
-        if "\0" in text:
-            raise BadInput("The text holds a zero character, which Python does not accept.")
+        refuse_unwritable(text)
     if brought.code is not None:
         refuse_empty(brought.code, brought.entry if brought.entry != PASTED else "The code")
         try:

@@ -419,11 +419,14 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return replace(result, notices=(*result.notices, event))
         case Waiting(needs="review" | "help"):
             return replace(
-                result, waiting=event, code=event.code, diff=event.diff,
+                result, waiting=event, code=event.code, diff=event.diff, reason=event.question,
                 outcome="awaiting_review" if event.needs == "review" else "unresolved",
             )
         case Waiting():
-            return replace(result, waiting=event)
+            asks = event.needs == "leave"
+            return replace(
+                result, waiting=event, reason=event.question if asks else result.reason
+            )
         case Answered():
             asked = result.waiting is not None and result.waiting.rivals is not None
             return replace(

@@ -146,6 +146,10 @@ class Store:
             "delete from answers where run = ? and interrupt = ?", (run, interrupt)
         )
 
+    def take_over(self, run: str) -> None:
+        """Says that this process drives the run from here on."""
+        self._db.execute("update runs set owner = ? where id = ?", (this_process(), run))
+
     def release(self, run: str) -> None:
         """Gives an unfinished run up, for any process to adopt."""
         self._db.execute("update runs set owner = '' where id = ?", (run,))

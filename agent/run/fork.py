@@ -21,6 +21,7 @@ from agent.core.state import State, Suite
 from agent.core.trust import PINNING_ORIGINS
 from agent.intake import TestText, make_task
 from agent.intake.asked.contradictions import contradiction
+from agent.intake.task import refuse_unwritable
 from agent.log.iterations import program_of
 from agent.log.store import Store
 
@@ -75,7 +76,7 @@ async def forked(
 ) -> tuple[Task, Fork]:
     """What the fork of a run at an iteration is to do, and what it starts with.
 
-    Raises `UnknownIteration`, and `BadFork` for edits that cannot be made.
+    Raises `UnknownIteration`, `BadFork` for edits that cannot be made, and `BadInput` for texts.
     """
     program = program_of(log, iteration).solution
     parent = await engine.state(run)
@@ -155,6 +156,8 @@ def edited_program(program: Solution, code: Mapping[str, str]) -> Solution:
     if unknown:
         raise BadFork(f"{unknown[0]} is no file of that program; there are: "
                       f"{', '.join(sorted(known))}.")
+    for text in texts.values():
+        refuse_unwritable(text)
     edited = program.with_texts(texts).seen_at(program.entry)
     return edited.model_copy(update={"origin": "user", "note": "edited"})
 

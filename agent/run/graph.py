@@ -84,13 +84,14 @@ BARE: frozenset[Step] = frozenset({"permit", "ask", "help", "gate", "finish"})
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
     """The node with its start, its finish and its time in the run's log, but for one that is bare:
-    nothing may happen before one interrupts, and nothing may follow a run's last event."""
+    nothing may happen before one interrupts, and nothing may follow a run's last event. What a bare
+    one tells is its own attempt's all the same."""
 
     async def run_step(state: State, runtime: Runtime[Context]) -> State:
-        if step in BARE:
-            return await node(state, runtime.context)
         task = runtime.execution_info.task_id if runtime.execution_info else step
         emit = runtime.context.writer(task)
+        if step in BARE:
+            return await node(state, replace(runtime.context, emit=emit))
         iteration = state.get("iteration", 0)
         started = time.monotonic()
         emit(StepStarted(step=step, iteration=iteration))

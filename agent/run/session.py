@@ -19,6 +19,7 @@ from agent.core.latency import low_latency
 from agent.core.settings import Autonomy, BadSettings, Settings
 from agent.healing.context import Context
 from agent.healing.models import OWNER
+from agent.intake.task import refuse_unwritable
 from agent.judge import check
 from agent.judge.jail_level import jail_seen
 from agent.log.history import History
@@ -80,16 +81,20 @@ class Session:
         `answered_test` explains. A run that has reached a cap takes what to add, as
         `{"usd": 0.5, "seconds": 60}`, nothing for as much again as it had, or `{"end": True}`;
         one that needs a key goes on once `models` has it. Returns whether the answer was taken;
-        raises `BadExtension` and `BadReview` for what is neither.
+        raises `BadExtension` and `BadReview` for what is neither, and `BadInput` for a text that no
+        file can hold.
         """
         asking = self._run(run)
         asked = asking.question
         if asked is None or asked.interrupt != interrupt:
             return False
         answer = read_answer(asked, value, asking.options.again)
+        for text in answer.value.values() if isinstance(answer, ForStep) else ():
+            refuse_unwritable(text if isinstance(text, str) else "")
         await asking.settled()  # the question is out, and who asked it is at its last line
         if not self._store.take_answer(run, interrupt):
             return False  # another caller, maybe in another process, was first
+        self._store.take_over(run)  # whoever asked may be gone: nobody else adopts it now
         asking.emit(Answered(interrupt=interrupt, answer=str(dict(value))))
         if isinstance(answer, End):
             await asking.conclude(answer.outcome, f"ended by the user: {asked.question}")

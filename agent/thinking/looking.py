@@ -97,6 +97,12 @@ def looking_tools(
     support = tuple(
         File(path=path, text=text) for path, text in files.items() if path not in own
     )
+
+    def lessons(words: str) -> list[str]:
+        told = FailureDescription(message=words)
+        root = project.root if project else ""
+        return [lesson.text for lesson in ctx.memory.lessons_for(told, root)]
+
     DebuggerTools(Scene(
         task=task.model_copy(update={"support": support}), solution=solution,
         tests=suite.visible, report=suite.seen_of(report),
@@ -104,9 +110,7 @@ def looking_tools(
             entry.event.iteration: entry.event.solution for entry in ctx.log()
             if isinstance(entry.event, CodeWritten)
         },
-        lessons=lambda words: [lesson.text for lesson in ctx.memory.lessons_for(
-            FailureDescription(message=words), project.root if project else ""
-        )],
+        lessons=lessons if ctx.settings.enable_cross_session_memory else None,
         import_roots=project.import_roots if project else (),
     ), ctx.sandbox).register(registry)
     if project is None:

@@ -43,8 +43,8 @@ class Scene:
     report: Report
     programs: Mapping[int, Solution]
     """The programs of this run by their iterations; 0 is the one that it began with."""
-    lessons: Callable[[str], Sequence[str]]
-    """What earlier failures taught, by words."""
+    lessons: Callable[[str], Sequence[str]] | None = None
+    """What earlier failures taught, by words; `None` where the memory is switched off."""
     import_roots: Sequence[str] = ("",)
 
 
@@ -58,12 +58,14 @@ class DebuggerTools:
         self._sandbox = sandbox
 
     def register(self, registry: ToolRegistry) -> None:
-        """Adds all of them."""
+        """Adds all of them that have something to work on."""
         for function in (
             self.run_snippet, self.trace_call, self.inspect_function, self.show_test,
-            self.diff_iterations, self.search_memory,
+            self.diff_iterations,
         ):
             registry.register(function)
+        if self._scene.lessons is not None:
+            registry.register(self.search_memory)
 
     async def run_snippet(self, code: Code) -> dict[str, Json]:
         """Run Python code with the program loaded.
@@ -159,7 +161,7 @@ class DebuggerTools:
 
         words: what the failure is about
         """
-        return [*self._scene.lessons(words)]
+        return [*self._scene.lessons(words)] if self._scene.lessons is not None else []
 
     def _laid(self, entry: str) -> tuple[Solution, Task]:
         """The program with this entry, and its surroundings, files where they are imported from."""

@@ -182,9 +182,10 @@ class Prompts:
     name."""
 
     def __init__(self, folder: Path, own: Path | None = None) -> None:
-        """Raises `BadPrompt` for an `own` folder that is none, or has a file of no role."""
+        """Raises `BadPrompt` for an `own` folder that is none, or whose files cannot be used."""
         self._folder, self._own = folder, own
         roles = sorted(path.stem for path in folder.glob("*.yaml"))
+        self._asked = {role: _read(folder / f"{role}.yaml") for role in roles}
         if own is not None:
             strays = sorted({path.stem for path in own.glob("*.yaml")} - {*roles})
             if strays or not own.is_dir():
@@ -192,12 +193,15 @@ class Prompts:
                 raise BadPrompt(f"{own}: {what}; the roles are {', '.join(roles)}")
         self._first = {role: self._text(role) for role in roles}
         self._kept = dict(self._first)
+        for role in roles:
+            if self._first[role] != self._asked[role]:
+                self._usable(self._first[role], role)
 
     def current(self, role: str) -> Current:
         """The prompt for the next call; raises `BadPrompt` where none could ever be used."""
         try:
             text = self._text(role)
-            prompt = _parsed(text, role)
+            prompt = self._usable(text, role)
         except BadPrompt as error:
             kept = _parsed(self._kept.get(role, ""), role)
             return Current(kept, refused=f"{error} Until then version {kept.version} is used.")
@@ -208,6 +212,19 @@ class Prompts:
             f"The prompt {role}.yaml was changed while the program runs; from here on version "
             f"{prompt.version} is used ({prompt.hash})."
         ))
+
+    def _usable(self, text: str, role: str) -> Prompt:
+        """The prompt of a text that shows what the folder's own does, since that is what it will be
+        given; raises `BadPrompt`."""
+        prompt, asked = _parsed(text, role), _parsed(self._asked.get(role, ""), role)
+        for name in asked.templates:
+            shown = sorted(asked.variables(name))
+            if sorted(prompt.variables(name)) != shown:
+                raise _bad(role, f"templates.{name}", f"must show {', '.join(shown) or 'nothing'}")
+        if (SCHEMA in prompt.system) != (SCHEMA in asked.system):
+            must = "must have" if SCHEMA in asked.system else "may not have"
+            raise _bad(role, "system", f"{must} {SCHEMA}")
+        return prompt
 
     def _text(self, role: str) -> str:
         own = None if self._own is None else self._own / f"{role}.yaml"

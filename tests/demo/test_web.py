@@ -286,6 +286,10 @@ async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> Non
         )
         await page.decide({**settled["kept"], "interrupt": "stale"}, approve=True)
         assert "review" in seen(await page.settle(kept))
+        unchanged = settled["edited"]
+        refused = await page.bring(settled["kept"], NEW_VISIT, unchanged)
+        assert "Nothing is changed yet" in refused["said"]
+        assert "review" in seen(await page.settle(kept))
         await page.decide(settled["kept"], approve=True)
         assert "HEALED" in (await last(page.watch(kept)))["bench"]
 

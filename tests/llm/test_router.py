@@ -140,14 +140,15 @@ async def test_a_refused_form_is_asked_again_at_once_and_told() -> None:
 
 
 async def test_what_tools_take_of_a_question_is_reserved() -> None:
-    tool = Tool("look", "Look around.", {"type": "object"})
+    tool, answer = Tool("look", "Look around.", {"type": "object"}), {"type": "object"}
     reserved = []
-    for output in (Json({}), Tools({}, (tool,))):
+    for output in (Json(answer), Tools(answer, (tool,))):
         house = House()
         await house.ask(output=output)
         (begun,) = [one for one in house.told if isinstance(one, CallStarted)]
         reserved.append(begun.tokens)
-    assert reserved[1] - reserved[0] == len(json.dumps(asdict(tool))) + TURN
+    told = (asdict(tool), answer)
+    assert reserved[1] - reserved[0] == sum(len(json.dumps(one)) + TURN for one in told)
 
 
 async def test_retries_are_bounded_and_what_was_turned_away_costs_nothing() -> None:
@@ -210,6 +211,20 @@ async def test_a_cancelled_call_is_dropped_at_once_and_what_it_may_cost_is_charg
     assert isinstance(broke, CallBroke)
     assert broke.error == "Cancelled"
     assert QUESTION <= house.spent.tokens < QUESTION + 100
+
+
+async def test_what_nobody_saw_of_an_answer_with_tools_is_charged_as_the_most() -> None:
+    house = House((Answer(("x",), every_s=3_600.0),))
+    tool = Tool("look", "Look around.", {"type": "object"})
+    task = asyncio.create_task(house.ask(output=Tools({}, (tool,))))
+    while not house.first.asked:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    reserved = house.told[0]
+    assert isinstance(reserved, CallStarted)
+    assert house.spent.tokens == reserved.tokens > SOON.max_tokens
 
 
 async def test_a_reader_that_leaves_ends_the_call() -> None:

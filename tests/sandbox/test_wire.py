@@ -6,7 +6,7 @@ import json
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.inside.guest import END, MESSAGE, READY, RULE
@@ -33,7 +33,6 @@ def said(value: object, count: int = 0) -> bytes:
     return packed(MESSAGE, body, count)
 
 
-@settings(deadline=None)
 @given(st.lists(values, max_size=5), st.lists(st.integers(1, 40), min_size=1, max_size=10))
 def test_messages_do_not_depend_on_how_their_bytes_are_cut(
     sent: list[object], sizes: list[int]
@@ -51,7 +50,6 @@ def test_messages_do_not_depend_on_how_their_bytes_are_cut(
     assert (inbox.ready, inbox.ended) == (True, True)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_messages_or_garbled(noise: bytes) -> None:
     inbox = Inbox(1000)

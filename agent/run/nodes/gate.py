@@ -16,8 +16,10 @@ from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore
-from agent.healing.rounds import STOPPED, begun, go_on
+from agent.healing.rounds import STOPPED, begun, go_on, may_ask
 from agent.log.waiting import Review
+
+SEEN = "a person who has seen every test changed the program"
 
 
 async def permit(state: State, ctx: Context) -> State:
@@ -53,7 +55,7 @@ async def gate(state: State, ctx: Context) -> State:
     }))
     if answer.code is not None and answer.code != solution.text:
         return await _changed(state, ctx, solution.with_text(answer.code, origin="user"))
-    if answer.approve:
+    if answer.approve or answer.code is not None:  # the program as it should be stands there
         return {"asking": False, "escalated": False}
     return _rejected(state, ctx, answer.hint, solution, what)
 
@@ -66,7 +68,7 @@ async def help_(state: State, ctx: Context) -> State:
         "question": f"No repair was found: {state['reason']}. What else is to be tried?",
         "needs": "help", "diff": best.diff(base), "code": best.text,
     }))
-    if answer.code is not None and answer.code != best.text:
+    if answer.code is not None:
         edited = best.with_text(answer.code, origin="user")
         update = await _changed(state, ctx, edited)
         return update if update["asking"] else update | {"outcome": None, "stopped": None}
@@ -99,9 +101,11 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
     ctx.emit(PatchProposed(
         iteration=state["iteration"], strategy="person", note=note, diff=edited.diff(base),
     ))
+    if suite.held_out:  # whoever writes it has seen every test
+        suite = suite.shown().model_copy(update={"unheld": SEEN})
     return {
         "solution_id": ctx.store.put(edited), "note": note, "strategy": "person", "rivals_id": "",
-        "asking": False, "edited": True,
+        "suite_id": ctx.store.put(suite), "asking": False, "edited": True,
     }
 
 
@@ -120,14 +124,17 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
     )
     last = rounds.all[-1] if rounds.all else Round(approach="search")
     following = go_on(state, ctx, rounds)
+    if following == "search" and may_ask(ctx):
+        following = "rewrite"  # no search reads a hint
     if isinstance(following, NoMore) or following == "search":
         why = "no model is there that could read the hint"
         if isinstance(following, NoMore):
             why = STOPPED.get(following.why, why)
         return over | {"reason": f"{reason}; {why}"}
     first = ctx.first_report
+    suite = ctx.store.get(state["suite_id"], Suite)
     return begun(state, ctx, following, last) | {
         "rounds_id": ctx.store.put(rounds), "solution_id": state["base_id"], "escalated": True,
-        "report_id": state["report_id"] if first is None else ctx.store.put(first),
+        "report_id": state["report_id"] if first is None else ctx.store.put(suite.ruled(first)),
         "taken": False, "asking": False, "edited": False, "rivals_id": "",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.core.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase, tally
 from agent.core.events import Ambiguous, Proved
+from agent.core.rounds import Rounds
 from agent.core.state import State, Suite, is_repaired
 from agent.core.trust import VETOING_ORIGINS
 from agent.healing.context import Context
@@ -190,10 +191,11 @@ async def prove(state: State, ctx: Context) -> State:
     to be seen where that report allows for more."""
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
+    if not is_repaired(state):
+        suite = suite.shown()  # a test is held out from a repair
     solution = ctx.store.get(state["solution_id"], Solution)
     base = ctx.store.get(state["base_id"], Solution).seen_at(solution.entry)
-    texts = [file.text for file in base.files]
-    read = "\n".join([*texts, ctx.task.text]) if state.get("strategy") == "model" else ""
+    read = _read(state, ctx, base) if state.get("strategy") == "model" else ""
     first = ctx.first_report if is_repaired(state) else None
     failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
@@ -229,6 +231,12 @@ async def prove(state: State, ctx: Context) -> State:
         if asked is not None:
             ctx.emit(Ambiguous(iteration=state["iteration"], rivals=asked))
     return update
+
+
+def _read(state: State, ctx: Context, base: Solution) -> str:
+    """What a model that has written a repair was told: what a person or a reviewer said too."""
+    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    return "\n".join([*(file.text for file in base.files), ctx.task.text, *rounds.notes])
 
 
 async def _evidence(

@@ -576,3 +576,14 @@ def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, heali
     assert "went otherwise in a re-run: add(2, 3)" in told
     document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
     assert document["evidence"]["survivors"] == ["changed `+` to `-`"]
+
+
+def test_an_editor_that_is_left_as_it_was_opened_asks_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said, edits = ["e", "e", "n"], [None, "x = 2\n"]
+    monkeypatch.setattr("typer.prompt", lambda *_given, **_named: said.pop(0))
+    monkeypatch.setattr("click.edit", lambda *_given, **_named: edits.pop(0))
+    question = Waiting(interrupt="i", question="keep?", code="x = 1\n")
+    assert commands._reviewed(question) == {"code": "x = 2\n"}
+    assert (said, edits) == (["n"], [])

@@ -122,6 +122,30 @@ async def test_where_a_step_fails_the_model_plans_anew_what_is_left(tmp_path: Pa
     assert (model.asked, kept.success) == (["planner"], False)
 
 
+async def test_a_heal_of_a_project_within_the_copy_lands_in_its_place(tmp_path: Path) -> None:
+    files = {f"inner/{path}": text for path, text in FILES.items()}
+    workspace = Workspace(files | {"inner/pyproject.toml": "[project]\nname = 'shop'\n"} | {
+        "shop/__init__.py": "", "shop/cart.py": "# another\n",
+    })
+    async with claude(planner=steps(step("heal_tests", tests="inner/test_cart.py"))) as model:
+        result = await asked(model, tmp_path).aexecute("go", workspace)
+    assert result.success, result.plan.summary()
+    assert workspace.read("shop/cart.py") == "# another\n"
+    assert workspace.read("inner/shop/cart.py") == CART.replace(" - 1", "")
+
+
+@pytest.mark.parametrize("tests", ["/tests/test_a.py", "../test_a.py::test_one"])
+async def test_a_heal_of_what_lies_outside_of_the_copy_is_refused(
+    tmp_path: Path, tests: str
+) -> None:
+    result, _ = await executed(
+        tmp_path, "go", steps(step("heal_tests", tests=tests)), replan_on_failure=False
+    )
+    (healing,) = result.plan.steps
+    assert (healing.status, result.success) == ("failed", False)
+    assert "is no path of this folder" in healing.told
+
+
 async def test_planning_spends_no_more_than_a_run_may(tmp_path: Path) -> None:
     async with claude(planner=steps(step("run_tests"))) as model:
         agent = asked(model, tmp_path)

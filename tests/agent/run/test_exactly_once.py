@@ -11,7 +11,7 @@ import json
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from agent.core.events import (
     ModelFailed,
     Parent,
     Stamped,
+    Waiting,
     fold_attempts,
     to_jsonl,
 )
@@ -42,7 +43,10 @@ from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG
 from tests.llm.fakes.server import Exchange, Handler
 
 NEARER = "def shout(words):\n    return words.upper() + '!' if words else ''\n"
-FAILING = {HARD: ("'a b'", "'x'"), WRONG: ("'a b'", "''"), NEARER: ("'a b'",), SOLVED: ()}
+EDITED = SOLVED + "# as a person would have it\n"
+FAILING = {
+    HARD: ("'a b'", "'x'"), WRONG: ("'a b'", "''"), NEARER: ("'a b'",), SOLVED: (), EDITED: (),
+}
 """What each program answers wrongly."""
 MOST_UNDER_WAY = 3
 """Calls that are made at one time, in a tournament."""
@@ -62,6 +66,8 @@ class Kills:
         self.writes = 0
         self.at: set[int] = set()
         """Twice the number of a write, and one more where it has been made."""
+        self.told: dict[str, int] = {}
+        """The newest place before an event of each kind."""
 
     def before(self) -> None:
         self._kill(2 * self.writes)
@@ -107,6 +113,7 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
     append, put = Store.append, AsyncSqliteSaver.aput
 
     def appended(self: Store, *given: Any) -> Stamped:
+        kills.told[given[-1].kind] = 2 * kills.writes
         kills.before()
         stamped = append(self, *given)
         kills.after()
@@ -154,8 +161,18 @@ def by_question(model: Claude, *programs: str) -> Handler:
     return answer
 
 
-async def to_its_end(session: Session, run: str) -> int:
-    """Drives a run to its end through all kills, and approves what it asks; returns how often it
+def approved(_waiting: Waiting) -> dict[str, object]:
+    return {"approve": True}
+
+
+def changed_once(waiting: Waiting) -> dict[str, object]:
+    return {"approve": True} if waiting.code == EDITED else {"code": EDITED}
+
+
+async def to_its_end(
+    session: Session, run: str, say: Callable[[Waiting], dict[str, object]] = approved
+) -> int:
+    """Drives a run to its end through all kills, and answers what it asks; returns how often it
     was killed."""
     killed = 0
     for _ in range(MOST_TURNS):
@@ -167,7 +184,7 @@ async def to_its_end(session: Session, run: str) -> int:
         waiting = fold(session.log(run)).waiting
         if waiting is not None:
             with suppress(Killed):
-                assert await session.answer(run, waiting.interrupt, {"approve": True})
+                assert await session.answer(run, waiting.interrupt, say(waiting))
                 continue
         killed += 1
         session._store.release(run)
@@ -176,14 +193,17 @@ async def to_its_end(session: Session, run: str) -> int:
     raise AssertionError("the run comes to no end")
 
 
-async def healed(session: Session, model: Claude, kills: Kills, at: set[int]) -> tuple[str, int]:
+async def healed(
+    session: Session, model: Claude, kills: Kills, at: set[int],
+    say: Callable[[Waiting], dict[str, object]] = approved,
+) -> tuple[str, int]:
     """A whole run, killed at these writes, counted from its first."""
     model.said["generator"] = by_question(model, NEARER, WRONG, WRONG, WRONG, SOLVED)
     run = f"run{len(session.history().runs(1000)):04}"
     kills.writes, kills.at = 0, set(at)
     with suppress(Killed):
         await session.start(from_page(HARD, HARD_TESTS).task, run_id=run)
-    return run, await to_its_end(session, run)
+    return run, await to_its_end(session, run, say)
 
 
 def steps(log: Sequence[Stamped]) -> list[str]:
@@ -251,6 +271,25 @@ async def test_a_reader_meets_everything_once_wherever_a_run_is_killed(
             assert len(sent(log)) == len(sent(plain)), place
             assert len(sent(log)) <= len(model.asked) <= len(sent(log)) + lost(log), place
             assert lost(log) <= MOST_UNDER_WAY * killed, place
+
+
+async def test_what_a_person_changed_is_told_once_wherever_that_is_killed(tmp_path: Path) -> None:
+    def told(log: Sequence[Stamped]) -> list[str]:
+        kinds = [one.event.kind for one in fold_attempts(log)]
+        return [one for one in kinds if one in ("code_written", "patch_proposed")]
+
+    kills = Kills()
+    async with opened(tmp_path, kills) as (session, model):
+        run, _ = await healed(session, model, kills, set(), changed_once)
+        plain = told(session.log(run))
+        written, proposed = kills.told["code_written"], kills.told["patch_proposed"]
+        assert proposed == written + 2
+        for place in range(written, proposed + 4):
+            run, _ = await healed(session, model, kills, {place}, changed_once)
+            log = session.log(run)
+            assert_once(log, place)
+            assert (fold(log).outcome, fold(log).code) == ("healed", EDITED), place
+            assert told(log) == plain, place
 
 
 async def test_many_kills_of_a_run_and_of_its_fork_change_neither_what_is_told_nor_the_parent(

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from agent import AgentConfig, SelfHealingAgent
 from agent.core.events import to_jsonl
-from agent.intake import TestText, from_page
+from agent.intake import BadInput, TestText, from_page
 from agent.log.iterations import UnknownIteration, compared, iterations
 from agent.log.store import UnknownRun
 from agent.run.fork import BadFork, Edits
@@ -71,6 +72,9 @@ async def test_what_was_held_out_stays_so_until_the_tests_are_edited(tmp_path: P
         model.said["generator"] = fenced(SOLVED)
 
         same = await followed(session, await session.fork(run, 0))
+        written = await followed(
+            session, await session.fork(run, 0, Edits(code={"": SOLVED}))
+        )
         more = await followed(session, await session.fork(
             run, 0, Edits(tests=[TestText("assert shout('m') == 'M!'")])
         ))
@@ -79,6 +83,8 @@ async def test_what_was_held_out_stays_so_until_the_tests_are_edited(tmp_path: P
         return [one.name for one in result.tests if one.origin == "held-out"]
 
     assert len(held(same)) == 1
+    # Nothing was held out from a program that a person has written anew.
+    assert (written.outcome, written.proof) == ("healthy", "E1"), written.proof_why
     assert (held(more), more.proof, len(more.tests)) == ([], "E1", len(same.tests) + 1)
 
 
@@ -122,6 +128,18 @@ async def test_a_healed_program_is_proven_again_and_as_far(tmp_path: Path) -> No
     assert (fork.diff, fork.candidates, learned) == (end.diff, 0, [])
 
 
+async def test_a_fork_asks_whom_the_agents_settings_name(tmp_path: Path) -> None:
+    async with claude(generator=fenced(WRONG)) as model, open_session(
+        model.settings(tmp_path, max_iterations=2)
+    ) as session:
+        run = await session.start(from_page(HARD, HARD_TESTS).task)
+        assert (await followed(session, run)).provider == "anthropic"
+        count = len(model.asked)
+        config = AgentConfig(provider="mock", data_dir=tmp_path, max_candidates=50)
+        result = await SelfHealingAgent(config=config).afork(run, 0)
+    assert (result.provider, len(model.asked)) == ("mock", count)
+
+
 async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path)) as session:
         run = (await finished(session, from_page(AREA, AREA_TESTS).task, visitor="a" * 32))[0].run
@@ -135,6 +153,8 @@ async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Pat
             await session.fork(run, 0, Edits(without=["f"]), visitor="a" * 32)
         with pytest.raises(BadFork, match=r"b\.py is no file of that program; there are: "):
             await session.fork(run, 0, Edits(code={"b.py": ""}), visitor="a" * 32)
+        with pytest.raises(BadInput, match="zero character"):
+            await session.fork(run, 0, Edits(code={"": "x = 1\0"}), visitor="a" * 32)
         with pytest.raises(BadFork, match=r"contradict each other, `.*leave one"):
             wrong = [TestText("assert area(2, 5) == 11")]
             await session.fork(run, 0, Edits(tests=wrong), visitor="a" * 32)

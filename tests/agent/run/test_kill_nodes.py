@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[3]
 SAMPLE: tuple[Step, ...] = ("attempt", "critique")
 WORDED: frozenset[Step] = frozenset({"generate", "arbitrate"})
 """Steps that only a task in words comes to."""
+ALL_ON = {"HEAL_SIMPLIFIER": "1", "HEAL_SECURITY_CHECK": "1"}
+"""Steps that are off by default are killed too."""
 
 WORKER = """
 import asyncio, json, os, signal, sys
@@ -78,11 +80,14 @@ async def test_a_run_with_models_survives_signal_9_in_each_step(
                 generator=[fenced(one) for one in (*drafts, SOLVED)], spec_tester=RIGHT_SPECS,
                 arbiter=RIGHT_SPECS,
             ) as model:
-                env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.server.url}
+                env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.server.url, **ALL_ON}
                 brought = ("", "", WORDS) if step in WORDED else (HARD, HARD_TESTS, "")
                 workers.stdin.write(json.dumps([str(folder), step, *brought, env]) + "\n")
                 assert int(await asyncio.to_thread(workers.stdout.readline)) == -9, step
-                async with open_session(model.settings(folder, proof_s=0.0)) as session:
+                left = model.settings(
+                    folder, proof_s=0.0, enable_simplifier=True, enable_security_check=True
+                )
+                async with open_session(left) as session:
                     assert await session.recover() == ("r",)
                     await followed(session, "r")
                     log = session.log("r")

@@ -16,6 +16,8 @@ from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, followed, from_page
 AS_IT_IS = (PROMPTS / "critic.yaml").read_text("utf-8")
 NEWER = AS_IT_IS.replace("careful colleague", "calm colleague")
 BROKEN = AS_IT_IS.replace("max_tokens:", "max_words:")
+RENAMED = AS_IT_IS.replace("{{repair}}", "{{change}}").replace("\n  repair:", "\n  change:")
+"""Read well, and useless for what it is given."""
 
 
 async def test_a_prompt_that_is_changed_counts_from_the_next_call_and_a_broken_one_never(
@@ -54,19 +56,26 @@ async def test_a_prompt_that_is_changed_counts_from_the_next_call_and_a_broken_o
             assert "max_tokens: Field required" in notice.text
             assert "is used" in notice.text
             assert [one.role for one in kept.degraded] == ["critic"]
-    assert [one.outcome for one in (first, changed, kept)] == ["healed"] * 3
+            file.write_text(RENAMED, "utf-8")
+            useless, said = await run()
+            assert "calm colleague" in said
+            (notice,) = useless.notices
+            assert "templates.review: must show code, repair, task, tests" in notice.text
+    assert [one.outcome for one in (first, changed, kept, useless)] == ["healed"] * 4
 
 
-@pytest.mark.parametrize(("name", "told"), [
-    ("critics.yaml", "critics.yaml is of no role"), ("", "is no folder"),
+@pytest.mark.parametrize(("name", "text", "told"), [
+    ("critics.yaml", AS_IT_IS, "critics.yaml is of no role"), ("", "", "is no folder"),
+    ("critic.yaml", BROKEN, "max_tokens: Field required"),
+    ("critic.yaml", RENAMED, "templates.review: must show"),
 ])
 async def test_a_folder_of_prompts_that_would_do_nothing_is_refused(
-    tmp_path: Path, name: str, told: str
+    tmp_path: Path, name: str, text: str, told: str
 ) -> None:
     own = tmp_path / "prompts"
     if name:
         own.mkdir()
-        (own / name).write_text(AS_IT_IS, "utf-8")
+        (own / name).write_text(text, "utf-8")
     async with claude() as model:
         with pytest.raises(BadSettings, match=f"HEAL_PROMPTS: .*{told}"):
             await healed(model.settings(tmp_path, prompts=own))

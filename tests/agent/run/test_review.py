@@ -9,20 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from agent import Review, SelfHealingAgent
 from agent.core.events import Waiting
-from agent.intake import from_page
+from agent.doors import commands
+from agent.doors.cli import app
+from agent.intake import BadInput, from_page
 from agent.log.result import Result, fold
 from agent.log.waiting import BadReview
 from agent.run.session import Session, open_session
 from tests.agent.claude import claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, followed, settings
+from tests.agent.scripted import ONE_WRONG, specs
+from tests.agent.scripted import WORDS as TASK
 from tests.llm.fakes.server import stalls
 
 BUG = "def add(a, b):\n    return a - b\n"
 TESTS = "assert add(2, 3) == 5\nassert add(1, 1) == 2\nassert add(0, 4) == 4\n"
 OTHERWISE = "def add(a, b):\n    return sum((a, b))\n"
+SHOUTED = SOLVED.replace("upper() + '!'", "upper().join(['', '!'])")
+FOUR_TESTS = HARD_TESTS + "assert shout('held out') == 'HELD! OUT!'\n"
 WORDS = "Write shout(words), which gives each word in capitals with '!'. shout('x') gives 'X!'."
 
 
@@ -74,6 +81,26 @@ async def test_a_persons_program_that_fails_is_told_and_the_repair_stays(tmp_pat
     assert (result.outcome, "return a + b" in result.code) == ("healed", True)
 
 
+async def test_a_person_who_changes_nothing_keeps_what_stands(tmp_path: Path) -> None:
+    async with reviewing(tmp_path) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task)
+        repair = (await asked(session, run)).code
+        result = await answered(session, run, code=repair)
+    assert (result.outcome, result.code, result.strategy) == ("healed", repair, "search")
+
+
+async def test_a_person_has_seen_every_test_so_none_was_held_out_from_their_program(
+    tmp_path: Path,
+) -> None:
+    async with reviewing(tmp_path) as session:
+        run = await session.start(from_page(BUG, TESTS + "assert add(7, 1) == 8\n", "").task)
+        unseen = await followed(session, run)
+        assert "1 of them never seen by the repair" in unseen.proof_why
+        changed = await answered(session, run, code=OTHERWISE)
+    assert (changed.outcome, changed.proof) == ("awaiting_review", "E1")
+    assert "a person who has seen every test changed the program" in changed.proof_why
+
+
 @pytest.mark.parametrize("review", [
     {"approve": "yes"}, {"approve": True, "hint": 3}, {"keep": True}, {"code": b"x"},
 ])
@@ -89,6 +116,29 @@ async def test_what_is_no_review_is_refused_and_the_question_stays(
     assert result.outcome == "healed"
 
 
+async def test_a_text_that_no_file_can_hold_is_refused_and_the_question_stays(
+    tmp_path: Path,
+) -> None:
+    async with reviewing(tmp_path) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task)
+        waiting = await asked(session, run)
+        with pytest.raises(BadInput, match="lone surrogate"):
+            await session.answer(run, waiting.interrupt, {"code": "x = '\ud800'\n"})
+        with pytest.raises(BadInput, match="zero character"):
+            await session.answer(run, waiting.interrupt, {"hint": "\0"})
+        assert (await answered(session, run, approve=True)).outcome == "healed"
+
+
+async def test_whoever_answers_drives_on_and_nobody_else_takes_the_run_up(tmp_path: Path) -> None:
+    async with reviewing(tmp_path) as session:
+        run = await session.start(from_page(BUG, TESTS, "").task)
+        waiting = await asked(session, run)
+        session._store.release(run)  # the process that asked is gone
+        assert await session.answer(run, waiting.interrupt, {"approve": True})
+        assert await session.recover() == ()
+        assert (await followed(session, run)).outcome == "healed"
+
+
 async def test_a_hint_without_a_model_ends_the_run_and_says_so(tmp_path: Path) -> None:
     async with reviewing(tmp_path) as session:
         run = await session.start(from_page(BUG, TESTS, "").task)
@@ -98,21 +148,67 @@ async def test_a_hint_without_a_model_ends_the_run_and_says_so(tmp_path: Path) -
 
 
 async def test_a_hint_is_told_to_the_model_that_tries_next(tmp_path: Path) -> None:
-    shouted = SOLVED.replace("upper() + '!'", "upper().join(['', '!'])")
-    async with claude(generator=[fenced(SOLVED), fenced(shouted)]) as model:
+    async with claude(generator=[fenced(SOLVED), fenced(SHOUTED)]) as model:
         given = model.settings(tmp_path, autonomy_level="review_repairs")
         async with open_session(given) as session:
             run = await session.start(from_page(HARD, HARD_TESTS, "").task)
             first = await answered(session, run, hint="do not add strings")
-            assert (first.outcome, first.code) == ("awaiting_review", shouted)
+            assert (first.outcome, first.code) == ("awaiting_review", SHOUTED)
             result = await answered(session, run, approve=True)
-    assert (result.outcome, result.code) == ("healed", shouted)
+    assert (result.outcome, result.code) == ("healed", SHOUTED)
     told = [
         str(seen.json["messages"]) for seen, role in
         zip(model.server.seen, model.asked, strict=True) if role == "generator"
     ]
     assert "do not add strings" not in told[0]
     assert "do not add strings" in told[1]
+
+
+async def test_a_hint_that_tells_the_held_out_test_makes_it_one_that_was_read(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=[fenced(SOLVED), fenced(SHOUTED)]) as model:
+        given = model.settings(tmp_path, autonomy_level="review_repairs", proof_s=0.0)
+        async with open_session(given) as session:
+            run = await session.start(from_page(HARD, FOUR_TESTS, "").task)
+            assert (await followed(session, run)).proof == "E2"
+            result = await answered(session, run, hint="look at shout('held out')")
+    assert (result.code, result.proof) == (SHOUTED, "E1")
+    assert "its model has read the held-out test" in result.proof_why
+
+
+async def test_a_hint_is_read_by_a_model_where_a_search_would_come_next(tmp_path: Path) -> None:
+    words = f"{WORDS} shout('a b') gives 'A! B!'. shout('') gives ''."
+    drafts = [WRONG, SOLVED, SHOUTED, SOLVED.replace("word", "part")]
+    async with claude(generator=[*map(fenced, drafts)]) as model:
+        given = model.settings(
+            tmp_path, autonomy_level="review_repairs", parallel_strategies=1
+        )
+        async with open_session(given) as session:
+            run = await session.start(from_page("", "", words).task)
+            await answered(session, run, hint="another way")
+            last = await answered(session, run, hint="and another")
+    assert (last.outcome, last.code) == ("awaiting_review", drafts[-1]), last.reason
+
+
+async def test_after_a_hint_nobody_is_told_of_a_test_that_was_set_aside(tmp_path: Path) -> None:
+    async with claude(
+        generator=[*map(fenced, (WRONG, SOLVED, SHOUTED))], spec_tester=ONE_WRONG,
+        arbiter=specs(("shout('x')", "'X!'"), ("shout('a b')", "'A! B!'")),
+    ) as model:
+        given = model.settings(tmp_path, autonomy_level="review_repairs")
+        async with open_session(given) as session:
+            run = await session.start(from_page("", "", TASK).task)
+            again = await answered(session, run, hint="another way")
+    assert (again.outcome, again.code) == ("awaiting_review", SHOUTED)
+    assert [one.ruling for one in again.rulings if "'x'" in one.test] == ["set aside"]
+    *_, last = [
+        seen.json["messages"][0]["content"] for seen, role in
+        zip(model.server.seen, model.asked, strict=True) if role == "generator"
+    ]
+    assert "another way" in last
+    assert "shout('a b')" in last
+    assert "shout('x')" not in last
 
 
 async def test_leave_is_asked_before_a_model_writes_and_without_it_none_does(
@@ -125,6 +221,7 @@ async def test_leave_is_asked_before_a_model_writes_and_without_it_none_does(
             waiting = await asked(session, run)
             assert (waiting.needs, "generator" in model.asked) == ("leave", False)
             assert "shout('x') == 'X!'" in waiting.question
+            assert fold(session.log(run)).reason == waiting.question
             refused = await answered(session, run, approve=False)
     assert (refused.outcome, refused.stopped) == ("unresolved", "person")
     assert "generator" not in model.asked
@@ -235,3 +332,16 @@ def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(
     assert (result.outcome, result.success, result.code) == ("healed", True, first.code)
     with pytest.raises(BadReview, match="waits for no review"):
         later.decide(first.run_id, approve=True)
+
+
+def test_a_terminal_answers_what_another_door_has_asked_and_lives_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path))
+    asked = SelfHealingAgent().run(code=BUG, tests=TESTS)
+    assert asked.outcome == "awaiting_review"
+    monkeypatch.setattr(commands, "attended", lambda face: True)
+    monkeypatch.setattr("typer.prompt", lambda *_given, **_named: "y")
+    done = CliRunner().invoke(app, ["resume", asked.run_id])
+    assert (done.exit_code, "HEALED" in done.stderr) == (0, True), done.output

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from agent.core.domain import Example, File, Script, Solution, Task
+from agent.core.domain import Example, File, Report, Script, Solution, Task
 from agent.core.events import Looked, Notice
+from agent.core.settings import Settings
 from agent.core.state import Suite
-from agent.thinking.looking import MOST_LOOKS, MOST_SEEN, Leave, looked_around, readable_files
+from agent.healing.context import Context
+from agent.thinking.looking import (
+    MOST_LOOKS,
+    MOST_SEEN,
+    Leave,
+    looked_around,
+    looking_tools,
+    readable_files,
+)
 from agent.tools.registry import ToolRegistry
 from llm import Json, Tools
 from llm.asking.tools import call_text
@@ -168,3 +179,16 @@ def test_nor_of_one_whose_text_stands_in_another_file_beside_the_program() -> No
     ))
     program = Solution(files=(File(path="a.py", text="def f(a):\n    return a\n"),), entry="a.py")
     assert [*readable_files(task, program, Suite(held_out=(held,)))] == ["notes.txt", "a.py"]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_lessons_can_be_looked_up_where_the_memory_is_on(enabled: bool) -> None:
+    here = SimpleNamespace(
+        task=Task(), settings=Settings(enable_cross_session_memory=enabled), seconds_left=9.0,
+        log=tuple, sandbox=None, memory=None,
+    )
+    program = Solution(files=(File(path="a.py", text="x = 1\n"),), entry="a.py")
+    tools = looking_tools(
+        cast(Context, here), program, Suite(), Report(solution=program.id, verdicts=())
+    )
+    assert ("search_memory" in tools) is enabled
