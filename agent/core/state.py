@@ -157,6 +157,10 @@ class State(TypedDict, total=False):
     asking: bool
     """An answer led to another question."""
     candidates: int
+    failed_edits: int
+    """Programs of a person's that failed since one passed."""
+    edit_told: str
+    """What the last of them was told; else empty."""
     edited: bool
     """A person has just changed the program, which is to be judged."""
     permitted: bool

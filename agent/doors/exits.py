@@ -56,10 +56,8 @@ def exit_code(result: Result, least: Requirements = Requirements()) -> int:
     match result.outcome:
         case None | "unresolved" | "awaiting_review":
             return NOT_HEALED
-        case "healthy":
-            return HEALED if result.believed(least.integrity) else BELOW
-        case "healed" | "crash_stopped":
-            enough = result.proven(least.proof) and result.believed(least.integrity)
+        case "healthy" | "healed" | "crash_stopped":
+            enough = not _lacks_proof(result, least) and result.believed(least.integrity)
             return HEALED if enough else BELOW
         case "not_fixable":
             return NOT_FIXABLE
@@ -73,13 +71,20 @@ def exit_code(result: Result, least: Requirements = Requirements()) -> int:
             assert_never(result.outcome)
 
 
+def _lacks_proof(result: Result, least: Requirements) -> bool:
+    """Whether less is shown than was asked for. A program that its user brought, and that was
+    healthy as it came, needs no proof; one that was written does."""
+    drafted = result.start is not None and not result.start.code
+    return (result.outcome != "healthy" or drafted) and not result.proven(least.proof)
+
+
 def shortfall(result: Result, least: Requirements) -> tuple[str, str]:
     """How a result stays below what was asked for, and what can be done about it, in sentences;
     both empty where it does not."""
     if exit_code(result, least) != BELOW:
         return "", ""
     level = result.proof or "E0"
-    if result.outcome != "healthy" and not result.proven(least.proof):
+    if _lacks_proof(result, least):
         told = f"Proof {least.proof} was required and {level} was reached."
         if result.fitting > 1:
             return told, f"Next: {SAY_WHICH}."

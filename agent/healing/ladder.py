@@ -64,7 +64,7 @@ def next_approach(rounds: Sequence[Round], now: Situation) -> Approach | NoMore:
             start = max(start, ways.index("fresh"))
     tried = {one.approach for one in rounds}
     # Nobody climbs down by a word of the debugger's, nor is led by one who guesses.
-    if now.suggested in ways[start:] and now.confidence >= UNSURE:
+    if now.suggested in set(ways[start:]) - tried and now.confidence >= UNSURE:
         start = ways.index(now.suggested)
     for way in ways[start:]:
         if way == "search" and way in tried and not rounds[-1].refuted:
@@ -72,6 +72,10 @@ def next_approach(rounds: Sequence[Round], now: Situation) -> Approach | NoMore:
         if way == "minimal" and now.confidence < UNSURE and len(ways[start:]) > 1:
             continue
         return way
+    # What a word of the debugger's has passed over is tried before there is nothing left.
+    for way in ways[:start]:
+        if way not in tried and way != "search":
+            return way
     return NoMore("stuck" if now.has_model else "no_model")
 
 

@@ -72,6 +72,9 @@ class _Case:
     for_code: list[str] = field(default_factory=list)
     for_neither: list[str] = field(default_factory=list)
     """Those who give a third value: where test and program are both wrong."""
+    kin: list[str] = field(default_factory=list)
+    """Those who say what the program does and are of its own model: nobody's witness against a
+    test, but enough to keep one other from confirming it."""
 
     def hear(self, value: str, who: str) -> None:
         """A value that somebody else gives for the call."""
@@ -88,9 +91,15 @@ class _Case:
         return 1 if all(map(_telling, told)) else 2
 
     @property
+    def is_sure(self) -> bool:
+        """Whether it is settled, and by more than one voice where the program is to be changed."""
+        found = self.settled
+        return found is not None and (found.ruling == "set aside" or len(self.for_test) > 1)
+
+    @property
     def settled(self) -> Ruling | None:
         name = self.dispute.test.name
-        if len(self.for_test) >= self.needed and not self.for_code:
+        if len(self.for_test) >= self.needed and not (self.for_code or self.kin):
             return Ruling(name, "confirmed", f"{_and(self.for_test)} the same value")
         if len(self.for_code) >= self.needed and not self.for_test:
             return Ruling(name, "set aside", f"{_and(self.for_code)} what the program gives")
@@ -119,8 +128,8 @@ async def rulings(
     cases = [_Case(one) for one in disputes]
     for witness in (_earlier, _predicted, _referred):
         left = [
-            one for one in cases
-            if one.settled is None and (witness is not _referred or _is_worth(one, is_pinned))
+            one for one in cases if (one.settled is None and witness is not _referred)
+            or (witness is _referred and _is_worth(one, is_pinned) and not one.is_sure)
         ]
         if left:
             await witness(ctx, solution, left)
@@ -210,7 +219,11 @@ async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) ->
         found = verdicts.get(case.dispute.test.name)
         if found is not None and found.passed:
             case.for_test.append(who)
-        elif found is not None and not (solution.origin == "model" and not case.for_code):
+        elif found is not None and solution.origin == "model" and not case.for_code and (
+            same(gave(found), gave(case.dispute.verdict))
+        ):
+            case.kin.append(who)
+        elif found is not None:
             case.hear(gave(found), who)
 
 
@@ -231,7 +244,10 @@ async def _ruled(ctx: Context, solution: Solution, case: _Case) -> Ruling:
     if not stands_in(answer.quote, ctx.task.text):
         return Ruling(name, "undecided", "the arbiter's quote does not stand in the task")
     ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
-    against = case.for_test if ruling == "set aside" else (*case.for_code, *case.for_neither)
+    against = (
+        case.for_test if ruling == "set aside"
+        else (*case.for_code, *case.kin, *case.for_neither)
+    )
     if against:
         return Ruling(name, "undecided", f"the arbiter is at odds with {' and '.join(against)}")
     return Ruling(name, ruling, answer.reason, answer.quote)

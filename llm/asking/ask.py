@@ -24,7 +24,7 @@ from llm.types import Code, Json, Message, Reply, Request, Tool, Tools
 
 T = TypeVar("T")
 
-MOST_TOLD = 400
+MOST_TOLD, MOST_QUOTED = 400, 200
 """Characters of the reason why an answer was refused."""
 ROOM = 4
 """So many times the tokens are given to an answer that was cut."""
@@ -96,7 +96,12 @@ async def _ask(
         except BadReply as error:
             fault = str(error)[:MOST_TOLD]
             question = _again(provider, request, reply, fault)
-    raise BadReply(f"{provider.name} answered as {request.role} twice in a wrong form: {fault}")
+    said = " ".join(reply.text.split())
+    said = f"{said[:MOST_QUOTED]}…" if len(said) > MOST_QUOTED else said
+    raise BadReply(
+        f"{provider.name} answered as {request.role} twice in a wrong form: {fault}. "
+        f"It said: {said!r}"
+    )
 
 
 def _with_room(provider: Provider, request: Request, reply: Reply) -> Request:

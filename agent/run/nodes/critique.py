@@ -13,7 +13,7 @@ from agent.core.events import Critiqued
 from agent.core.rounds import Rounds
 from agent.core.state import State, Suite
 from agent.healing.context import Context
-from agent.run.nodes.specify import announce, derived_test
+from agent.run.nodes.specify import announce, derived_test, is_asked
 from agent.thinking.arbitration import stands_in
 from agent.thinking.roles import CRITIC, Critique, Objection, ask_if_it_answers
 from agent.thinking.wording import tests
@@ -50,7 +50,7 @@ async def critique(state: State, ctx: Context) -> State:
     if answer is None:
         note = "it could not be reviewed: the critic gave no answer"
         ctx.emit(Critiqued(verdict="reject", note=note))
-        return update | {"outcome": "unresolved", "stopped": "critic", "reason": note}
+        return update | {"outcome": "model_failed", "stopped": "critic", "reason": note}
     if answer.approve:
         ctx.emit(Critiqued(verdict="approve", note=answer.note))
         return update
@@ -99,6 +99,7 @@ def _tests_of(
         test = derived_test(one.call, one.expected, words)
         if test is not None and stands_in(one.quote, words) and (
             test.name not in names and test.code not in codes
+            and not is_asked(one.call, suite.all)
         ):
             found[test.name] = test
     return tuple(found.values())

@@ -19,6 +19,8 @@ from agent.healing.ladder import NoMore
 from agent.healing.rounds import STOPPED, begun, go_on, may_ask
 from agent.log.waiting import Review
 
+MOST_EDITS = 10
+"""Programs of a person's in a row that may fail; whoever asks for more is no person."""
 SEEN = "a person who has seen every test changed the program"
 
 
@@ -50,7 +52,8 @@ async def gate(state: State, ctx: Context) -> State:
     solution = ctx.store.get(state["solution_id"], Solution)
     what = "repair" if is_repaired(state) else "first draft"
     answer = Review.of(interrupt({
-        "question": f"Keep this {what}? Proof {state['proof']}: {state['proof_why']}",
+        "question": f"{state.get('edit_told', '')}Keep this {what}? "
+        f"Proof {state['proof']}: {state['proof_why']}",
         "needs": "review", "diff": solution.diff(base), "code": solution.text,
     }))
     if answer.code is not None and answer.code != solution.text:
@@ -65,13 +68,15 @@ async def help_(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     best = ctx.store.get(state["best_id"], Solution)
     answer = Review.of(interrupt({
-        "question": f"No repair was found: {state['reason']}. What else is to be tried?",
+        "question": f"{state.get('edit_told', '')}No repair was found: {state['reason']}. "
+        "What else is to be tried?",
         "needs": "help", "diff": best.diff(base), "code": best.text,
     }))
     if answer.code is not None:
         edited = best.with_text(answer.code, origin="user")
         update = await _changed(state, ctx, edited)
-        return update if update["asking"] else update | {"outcome": None, "stopped": None}
+        kept = update.get("edited", False)
+        return update | {"outcome": None, "stopped": None} if kept else update
     if not answer.hint.strip() or ctx.plan.of(GENERATOR) is None:
         return {"helped": True, "asking": False}
     rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
@@ -89,11 +94,15 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
     report = suite.ruled(await ctx.judge(edited, suite.all))
     if not report.passed:
         failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
-        ctx.emit(Notice(level="warning", text=(
-            f"The changed program is not kept, it fails {len(report.failing)} tests ({failing}). "
-            "What stood before it stays."
-        )))
-        return {"asking": True}
+        words = f"The changed program fails {len(report.failing)} tests ({failing})."
+        ctx.emit(Notice(level="warning", text=f"{words} What stood before it stays."))
+        count = state.get("failed_edits", 0) + 1
+        if count >= MOST_EDITS:
+            return {
+                "outcome": "unresolved", "stopped": "person", "asking": False, "helped": True,
+                "reason": f"{count} programs of a person's failed; {words}",
+            }
+        return {"asking": True, "failed_edits": count, "edit_told": f"{words} "}
     base = ctx.store.get(state["base_id"], Solution)
     note = f"{state['note']}, changed by a person" if state.get("note") else "changed by a person"
     edited = edited.model_copy(update={"note": note})
@@ -106,6 +115,7 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
     return {
         "solution_id": ctx.store.put(edited), "note": note, "strategy": "person", "rivals_id": "",
         "suite_id": ctx.store.put(suite), "asking": False, "edited": True,
+        "failed_edits": 0, "edit_told": "",
     }
 
 

@@ -7,7 +7,7 @@ import asyncio
 import builtins
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from agent.core.domain import Example, Raises, Report, Solution, TestCase
 from agent.core.events import Notice, TestInfo, TestsFrozen
@@ -85,15 +85,26 @@ async def _from_words(
     told: dict[str, set[str]] = {}
     for test in tests:
         told.setdefault(test.call, set()).add(test.code)
-    usable = [test for test in tests if len(told[test.call]) == 1]
+    usable = [
+        test for test in tests
+        if len(told[test.call]) == 1 and not is_asked(test.call, known)
+    ]
     if len(usable) < len(given):
         ctx.emit(Notice(level="info", text=(
             f"{len(given) - len(usable)} examples of the spec tester are left out: they have no "
-            "literal value, call what the words do not name, or contradict each other."
+            "literal value, call what the words do not name or other tests ask already, or "
+            "contradict each other."
         )))
     codes = {test.code for test in known}
     fresh = {test.code: test for test in usable if test.code not in codes}
     return tuple(fresh.values())
+
+
+def is_asked(call: str, tests: Iterable[TestCase]) -> bool:
+    """Whether a test of the user, or an example of the words, asks a call already: what is derived
+    of it would say the same again, or contradict it."""
+    asks = re.compile(rf"(?<!\w){re.escape(call)}")
+    return any(asks.search(test.code) for test in tests if test.origin in VETOING_ORIGINS)
 
 
 def derived_test(call: str, expected: str, words: str) -> Example | Raises | None:

@@ -51,6 +51,13 @@ def test_what_was_suggested_is_no_way_past_the_end() -> None:
     assert next_approach(failed("search"), replace(NOW, suggested="rewrite", most=1)) == NoMore(
         "iterations"
     )
-    assert next_approach(failed("search", "fresh"), replace(NOW, suggested="fresh")) == NoMore(
-        "stuck"
-    )
+
+
+def test_what_a_suggestion_has_passed_over_is_tried_before_there_is_nothing_left() -> None:
+    tried = ["search", "fresh"]
+    while isinstance(way := next_approach(failed(*tried), replace(NOW, suggested="fresh")), str):
+        tried.append(way)
+    assert tried == [
+        "search", "fresh", "minimal", "minimal", "tournament", "rewrite", "fresh",
+    ]
+    assert way == NoMore("stuck")

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.domain import SET_ASIDE, Behaviour, File, Report, Rivals, Solution, Verdict, tally
+from agent.core.domain import (
+    SET_ASIDE,
+    Behaviour,
+    File,
+    ProofLevel,
+    Report,
+    Rivals,
+    Solution,
+    Verdict,
+    tally,
+)
 from agent.core.events import (
     Ambiguous,
     Answered,
@@ -187,6 +197,18 @@ def test_exit_codes_follow_the_outcome_and_the_proof_asked_for(
     least, failed = Requirements(required), Result(outcome=outcome, proof=proof, error="KeyError")
     assert exit_code(Result(outcome=outcome, proof=proof), least) == code
     assert exit_code(failed, least) == 3
+
+
+@pytest.mark.parametrize(("code", "proof", "exits"), [
+    ("", "E0", 6), ("", "E1", 0), ("x = 1", "E0", 0),
+])
+def test_a_program_that_was_written_needs_proof_though_it_was_right_at_once(
+    code: str, proof: ProofLevel, exits: int
+) -> None:
+    start = STARTED.model_copy(update={"code": code})
+    result = Result(outcome="healthy", proof=proof, start=start)
+    assert exit_code(result) == exits
+    assert bool(shortfall(result, Requirements())[0]) is (exits == 6)
 
 
 def believed(*integrities: str, **fields: object) -> Report:

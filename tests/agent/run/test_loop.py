@@ -38,7 +38,8 @@ async def test_a_wrong_draft_is_not_healed_by_a_search_that_fits_its_one_example
     assert {ruling for _, ruling in rulings(events)} == {"confirmed"}
     assert rounds(events) == ["minimal"]
     assert asked == [
-        "spec_tester", "generator", "qa_adversary", "arbiter", "debugger", "generator", "critic",
+        "spec_tester", "generator", "qa_adversary", "arbiter", "generator", "debugger",
+        "generator", "critic",
     ]
 
 
@@ -88,6 +89,31 @@ async def test_a_right_program_is_not_changed_for_one_wrong_derived_test(
     assert asked.count("generator") == 1
     (verdict,) = [one for one in result.report.verdicts if one.aside] if result.report else []
     assert (verdict.name, verdict.standing) == ("shout('x') == 'X'", "set aside")
+
+
+@pytest.mark.parametrize("ruling", ["code_wrong", "test_wrong"])
+async def test_two_who_err_alike_change_no_right_program(tmp_path: Path, ruling: str) -> None:
+    err = json.dumps({
+        "quote": "joined by single spaces", "reason": "so it is", "verdict": ruling,
+    })
+    other = SOLVED.replace("words.split()", "words.split(' ') if word")
+    result, events, _ = await told(
+        tmp_path, generator=[fenced(SOLVED), fenced(other)], spec_tester=ONE_WRONG,
+        arbiter=[specs(("shout('x')", "'X'")), err],
+    )
+    assert (result.outcome, result.code) == ("healthy", SOLVED)
+    assert rulings(events) == [("shout('x') == 'X'", "undecided")]
+
+
+async def test_a_derived_test_that_contradicts_an_example_of_the_words_is_left_out(
+    tmp_path: Path,
+) -> None:
+    result, events, asked = await told(
+        tmp_path, f"{WORDS} shout('x') gives 'X!'.", generator=fenced(SOLVED),
+        spec_tester=ONE_WRONG,
+    )
+    assert (result.outcome, result.code, rulings(events)) == ("healthy", SOLVED, [])
+    assert "arbiter" not in asked
 
 
 async def test_an_arbiter_settles_by_a_sentence_that_stands_in_the_words(tmp_path: Path) -> None:
@@ -179,8 +205,8 @@ async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test(tmp_pat
     assert (result.outcome, result.code) == ("healed", SOLVED)
     assert rulings(events) == [("shout('a b') == 'A! B!'", "confirmed")]
     assert asked == [
-        "spec_tester", "generator", "qa_adversary", "critic", "arbiter", "debugger", "generator",
-        "critic", "memory_summariser",
+        "spec_tester", "generator", "qa_adversary", "critic", "arbiter", "generator", "debugger",
+        "generator", "critic", "memory_summariser",
     ]
     verdicts = [one.verdict for one in events if isinstance(one, Critiqued)]
     assert verdicts == ["reject", "approve"]

@@ -72,8 +72,8 @@ def warnings(told: list[Any]) -> list[str]:
     ("debugger", "malformed", "healed"),
     ("debugger", "truncated", "healed"),
     ("debugger", "refused", "healed"),
-    ("critic", "malformed", "unresolved"),
-    ("critic", "refused", "unresolved"),
+    ("critic", "malformed", "model_failed"),
+    ("critic", "refused", "model_failed"),
     ("memory_summariser", "overloaded", "healed"),
 ])
 async def test_a_role_without_an_answer_is_told_and_the_run_goes_on_as_it_says(

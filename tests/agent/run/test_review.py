@@ -319,6 +319,19 @@ def test_the_library_asks_whoever_it_is_given(tmp_path: Path) -> None:
     assert "return a + b" in shown[0].code
 
 
+def test_whoever_gives_the_same_failing_program_for_ever_comes_to_an_end(tmp_path: Path) -> None:
+    asked_: list[str] = []
+
+    def approve(waiting: Waiting) -> Review:
+        asked_.append(waiting.question)
+        return Review(code=BUG.replace("-", "*"))
+
+    result = SelfHealingAgent(data_dir=tmp_path).run(code=BUG, tests=TESTS, approve=approve)
+    assert (result.outcome, result.stopped, len(asked_)) == ("unresolved", "person", 10)
+    assert "fails 3 tests" in asked_[1]
+    assert "fails" not in asked_[0]
+
+
 def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,7 +123,7 @@ SCENES: dict[str, Scene] = {
         "healthy", [*WRITTEN, "qa_adversary", "critic"], said={"qa_adversary": PROSE},
     ),
     "a critic that answers in prose": Scene(
-        "unresolved", [*WRITTEN, "critic", "critic"], "critic", said={"critic": PROSE},
+        "model_failed", [*WRITTEN, "critic", "critic"], "critic", said={"critic": PROSE},
     ),
     "an arbiter that answers in prose": Scene(
         "healthy",
@@ -152,7 +152,10 @@ SCENES: dict[str, Scene] = {
     ),
     "a doubt beside tests of the user is worth one prediction": Scene(
         "healthy", [*WRITTEN, "arbiter", "critic"], tests=HARD_TESTS,
-        said={"spec_tester": ONE_WRONG, "arbiter": specs()},
+        said={"spec_tester": specs(("shout('z')", "'Z'")), "arbiter": specs()},
+    ),
+    "what tests of the user ask already is derived by nobody": Scene(
+        "healthy", [*WRITTEN, "critic"], tests=HARD_TESTS, said={"spec_tester": ONE_WRONG},
     ),
     "an adversarial call is worth no arbiter": Scene(
         "healthy", [*WRITTEN, "arbiter", "critic"],

@@ -155,6 +155,7 @@ async def test_after_bad_edits_a_program_that_does_not_fit_is_not_asked_for() ->
     proposal, asked, told = await proposed("anthropic", program(ROOM), BAD_EDIT)
     assert (proposal.solution, len(asked), told) == (None, 2, [])
     assert "twice in a wrong form" in proposal.fault
+    assert "It said: " in proposal.fault
 
 
 async def test_a_repair_that_does_not_pass_says_how_and_the_next_question_shows_it() -> None:
