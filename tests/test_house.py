@@ -70,11 +70,11 @@ DATA = (
 CEILINGS = {
     "app.py": 82, "setup.py": 74, "agent": 54, "agent/core": 2_150, "agent/doors": 5_950,
     "agent/healing": 2_700, "agent/intake": 4_700, "agent/judge": 9_550, "agent/log": 2_150,
-    "agent/memory": 2_400, "agent/planning": 450, "agent/project": 2_650, "agent/repair": 4_900,
+    "agent/memory": 2_400, "agent/planning": 500, "agent/project": 2_650, "agent/repair": 4_900,
     "agent/repair/edits": 4_300, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_150,
-    "agent/run": 3_400, "agent/thinking": 1_750, "agent/tools": 1_600, "demo": 2_500,
+    "agent/run": 3_450, "agent/thinking": 1_750, "agent/tools": 1_600, "demo": 2_500,
     "evaluation": 4_700, "llm": 6_500, "prompts": 1, "sandbox": 9_200, "selfheal": 126,
-    "tests": 3_400, "tests/agent": 24_650, "tests/agent/project": 1_850, "tests/agent/tools": 1_250,
+    "tests": 3_400, "tests/agent": 24_750, "tests/agent/project": 1_850, "tests/agent/tools": 1_250,
     "tests/demo": 2_000, "tests/llm": 6_250, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why

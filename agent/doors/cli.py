@@ -143,8 +143,8 @@ ForceOption = Annotated[
 ]
 TimeoutOption = Annotated[
     float | None, typer.Option(
-        "--timeout", min=1, metavar="SECONDS", help="How long a heal may take (default 120); the "
-        "search gets its share."
+        "--timeout", min=1, metavar="SECONDS", help="How long a heal may take, models and all "
+        "(default 120, and 240 more for models); the search gets its share."
     )
 ]
 TestTimeoutOption = Annotated[

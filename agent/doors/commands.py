@@ -126,6 +126,7 @@ class RunOptions:
             raise Usage(f"--role: {error}") from error
         if self.budget_s is not None:
             usual = Settings.from_env()
+            given["model_s"] = 0.0  # whoever names the seconds means all of them
             given["search_s"] = usual.search_s * self.budget_s / max(usual.budget_s, 1.0)
         return Settings.from_env(None, **{**vars(self), "roles": roles or None}, **given)
 

@@ -16,7 +16,8 @@ from agent.doors.project.library import aheal_project
 from agent.log.result import fold
 from agent.planning.plan import Plan
 from agent.planning.planner import Planner
-from agent.planning.running import ApproveStep, Mode, run_plan
+from agent.planning.running import ApproveStep, Mode, check_mode, run_plan
+from agent.project.tree import is_test_code
 from agent.tools.errors import ToolError
 from agent.tools.standard import open_tools
 from agent.tools.workspace import Workspace, is_inside
@@ -46,6 +47,22 @@ class PlanResult:
         return self.workspace.diff
 
     @property
+    def changed_tests(self) -> tuple[str, ...]:
+        """Files of tests, or that configure them, which were written, changed or removed."""
+        return tuple(
+            path for path, texts in self.workspace.changed.items()
+            if any(is_test_code(path, text) for text in texts)
+        )
+
+    @property
+    def summary(self) -> str:
+        """Every step in a line, and which tests were changed."""
+        if not self.changed_tests:
+            return self.plan.summary()
+        return (f"{self.plan.summary()}\nTests were changed, so that they pass may say nothing of "
+                f"the program: {', '.join(self.changed_tests)}")
+
+    @property
     def cost_usd(self) -> float | None:
         """Dollars that planning took; `None` is unknown. A heal tells its own in its output."""
         return fold(self.log).cost_usd
@@ -56,6 +73,9 @@ async def aexecute(
     approve: ApproveStep | None, max_steps: int, replan_on_failure: bool,
 ) -> PlanResult:
     """Plans a task and runs it; see `SelfHealingAgent.execute`."""
+    if not task.strip():
+        raise ValueError("the task is empty; say in words what is to be done")
+    check_mode(mode, approve)
     if not isinstance(workspace, Workspace):
         workspace = await asyncio.to_thread(Workspace.copy_of, workspace)
     log: list[Stamped] = []

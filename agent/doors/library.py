@@ -179,7 +179,8 @@ class SelfHealingAgent:
 
         With `approve` each repair is reviewed: it is called with the question in the same way.
         Where repairs are reviewed (`autonomy_level`) and it is not given, the run ends as
-        `awaiting_review`, and `decide` goes on with it.
+        `awaiting_review`, and `decide` goes on with it; so it does where `approve` gives neither a
+        bool nor a `Review`, which raises `BadReview`.
 
         Works inside a running event loop too. Raises `agent.intake.BadInput` for input that
         cannot be used and `RunFault` for a fault of ours; every other end is in the result.
@@ -261,7 +262,9 @@ class SelfHealingAgent:
 
         Rules plan what they know plainly; else the planner's model does. In the mode `parallel`
         steps that only read run side by side; in `interactive` each is put to `approve`, in a
-        thread. Raises `llm.NoModel` where a model would be needed to plan and there is none.
+        thread. Raises `llm.NoModel` where a model would be needed to plan and there is none,
+        `llm.errors.TimedOut` where it gives no plan in a run's seconds, and `ValueError` for an
+        empty task or an unknown mode.
         """
         return outside_any_loop(self.aexecute(
             task, workspace, mode=mode, approve=approve, max_steps=max_steps,
@@ -423,8 +426,7 @@ async def _followed(
         waiting = fold(session.log(run)).waiting
         if waiting is not None and waiting.needs in REVIEWED and approve is not None:
             said = await asyncio.to_thread(approve, waiting)
-            review = said if isinstance(said, Review) else Review(approve=said is True)
-            await session.answer(run, waiting.interrupt, review.model_dump())
+            await session.answer(run, waiting.interrupt, _review(run, said).model_dump())
             continue
         if ask is None or waiting is None or waiting.rivals is None:
             return unusable
@@ -433,6 +435,18 @@ async def _followed(
         # Whoever skips one question is not asked the next.
         answer = SKIP if given is None or unusable else given
         await session.answer(run, waiting.interrupt, {"answer": answer})
+
+
+def _review(run: str, said: object) -> Review:
+    """What `approve` gave as a review; raises `BadReview`, and the run waits on."""
+    if isinstance(said, Review):
+        return said
+    if not isinstance(said, bool):
+        raise BadReview(
+            f"approve gave {said!r}, of type {type(said).__name__}; it gives True, False or a "
+            f"Review. The run {run} still waits: decide({run!r}, ...) answers it."
+        )
+    return Review(approve=said)
 
 
 def _unusable(rivals: Rivals, given: object) -> str:

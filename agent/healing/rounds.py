@@ -84,8 +84,12 @@ def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
 
 def may_ask(ctx: Context) -> bool:
     """Whether a model can bring a repair, and time is left to judge it."""
-    least_s = min(LEAST_S, LEAST_SHARE * ctx.settings.budget_s)
-    return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > least_s
+    return ctx.plan.of(GENERATOR) is not None and ctx.seconds_left > least_s(ctx)
+
+
+def least_s(ctx: Context) -> float:
+    """The last seconds of a run, which are kept for a verdict."""
+    return min(LEAST_S, LEAST_SHARE * ctx.settings.budget_s)
 
 
 def side_by_side(ctx: Context) -> int:

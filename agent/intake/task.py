@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.core.domain import File, Solution, Task, TestCase
-from agent.intake.asked.contradictions import contradiction
+from agent.intake.asked.contradictions import contradiction, unwritten
 from agent.intake.brought import PASTED, Brought, TestText
 from agent.intake.environment import (
     installed_modules,
@@ -157,8 +157,8 @@ def _made(brought: Brought) -> PreparedTask:
     found = gathered(brought)
     notices = [*brought.notices, *found.notices]
     solution = None
+    _refuse_contradictions(found.tests, brought)
     if brought.code is not None:
-        _refuse_contradictions(found.tests, brought)
         _refuse_foreign(brought)
         file = File(path=brought.entry, text=brought.code)
         solution = Solution(files=(file,), entry=brought.entry)
@@ -217,7 +217,8 @@ def _refuse_unusable(brought: Brought) -> None:
 
 
 def _refuse_contradictions(tests: Sequence[TestCase], brought: Brought) -> None:
-    pair = contradiction(tests, brought.program, brought.stem)
+    program = unwritten(tests) if brought.code is None else brought.program
+    pair = contradiction(tests, program, brought.stem)
     if pair is not None:
         raise NotFixable(
             "invalid_tests",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 from agent.core.events import Notice
@@ -11,6 +12,7 @@ from agent.planning.rules import KNOWN, add_by_rule
 from agent.thinking.roles import PLANNER, Steps, ask
 from agent.tools.workspace import Workspace
 from llm import BadReply, LlmError, NoModel
+from llm.errors import TimedOut
 
 MOST_REPLANS = 2
 MOST_FILES = 200
@@ -57,6 +59,17 @@ class Planner:
         return True
 
     async def _asked(self, plan: Plan, done: str) -> None:
+        """Adds the model's steps within a run's seconds; raises `TimedOut` past them."""
+        seconds = self._ctx.settings.budget_s
+        try:
+            async with asyncio.timeout(seconds) as clock:
+                await self._asked_twice(plan, done)
+        except TimeoutError as error:
+            if not clock.expired():
+                raise
+            raise TimedOut(f"The planner gave no plan in a run's {seconds:g} seconds.") from error
+
+    async def _asked_twice(self, plan: Plan, done: str) -> None:
         """Adds the model's steps; where one cannot be, it is told so and asked once more."""
         for last in (False, True):
             steps = await ask(self._ctx, PLANNER, {

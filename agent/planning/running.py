@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from glob import escape
-from typing import Literal
+from typing import Literal, get_args
 
 from agent.planning.plan import BadPlan, Plan, PlanStep
 from agent.tools.registry import ToolResult
@@ -30,8 +30,7 @@ async def run_plan(
     Where a file is missing it is searched for by its name; else `replan`, if given, may plan anew
     what is left. `approve` is asked in a thread, in the mode `interactive` alone.
     """
-    if (mode == "interactive") != (approve is not None):
-        raise ValueError("approve= goes with mode='interactive', and that with approve=")
+    check_mode(mode, approve)
     while ready := plan.ready():
         batch = [step for step in ready if step.tool in READING] if mode == "parallel" else []
         batch = batch or [ready[0]]
@@ -44,6 +43,14 @@ async def run_plan(
         for step in failed if replan_on_failure else ():
             if not _searched_for(plan, step) and replan is not None and await replan(plan):
                 break
+
+
+def check_mode(mode: Mode, approve: ApproveStep | None) -> None:
+    """Raises `ValueError` for a mode that there is not, or that does not go with `approve`."""
+    if mode not in get_args(Mode):
+        raise ValueError(f"there is no mode {mode!r}; there are {', '.join(get_args(Mode))}")
+    if (mode == "interactive") != (approve is not None):
+        raise ValueError("approve= goes with mode='interactive', and that with approve=")
 
 
 async def _is_done(plan: Plan, workspace: Workspace, step: PlanStep) -> PlanStep | None:

@@ -55,6 +55,10 @@ from llm.router import Router
 from sandbox import OwnedSandbox, SandboxError
 
 log = logging.getLogger("agent")
+FORKED_PLAN = (
+    ". A fork is answered by its parent's models; forked with `--provider mock`, or another "
+    "provider, it is answered by that"
+)
 
 
 class Options(Value):
@@ -306,7 +310,8 @@ class Run:
         except OverBudget as error:
             await self._pause(str(error))
         except NeedsKey as error:
-            self._wait_for("key", str(error))
+            hint = FORKED_PLAN if self.options.fork is not None else ""
+            self._wait_for("key", f"{error}{hint}")
         except (NoModel, NotRecorded) as error:
             await self.conclude("not_fixable", str(error))
         except LlmError as error:

@@ -87,9 +87,18 @@ class Workspace:
     def diff(self) -> str:
         """What was changed since the copy was made, as `git apply` takes it."""
         return "".join(
-            _patch(path, self._first.get(path), self._files.get(path))
-            for path in sorted(self._first.keys() | self._files.keys())
+            _patch(path, self._first.get(path), self._files.get(path)) for path in self.changed
         )
+
+    @property
+    def changed(self) -> Mapping[str, tuple[str, str]]:
+        """What was changed since the copy was made: each path with its text before and now, empty
+        where there is no such file."""
+        return {
+            path: (self._first.get(path, ""), self._files.get(path, ""))
+            for path in sorted(self._first.keys() | self._files.keys())
+            if self._first.get(path) != self._files.get(path)
+        }
 
     def read(self, path: str) -> str:
         """The text of a file; raises `ToolError` where there is none."""
@@ -182,8 +191,6 @@ def _size(text: str) -> int:
 
 
 def _patch(path: str, before: str | None, after: str | None) -> str:
-    if before == after:
-        return ""
     text = unified(path, before or "", after or "")
     for side, is_absent in (("--- a/", before is None), ("+++ b/", after is None)):
         if is_absent:

@@ -38,6 +38,24 @@ def contradiction(
     return None
 
 
+def unwritten(tests: Iterable[TestCase]) -> str:
+    """What stands for a program that is still to be written: the functions that tests call by
+    their bare names. One that is called without arguments may count, and a name with a capital is
+    a class, whose objects may equal anything: of those nothing is said."""
+    calls = [
+        node for test in tests for one in statements_of(test.code) for node in ast.walk(one)
+        if isinstance(node, ast.Call)
+    ]
+    bare = {dotted(node.func) for node in calls if not (node.args or node.keywords)}
+    names = {
+        node.func.id for node in calls
+        if isinstance(node.func, ast.Name) and not node.func.id[0].isupper()
+    }
+    return "".join(
+        f"def {name}(*args, **named): ...\n" for name in sorted(names - bare - BUILTIN_NAMES)
+    )
+
+
 def _classes_decide(program: str) -> bool:
     """Whether a class of the program may say what its objects equal: an answer of such a class
     can equal 4 and 5."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from agent.core.events import Notice
 from agent.core.rounds import Rounds, Try
+from agent.core.settings import GENERATOR
 from agent.core.state import State
 from agent.healing.context import Context
-from agent.healing.rounds import attempt_of, may_ask
+from agent.healing.rounds import attempt_of, least_s, may_ask
 from agent.thinking.rewriting import one_try
 
 
@@ -14,11 +18,28 @@ async def attempt(state: State, ctx: Context) -> State:
     rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
     place = state.get("place", 0)
     if may_ask(ctx):
-        found = await one_try(
-            attempt_of(state, ctx), ctx, state["approach"], rounds.told, place
-        )
+        bound = ctx.seconds_left - least_s(ctx) if state["approach"] == "tournament" else None
+        found = await _bounded(state, ctx, rounds, place, bound)
     else:
         found = Try(fault="no time was left to ask the generator", candidates=0)
     return {"candidates_now": [
         {"round": state["iteration"] + 1, "place": place, "try_id": ctx.store.put(found)}
     ]}
+
+
+async def _bounded(
+    state: State, ctx: Context, rounds: Rounds, place: int, seconds: float | None
+) -> Try:
+    """One repair within these seconds. In a tournament an answer that does not come must not cost
+    those that came beside it: what is left of the run is for their verdict."""
+    try:
+        async with asyncio.timeout(seconds) as clock:
+            return await one_try(
+                attempt_of(state, ctx), ctx, state["approach"], rounds.told, place
+            )
+    except TimeoutError:
+        if not clock.expired():
+            raise
+    fault = "the generator gave no repair in time to judge it"
+    ctx.emit(Notice(level="info", role=GENERATOR, text=f"In a tournament {fault}."))
+    return Try(fault=fault, is_models_fault=True, candidates=0)

@@ -430,6 +430,12 @@ def test_options_become_settings(program: Path, healing: Any) -> None:
     assert (healing.settings.provider, healing.settings.max_iterations) == ("mock", 3)
 
 
+def test_whoever_names_the_seconds_means_those_of_models_too(program: Path, healing: Any) -> None:
+    invoke(healing, "run", program, *TEST, "--timeout", "10")
+
+    assert (healing.settings.budget_s, healing.settings.model_s) == (10.0, 0.0)
+
+
 def test_a_worked_task_is_run_with_its_draft(program: Path, healing: Any) -> None:
     listed = json.loads(invoke(healing, "example", "--list", "--json").stdout)
 

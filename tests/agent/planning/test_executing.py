@@ -11,8 +11,9 @@ import pytest
 from agent import AgentConfig, SelfHealingAgent, Workspace
 from agent.log.words import event_lines
 from llm import BadReply, NoModel
-from llm.errors import OverBudget
+from llm.errors import OverBudget, TimedOut
 from tests.agent.claude import Claude, Said, claude
+from tests.llm.fakes.server import stalls
 
 CART = "def total(prices):\n    return sum(prices) - 1\n"
 FILES = {
@@ -155,3 +156,32 @@ async def test_planning_spends_no_more_than_a_run_may(tmp_path: Path) -> None:
             await agent.aexecute("go", Workspace(FILES))
     assert model.asked == []
 
+
+def test_a_plan_that_writes_over_tests_says_so(tmp_path: Path) -> None:
+    agent = SelfHealingAgent("mock", data_dir=tmp_path)
+    result = agent.execute("write `x = 1` to test_cart.py, then append `#` to shop/cart.py",
+                           Workspace(FILES))
+    assert result.success
+    assert result.changed_tests == ("test_cart.py",)
+    assert "Tests were changed" in result.summary.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("task", "mode", "words"), [
+    (" ", "sequential", "the task is empty"), ("run the tests", "hasty", "no mode 'hasty'"),
+    ("run the tests", "interactive", "approve="),
+])
+async def test_what_cannot_be_executed_is_refused_before_anybody_is_asked(
+    tmp_path: Path, task: str, mode: Any, words: str
+) -> None:
+    async with claude(planner=steps()) as model:
+        with pytest.raises(ValueError, match=words):
+            await asked(model, tmp_path).aexecute(task, Workspace(FILES), mode=mode)
+        assert model.asked == []
+
+
+async def test_a_planner_that_hangs_is_waited_for_no_longer_than_a_run(tmp_path: Path) -> None:
+    async with claude(planner=stalls) as model:
+        agent = asked(model, tmp_path)
+        agent.budget_s = 1.0
+        with pytest.raises(TimedOut, match="no plan in a run's 1 seconds"):
+            await agent.aexecute("make total right", Workspace(FILES))

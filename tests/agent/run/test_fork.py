@@ -9,6 +9,7 @@ import pytest
 
 from agent import AgentConfig, SelfHealingAgent
 from agent.core.events import to_jsonl
+from agent.core.settings import Settings
 from agent.intake import BadInput, TestText, from_page
 from agent.log.iterations import UnknownIteration, compared, iterations
 from agent.log.store import UnknownRun
@@ -176,3 +177,16 @@ async def test_the_answer_to_a_question_of_a_fork_joins_its_own_suite(tmp_path: 
     assert result.start is not None and result.start.parent is not None
     assert result.code != asked.code
     assert len({one.name for event in frozen for one in event.tests if one.origin == "user"}) == 2
+
+
+async def test_a_fork_that_lacks_its_parents_key_says_who_may_answer_instead(
+    tmp_path: Path,
+) -> None:
+    async with claude() as model, open_session(
+        model.settings(tmp_path, max_iterations=3)
+    ) as session:
+        run = await stuck(model, session)
+    async with open_session(Settings.from_env({}, data_dir=tmp_path)) as session:
+        waiting = (await followed(session, await session.fork(run, 2))).waiting
+        assert waiting is not None and waiting.needs == "key"
+        assert "forked with `--provider mock`" in waiting.question

@@ -358,3 +358,11 @@ def test_a_terminal_answers_what_another_door_has_asked_and_lives_on(
     monkeypatch.setattr("typer.prompt", lambda *_given, **_named: "y")
     done = CliRunner().invoke(app, ["resume", asked.run_id])
     assert (done.exit_code, "HEALED" in done.stderr) == (0, True), done.output
+
+
+def test_what_is_no_review_decides_nothing_and_the_run_waits_on(tmp_path: Path) -> None:
+    agent = SelfHealingAgent(data_dir=tmp_path)
+    maybe: Any = lambda waiting: "maybe"  # noqa: E731
+    with pytest.raises(BadReview, match=r"approve gave 'maybe', of type str; it gives True, False"):
+        agent.run(code=BUG, tests=TESTS, approve=maybe)
+    assert agent.decide(agent.runs(1)[0].id, approve=True).outcome == "healed"

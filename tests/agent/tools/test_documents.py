@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from agent.core.domain import Report, Solution, Task
 from agent.tools import Workspace, open_tools
 from agent.tools.debugging import DebuggerTools, Scene
 from sandbox import Sandbox
@@ -46,7 +47,9 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
 def test_the_guides_table_has_each_tool_with_its_parameters_and_defaults() -> None:
     told = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", GUIDE, re.MULTILINE))
     tools = open_tools(Workspace())
-    DebuggerTools(cast(Scene, None), cast(Sandbox, None)).register(tools)  # nothing is called
+    nothing = Solution(files=(), entry="")  # and nothing is called
+    scene = Scene(Task(), nothing, (), Report(solution=""), {}, lambda words: [])
+    DebuggerTools(scene, cast(Sandbox, None)).register(tools)
     schemas = {one["name"]: one["parameters"] for one in tools.get_schemas()}
     assert told == {
         name: ", ".join(
