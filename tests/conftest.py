@@ -17,9 +17,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many as there are cores: tests wait for their jails, servers and pages for a good
-    part of their time."""
-    return 2 * (os.cpu_count() or 1)
+    """Half as many again as there are cores: tests wait for their jails, servers and pages for a
+    good part of their time."""
+    return 3 * (os.cpu_count() or 1) // 2 or 1
 
 
 @pytest.fixture(scope="session")

@@ -179,6 +179,7 @@ def unpacked(folder: Path, right: int) -> list[str]:
     return ["--bench", str(folder)]
 
 
+@pytest.mark.nightly
 def test_packages_elsewhere_are_healed_and_asked_what_no_tree_has(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
