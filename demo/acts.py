@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from uuid import UUID, uuid4
 
 import gradio as gr
@@ -182,7 +183,11 @@ class Page:
             return
         session = await self._host.session()
         seen: tuple[Stamped, ...] = ()
-        with self._onlookers.looking(kept["run"], session.settings.grace_s, session.pause):
+        # Whoever has no more than the link keeps nobody else's run going.
+        own = await self.panel.owns(kept["run"], visit)
+        grace_s = session.settings.grace_s
+        looking = self._onlookers.looking(kept["run"], grace_s, session.pause)
+        with looking if own else nullcontext():
             waiting = (await self._result(kept["run"])).waiting
             if waiting is not None and waiting.needs == "visitor" and not (
                 await self._refused_to(visit, kept["run"])

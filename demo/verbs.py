@@ -43,11 +43,14 @@ class Verbs:
             brought.task, run_id=str(uuid4()), plan=await self._panel.plan(visit),
             visitor=self._panel.visitor(visit),
         )
+        followed = False
         try:
             async for _ in throttled(session.follow(run)):
                 yield document(fold(session.log(run)))
+            followed = True
         finally:
-            await session.cancel(run)  # one that has ended stays as it is
+            if not followed:  # to its end, or to a question, with which it waits on the page
+                await session.cancel(run)
 
     async def check_code(self, code: str, tests: str, visitor: str = "") -> Document:
         """How a program stands under its tests; nothing is repaired."""

@@ -75,7 +75,7 @@ CEILINGS = {
     "agent/run": 3_450, "agent/thinking": 1_750, "agent/tools": 1_600, "demo": 2_500,
     "evaluation": 4_700, "llm": 6_500, "prompts": 1, "sandbox": 9_200, "selfheal": 126,
     "tests": 3_400, "tests/agent": 24_750, "tests/agent/project": 1_850, "tests/agent/tools": 1_300,
-    "tests/demo": 2_000, "tests/llm": 6_250, "tests/sandbox": 4_750,
+    "tests/demo": 2_050, "tests/llm": 6_250, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

@@ -5,8 +5,9 @@ from the words alone, a plain program written from the words to compute it, and 
 who must quote the sentence that settles it. Nobody of them is shown both answers but the arbiter,
 whose word settles nothing against a witness. Programs of one run descend from each other and share
 their faults, so they speak for a test and never against it; no more does a plain program alone, for
-one that a model wrote. One witness is enough where the value could hardly come about by chance;
-where it could, as a truth could, it takes two.
+one that a model wrote; but it keeps a single voice from confirming the test. One witness is enough
+where the value could hardly come about by chance, once the plain program was heard as well; where
+it could, as a truth could, it takes two.
 
 Where tests of the user pin the program, a derived test is no more than a doubt, and an adversarial
 call is evidence alone: for these neither plain program nor arbiter is paid.
@@ -210,8 +211,6 @@ async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) ->
         return
     entry = solution.entry or PASTED
     reference = Solution(files=(File(path=entry, text=text),), entry=entry, origin="model")
-    if _dumped(reference) == _dumped(solution):
-        return
     report = await ctx.judge(reference, [one.dispute.test for one in cases])
     verdicts = {one.test: one for one in report.verdicts}
     who = "a plain program written from the words"

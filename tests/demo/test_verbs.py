@@ -103,6 +103,18 @@ async def test_a_program_that_leaves_ends_its_run(tmp_path: Path) -> None:
         assert (await verbs.get_run(first["run_id"]))["outcome"] == "cancelled"
 
 
+async def test_a_run_that_waits_for_a_review_is_not_ended_by_who_has_read_it(
+    tmp_path: Path,
+) -> None:
+    given = settings(tmp_path).model_copy(update={"autonomy_level": "review_repairs"})
+    host = Host(lambda: open_session(given), Access(public=False))
+    async with host.serving():
+        verbs = Verbs(host, Panel(host))
+        *_, told = [one async for one in verbs.heal_code(CODE, TESTS)]
+        assert told["outcome"] == "awaiting_review"
+        assert (await verbs.get_run(told["run_id"]))["outcome"] == "awaiting_review"
+
+
 async def test_what_cannot_be_healed_is_told_as_a_sentence(tmp_path: Path) -> None:
     async with asked(tmp_path, public=False) as (verbs, _, _session):
         with pytest.raises(gr.Error, match="words"):

@@ -610,3 +610,22 @@ async def test_a_run_that_waits_for_its_visitor_goes_on_when_they_come_back() ->
         assert len(session.log(kept["run"])) == waited
         await last(page.watch(kept, mine))
         assert session.log(kept["run"])[-1].final
+
+
+async def test_a_stranger_who_looks_on_keeps_nobodys_run_going() -> None:
+    session = RecordedSession(pause_s=60.0, jail=STRONG)
+    session.settings = Settings(grace_s=1e-9)
+    mine, other = ({**NEW_VISIT, "visitor": one} for one in ("me", "somebody else"))
+    async with serving(session, PUBLIC) as page:
+        kept = await begun(page, words="healed")
+        own = page.heal(mine, kept, "", "", "healed", 5)
+        while "bench" not in await anext(own):
+            pass
+        stranger = page.watch(kept, other)
+        await anext(stranger)
+        assert session.paused == []
+        await own.aclose()
+        while not session.paused:
+            await asyncio.sleep(0)
+        await stranger.aclose()
+    assert session.paused == [kept["run"]]

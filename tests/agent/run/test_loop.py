@@ -91,12 +91,15 @@ async def test_a_right_program_is_not_changed_for_one_wrong_derived_test(
     assert (verdict.name, verdict.standing) == ("shout('x') == 'X'", "set aside")
 
 
+@pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("ruling", ["code_wrong", "test_wrong"])
-async def test_two_who_err_alike_change_no_right_program(tmp_path: Path, ruling: str) -> None:
+async def test_two_who_err_alike_change_no_right_program(
+    tmp_path: Path, ruling: str, same: bool
+) -> None:
     err = json.dumps({
         "quote": "joined by single spaces", "reason": "so it is", "verdict": ruling,
     })
-    other = SOLVED.replace("words.split()", "words.split(' ') if word")
+    other = SOLVED if same else SOLVED.replace("words.split()", "words.split(' ') if word")
     result, events, _ = await told(
         tmp_path, generator=[fenced(SOLVED), fenced(other)], spec_tester=ONE_WRONG,
         arbiter=[specs(("shout('x')", "'X'")), err],
