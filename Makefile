@@ -7,7 +7,7 @@ SHARED_OUT := --numprocesses auto --dist loadfile --no-loadscope-reorder
 # Hundreds of processes are started, and each would compile anew what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all check fix bench wheel clean
+.PHONY: run test test-all check fix bench screenshots wheel clean
 
 run: .venv/.core
 	$(BIN)/python app.py
@@ -28,6 +28,10 @@ fix: .venv/.test
 
 bench: .venv/.test
 	$(BIN)/python -m evaluation.bench
+
+# The pictures of README and documents, taken from the page as it is; they need Chromium.
+screenshots: .venv/.test
+	$(BIN)/python -m evaluation.screenshots docs
 
 # Builds the wheel, and heals with it where nothing else of ours is.
 wheel: .venv/.core

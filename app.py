@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+if "SPACE_ID" in os.environ:
+    # A Space stands behind its host's proxy, which says from where each visitor comes.
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", "*")
 
 from agent.core.settings import BadSettings, Settings
 from agent.doors.dotenv import read_dotenv
 from agent.thinking.drafts import by_words, read_drafts
-from demo.access import Access, is_public
-from demo.host import Host
+from demo.serving.access import Access, is_public
+from demo.serving.host import Host
+from llm import LlmError
 
 if TYPE_CHECKING:
     from agent.run.session import Session
@@ -43,7 +48,7 @@ def served(settings: Settings, *, public: bool) -> Settings:
 
 
 def main() -> int:
-    """Serves the page until it is interrupted; returns the exit code."""
+    """Serves the page until it is interrupted; returns the exit code of one that cannot be."""
     try:
         read_dotenv()
         settings = Settings.from_env(
@@ -54,20 +59,28 @@ def main() -> int:
     except BadSettings as error:
         print(error, file=sys.stderr)
         return 2
-    from demo.web import build, serve
+    from demo.serving.server import serve
+    from demo.web import build
 
-    access = Access(public=is_public(name, os.environ), allow_weak=settings.allow_weak)
+    public = settings.share or is_public(name, os.environ)
+    access = Access(public=public, allow_weak=settings.allow_weak)
     settings = served(settings, public=access.public)
     host = Host(lambda: opened(settings), access)
     if "SPACES_ZERO_GPU" in os.environ:
-        # Such a space must see, before it starts, that a GPU will be borrowed.
+        # Such a space must see, before it starts, that a GPU will be borrowed, and for what.
+        from agent.healing.models import Models
         from llm.providers.huggingface.host import this_process
 
         this_process()
+        with suppress(LlmError):  # the page says so where it shows the plan
+            asyncio.run(Models(settings).warm())
     try:
         serve(build(
             host, max_iterations=settings.max_iterations, autonomy=settings.autonomy_level,
-        ), host, name, port)
+            # The platform sets the latter for a Space with `hf_oauth: true`; elsewhere gradio would
+            # have this machine's own account stand in.
+            sign_in=os.environ.get("SYSTEM") == "spaces" and "OAUTH_CLIENT_ID" in os.environ,
+        ), host, name, port, share=settings.share, settings=settings)
     except OSError as error:
         print(
             f"The page cannot be served at {name}:{port}: {error}\n"
@@ -75,7 +88,6 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    return 0
 
 
 if __name__ == "__main__":

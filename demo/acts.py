@@ -7,6 +7,7 @@ only follows it: reloading follows again, and a run that asks models waits for w
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from uuid import UUID, uuid4
@@ -15,25 +16,33 @@ import gradio as gr
 
 from agent.core.domain import Rivals
 from agent.core.events import Stamped, Waiting
-from agent.core.settings import Autonomy
+from agent.log.iterations import UnknownIteration
 from agent.log.result import Result, fold
+from agent.log.store import UnknownRun
 from agent.log.waiting import REVIEWED
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from agent.repair.ranking.rivals import MOST
-from demo import render
-from demo.browser_state import NEW_VISIT, NO_RUN, BrowserRun, Typed, Update, Visit
-from demo.escape import sentence
+from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
 from demo.first_screen import FIRST_SCREEN
-from demo.host import Host, Unavailable
-from demo.model_choice import BadModelChoice
-from demo.model_panel import Panel
-from demo.onlookers import Onlookers
-from demo.plans import banner
-from demo.throttle import throttled
+from demo.models.choice import BadModelChoice
+from demo.models.panel import Panel
+from demo.models.plans import banner
+from demo.serving.host import Host, Unavailable
+from demo.serving.limits import TooMuch
+from demo.serving.throttle import throttled
+from demo.shown import cards
+from demo.shown.bench import STARTING, workbench
+from demo.shown.escape import sentence
+from demo.shown.programs import text_of
+from demo.shown.required import required
 from llm import NoProvider
 
 LONGEST_KEPT = 200_000
 """Characters of input a browser is asked to keep; its storage is small."""
+MOST_STOPPED = 1_000
+"""Runs that were stopped early and never begun, which are remembered."""
+LONGEST_PLACE = 6
+"""Digits by which a program of a run is named, and one more."""
 CHOICES = tuple(f"choice-{place}" for place in range(MOST))
 """The buttons that answer a question."""
 
@@ -44,9 +53,10 @@ class Page:
     def __init__(self, host: Host) -> None:
         self._host = host
         self.panel = Panel(host)
-        self._onlookers = Onlookers()
-        self._stopped_early: set[str] = set()
-        """Runs that were stopped before they began."""
+        self._stopped_early: OrderedDict[str, str] = OrderedDict()
+        """Runs that were stopped before they began, and by whom."""
+        self._preparing: dict[str, asyncio.Event] = {}
+        """Runs whose task is being made of what was brought, each with its end."""
 
     async def arrive(
         self, asked: str, kept: BrowserRun | None, code: str, tests: str, words: str,
@@ -62,7 +72,7 @@ class Page:
         before = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
         now = {"code": code, "tests": tests, "words": words}
         typed = before if any(before.values()) and not any(now.values()) else {}
-        update: Update = {"visit": visit, **typed}
+        update: Update = {"visit": visit}
         try:
             running = await self._host.running()
             shown = await self.panel.shown(visit, *(typed or now).values())
@@ -72,6 +82,8 @@ class Page:
                 "said": sentence(str(fault)), **_buttons(running=False),
             }
         run, said = asked or kept["run"], ""
+        if preparing := self._preparing.get(run):
+            await preparing.wait()  # the run is there in a moment, or was refused
         if run and await self._log(run) is None:
             said = (
                 "That run is not known here: its address is wrong, or its log was removed. "
@@ -92,39 +104,57 @@ class Page:
         except Unavailable:
             return {}
 
-    async def begin(self, code: str, tests: str, words: str) -> Update:
-        """Gives the browser the run's identifier before the run exists."""
-        if len(code) + len(tests) + len(words) > LONGEST_KEPT:
-            code = tests = words = ""
-        return _begun({
-            **NO_RUN, "run": str(uuid4()), "code": code, "tests": tests, "words": words,
-        })
-
     async def heal(
         self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str,
-        iterations: float | None, autonomy: Autonomy | None = None,
+        *options: object,
     ) -> AsyncIterator[Update]:
-        """Starts the run and follows it."""
-        from agent.intake import BadInput, NotFixable, from_page  # the session has imported it
+        """Starts the run and follows it; `options` are the values of the first of `OPTIONS`."""
+        from agent.intake import BadInput, NotFixable  # the session has imported it
+        from demo.brought import prepared
+        from demo.options import chosen
 
+        run, visitor, brought = kept["run"], self.panel.visitor(visit), None
+        typed = (code or "", tests or "", words or "")
+        while begun := self._preparing.get(run):
+            await begun.wait()  # the same click came twice: one of them begins the run
+        preparing = self._preparing[run] = asyncio.Event()
         try:
-            session = await self._host.session()
-            brought = await asyncio.to_thread(from_page, code, tests, words)
-            if kept["run"] in self._stopped_early:
-                yield _refused("Stopped before it began.")
-                return
-            if await self._log(kept["run"]) is None:
-                await session.start(
-                    brought.task, run_id=kept["run"], plan=await self.panel.plan(visit),
-                    max_iterations=int(iterations) if iterations else None, autonomy=autonomy,
-                    visitor=self.panel.visitor(visit), pauses=True,
-                )
-        except (Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice) as refusal:
+            running = await self._host.running()
+            session = running.session
+            if running.refusal:  # also the suite of a project that was sent runs code
+                raise Unavailable(running.refusal)
+            if not _is_new_id(run):
+                raise BadInput("This page has lost its run: reload it, then heal again.")
+            asked = chosen(
+                dict(zip(OPTIONS, options, strict=False)), session.settings,
+                public=self._host.access.public,
+            )
+            if await self._log(run) is None:
+                size = (*typed, asked.stdin)
+                with self._host.working(session, visitor, visit["address"], size, run):
+                    brought = await prepared(*typed, asked, session.settings)
+                    if self._stopped_early.get(run) == visitor:
+                        raise BadInput("Stopped before it began.")
+                    if brought.task is not None:
+                        await session.start(
+                            brought.task, title=brought.title, run_id=run,
+                            plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
+                            **asked.session,
+                        )
+        except (
+            Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch,
+        ) as refusal:
             yield _refused(refusal)
             return
-        if kept["run"] in self._stopped_early:  # stopped while it was being started
-            await session.cancel(kept["run"])
-        yield {"said": "".join(map(sentence, brought.notices))}
+        finally:
+            preparing.set()
+            self._preparing.pop(run, None)
+        if self._stopped_early.get(run) == visitor:  # stopped while it was being started
+            await session.cancel(run)
+        yield {"said": "".join(map(sentence, brought.notices if brought else ()))}
+        if brought is not None and brought.standing is not None:
+            yield {"bench": workbench(brought.standing)}
+            return
         async for shown in self.watch(kept, visit):
             yield shown
 
@@ -135,7 +165,7 @@ class Page:
         if place >= len(offered):
             return _closed(kept)
         labels, _ = offered[place]
-        return _begun(_answering(kept, labels.split()[0]))
+        return begun_page(_answering(kept, labels.split()[0]))
 
     async def write_behaviour(self, kept: BrowserRun, written: str) -> Update:
         """The answer to the question that is shown, as a person wrote it; what answers nothing
@@ -147,8 +177,8 @@ class Page:
             if answered_test(rivals, written) is None and not kept["interrupt"]:
                 raise BadAnswer("That run has ended: there is nothing to skip.")
         except BadAnswer as error:
-            return {"kept": kept, "wrong": sentence(str(error))}
-        return _begun(_answering(kept, written))
+            return {"kept": {**kept, "answer": ""}, "wrong": sentence(str(error))}
+        return begun_page(_answering(kept, written))
 
     async def answer(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> AsyncIterator[Update]:
         """Gives the chosen answer, if there is one, and follows the run that it leads to."""
@@ -160,16 +190,21 @@ class Page:
         try:
             session = await self._host.session()
             if kept["asked"]:
-                await session.settle(
-                    kept["asked"], kept["answer"], run_id=kept["run"],
-                    visitor=self.panel.visitor(visit),
-                )
+                visitor = self.panel.visitor(visit)
+                if not _is_new_id(kept["run"]):
+                    raise BadInput("This page has lost its run: reload it, then answer again.")
+                with self._host.working(
+                    session, visitor, visit["address"], [kept["answer"]], kept["run"]
+                ):
+                    await session.settle(
+                        kept["asked"], kept["answer"], run_id=kept["run"], visitor=visitor,
+                    )
             elif refused := await self._refused_to(visit, kept["run"]):
                 yield _refused(refused)
                 return
             else:
                 await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
-        except (Unavailable, NoProvider, BadInput, ValueError) as fault:
+        except (Unavailable, NoProvider, BadInput, TooMuch, UnknownRun, ValueError) as fault:
             yield _refused(fault)
             return
         async for shown in self.watch(kept, visit):
@@ -178,7 +213,7 @@ class Page:
     async def watch(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> AsyncIterator[Update]:
         """Follows a run from its first event until it ends or waits for a person. One that waits
         for whoever started it goes on when they come back."""
-        if not kept["run"]:
+        if not kept["run"] or await self._log(kept["run"]) is None:
             yield {}
             return
         session = await self._host.session()
@@ -186,7 +221,7 @@ class Page:
         # Whoever has no more than the link keeps nobody else's run going.
         own = await self.panel.owns(kept["run"], visit)
         grace_s = session.settings.grace_s
-        looking = self._onlookers.looking(kept["run"], grace_s, session.pause)
+        looking = self._host.onlookers.looking(kept["run"], grace_s, session.pause)
         with looking if own else nullcontext():
             waiting = (await self._result(kept["run"])).waiting
             if waiting is not None and waiting.needs == "visitor" and not (
@@ -198,8 +233,8 @@ class Page:
                     yield {}
                     continue
                 seen = (*seen, *batch)
-                result = fold(seen)
-                yield {"bench": render.workbench(result)}
+                result = required(fold(seen))
+                yield {"bench": workbench(result, own=own)}
                 if result.waiting is not None:
                     return
 
@@ -208,10 +243,10 @@ class Page:
         none is left as it is: by now its visitor may have begun one."""
         if not kept["run"]:
             return {}
-        self._stopped_early.discard(kept["run"])
         try:
             here = await self._host.running()
-            result = await self._result(kept["run"])
+            known = await self._log(kept["run"])
+            result = fold(known or ())
         except Unavailable:  # `heal` has said why
             return {
                 "kept": kept, **_buttons(running=False), **_review(None),
@@ -224,7 +259,10 @@ class Page:
         review = waiting if needs in REVIEWED and own and not closed else None
         interrupt = waiting.interrupt if waiting is not None else ""
         return {
-            "kept": {**kept, "interrupt": interrupt, "asked": "", "answer": ""},
+            "kept": {
+                **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
+                "asked": "", "answer": "",
+            },
             **_buttons(running=result.phase in ("running", "waiting"), closed=closed),
             **_review(review), **_question(None if closed else result.question),
             **_paused(paused, own=paused is not None and own),
@@ -235,13 +273,60 @@ class Page:
         stays as it is: by now another answer may be on its way."""
         return await self.settle(kept, visit) if kept["answer"] else {}
 
-    async def use(self, kept: BrowserRun) -> Update:
-        """Puts the program of the run that is shown where the next one is typed."""
+    async def use(self, kept: BrowserRun, looked: str = "") -> Update:
+        """Puts a program of the run that is shown where the next one is typed: the one that is
+        looked at, or that which the run leaves."""
         try:
             result = await self._result(kept["run"])
         except Unavailable as fault:
             return {"said": sentence(str(fault))}
-        return {"code": result.code, "said": ""} if result.code else {}
+        place, _ = _looked_at(looked)
+        known = place is not None and place < len(result.columns)
+        code = text_of(result, place) if known and place is not None else result.shown_code
+        return {"code": code, "said": ""} if code else {}
+
+    async def compare(self, kept: BrowserRun, looked: str, visit: Visit) -> Update:
+        """Shows the program that is looked at beside another of its run."""
+        result = await self._result(kept["run"])
+        place, other = _looked_at(looked)
+        if place is None or other is None or max(place, other) >= len(result.columns):
+            return {}
+        own = await self.panel.owns(kept["run"], visit)
+        return {"bench": workbench(result, own=own, compare=(place, other))}
+
+    async def begin_fork(self, kept: BrowserRun, looked: str) -> Update:
+        """Gives the browser the identifier of a run that starts from the program looked at."""
+        return begun_page(_answering({**kept, "interrupt": ""}, looked.partition(" ")[0]))
+
+    async def fork(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
+        """Starts a run from a program of another, for whoever started that, and follows it."""
+        from agent.intake import BadInput  # the session has imported both
+        from agent.run.fork import BadFork, Edits
+
+        columns = (await self._result(kept["asked"])).columns
+        place, _ = _looked_at(kept["answer"])
+        try:
+            if refused := await self._refused_to(visit, kept["asked"]):
+                raise BadFork(refused)
+            if place is None or place >= len(columns):
+                raise BadFork("That program is not known here.")
+            at = columns[place]
+            last = [one for one in columns if one.iteration == at.iteration][-1]
+            other = {} if at is last or at.solution is None else {"": at.solution.text}
+            if not _is_new_id(kept["run"]) or await self._log(kept["run"]) is not None:
+                raise BadFork("This page has lost its run: reload it, then fork again.")
+            session, visitor = await self._host.session(), self.panel.visitor(visit)
+            with self._host.working(session, visitor, visit["address"], (), kept["run"]):
+                await session.fork(
+                    kept["asked"], at.iteration, Edits(other), plan=await self.panel.plan(visit),
+                    run_id=kept["run"], visitor=visitor, pauses=True,
+                )
+        except (Unavailable, NoProvider, BadInput, BadModelChoice, BadFork, TooMuch,
+                UnknownIteration) as refusal:
+            yield _refused(refusal)
+            return
+        async for shown in self.watch(kept, visit):
+            yield shown
 
     async def choose(self, kept: BrowserRun, *, typed: dict[str, str]) -> Update:
         """Fills an example in, unless that would put it beside another program's run."""
@@ -260,7 +345,11 @@ class Page:
         if not kept["run"]:
             return {"said": sentence("There is no run to stop.")}
         if await self._log(kept["run"]) is None:
-            self._stopped_early.add(kept["run"])
+            if not _is_new_id(kept["run"]):
+                return {"said": sentence("There is no run to stop.")}
+            self._stopped_early[kept["run"]] = self.panel.visitor(visit)
+            while len(self._stopped_early) > MOST_STOPPED:
+                self._stopped_early.popitem(last=False)
         elif not await self.panel.owns(kept["run"], visit):
             return {"said": sentence("Only whoever started this run can stop it.")}
         else:
@@ -328,9 +417,27 @@ class Page:
         """The log of a run, or `None` where there is no such run."""
         session = await self._host.session()
         try:
-            return session.log(str(UUID(run)))
+            return session.log(run)
         except (KeyError, ValueError):
             return None
+
+
+def _looked_at(said: str) -> tuple[int | None, int | None]:
+    """The places of the program that is looked at, and of the one it is held against."""
+    place, _, other = said.partition(" ")
+    return _place(place), _place(other)
+
+
+def _place(said: str) -> int | None:
+    return int(said) if said.isdecimal() and len(said) < LONGEST_PLACE else None
+
+
+def _is_new_id(run: str) -> bool:
+    """Whether it can be the identifier that a page gave out: nobody guesses those."""
+    try:
+        return str(UUID(run)) == run and UUID(run).version == 4
+    except ValueError:
+        return False
 
 
 def _refused(why: object) -> Update:
@@ -346,10 +453,10 @@ def _buttons(*, running: bool, closed: bool = False) -> Update:
     }
 
 
-def _begun(kept: BrowserRun) -> Update:
+def begun_page(kept: BrowserRun) -> Update:
     """The page at the start of a run."""
     return {
-        "kept": kept, "said": "", "bench": render.STARTING, **_buttons(running=True),
+        "kept": kept, "said": "", "bench": STARTING, **_buttons(running=True),
         **_review(None), "written": "", "wrong": "", **_question(None),
         **_paused(None),
     }
@@ -358,7 +465,8 @@ def _begun(kept: BrowserRun) -> Update:
 def _closed(kept: BrowserRun) -> Update:
     """The page where a question was answered that is not open any more."""
     said = sentence("That question is closed.")
-    return {"kept": kept, "said": said, "written": "", "wrong": "", **_question(None)}
+    unanswered = {**kept, "answer": ""}
+    return {"kept": unanswered, "said": said, "written": "", "wrong": "", **_question(None)}
 
 
 def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
@@ -371,11 +479,14 @@ def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
 
 def _question(rivals: Rivals | None) -> Update:
     """The row of a question, its words, and a button for each answer."""
-    offered = choices(rivals) if rivals is not None else ()
+    offered = [
+        cards.choice(labels, gives, (one.note for one in rivals.behaviours if one.gives == gives))
+        for labels, gives in choices(rivals)
+    ] if rivals is not None else []
     return {
-        "question": gr.update(visible=rivals is not None), "asked": render.question(rivals),
+        "question": gr.update(visible=rivals is not None), "asked": cards.question(rivals),
         **{
-            name: gr.update(visible=True, value=render.choice(*offered[place]))
+            name: gr.update(visible=True, value=offered[place])
             if place < len(offered) else gr.update(visible=False)
             for place, name in enumerate(CHOICES)
         },
@@ -388,7 +499,7 @@ def _review(waiting: Waiting | None) -> Update:
         return {"review": gr.update(visible=False)}
     leave, help_ = waiting.needs == "leave", waiting.needs == "help"
     return {
-        "review": gr.update(visible=True), "reviewed": render.asked(waiting.question),
+        "review": gr.update(visible=True), "reviewed": cards.asked(waiting.question),
         "approve": gr.update(
             visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
         ),
@@ -403,6 +514,6 @@ def _paused(waiting: Waiting | None, *, own: bool = False) -> Update:
     go_on = "Add as much again and go on" if budget else "Go on"
     return {
         "paused": gr.update(visible=waiting is not None),
-        "needed": render.paused(waiting, own=own) if waiting is not None else "",
+        "needed": cards.paused(waiting, own=own) if waiting is not None else "",
         "go-on": gr.update(visible=own, value=go_on), "end-here": gr.update(visible=own),
     }

@@ -32,7 +32,10 @@ class Visit(TypedDict):
     """Who visits, and who is to answer them."""
 
     visitor: str
-    """A random word by which a public page knows its visitors' keys apart."""
+    """A random word by which a public page knows its visitors apart; in the browser's storage only
+    where it keeps no cookie."""
+    address: str
+    """Where they ask from; no browser is asked to keep it."""
     provider: str
     """A provider's name, `mock` for no model, or empty for whoever is planned."""
     model: str
@@ -43,9 +46,14 @@ class Visit(TypedDict):
 NO_RUN: BrowserRun = {
     "run": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "", "words": "",
 }
-NEW_VISIT: Visit = {"visitor": "", "provider": "", "model": "", "roles": ""}
+NEW_VISIT: Visit = {"visitor": "", "address": "", "provider": "", "model": "", "roles": ""}
 WISHES = ("visit", "provider", "model", "roles")
 """The parts that a visit with the present choices is read from."""
+OPTIONS = (
+    "iterations", "autonomy", "ask", "learn", "require-proof", "require-integrity", "usd", "tokens",
+    "calls", "seconds", "stdin", "args", "files",
+)
+"""The parts that say what a run is to do differently."""
 
 
 def with_choices(visit: Visit, provider: Typed, model: Typed, roles: Typed) -> Visit:

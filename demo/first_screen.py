@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent.core.events import from_jsonl
 from agent.log.result import fold
-from demo.render import example
+from demo.shown.bench import example
 
 EXAMPLE = Path(__file__).with_name("assets") / "example.jsonl"
 LEAD = (

@@ -19,6 +19,8 @@ class CallStarted:
     tokens: int
     usd: float | None
     """`None`: the price is unknown."""
+    asked: tuple[tuple[str, str], ...] = ()
+    """Who says what in the question, keys taken out; the system's words come first."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class CallBroke:
     usage: Usage
     usd: float | None
     wall_s: float
+    said: str = ""
+    """What had come of an answer, keys taken out."""
 
 
 @dataclass(frozen=True)

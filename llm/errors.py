@@ -63,6 +63,11 @@ class OverBudget(LlmError):
         super().__init__(message)
         self.cap = cap
 
+    @property
+    def is_of_the_run(self) -> bool:
+        """Whether the cap is the run's, not a role's."""
+        return self.cap.startswith("run ")
+
 
 class NotRecorded(LlmError):
     """A replay met a question that its record does not hold."""

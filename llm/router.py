@@ -180,7 +180,12 @@ class Router:
         number = next(self._numbers)
         self.tell(CallStarted(
             number, request.role, choice.provider, choice.model, request.prompt,
-            charge.amount.tokens, usd,
+            charge.amount.tokens, usd, tuple(
+                (speaker, self.clean(text)) for speaker, text in (
+                    ("system", request.system),
+                    *((one.speaker, one.text) for one in request.messages),
+                )
+            ),
         ))
         seconds = request.deadline_s if left is None else min(left, request.deadline_s)
         return _Call(
@@ -351,7 +356,8 @@ class _Call:
             usage = Usage()
         else:
             counted = failed.usage if failed is not None else None
-            answer = estimated_tokens("".join(self.said))
+            # Nobody may charge more than was asked for, however much was sent.
+            answer = min(estimated_tokens("".join(self.said)), self.request.max_tokens)
             if isinstance(self.request.output, Tools):  # held back until it is known for a call
                 answer = self.request.max_tokens
             usage = _counted(counted or Usage(self.question, answer, estimated=True))
@@ -366,6 +372,7 @@ class _Call:
             self.number, self.request.role, choice.provider, choice.model,
             "Cancelled" if cancelled else type(error).__name__,
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
+            router.clean("".join(self.said)),
         ))
 
 

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
+
+TORCH = (
+    "tests/agent/thinking/test_with_local_model.py", "tests/contract/", "tests/llm/huggingface/",
+)
+"""What runs models in its process: to import torch takes longer than these tests do."""
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")  # no test fails since its machine has other work
@@ -20,6 +30,19 @@ def pytest_xdist_auto_num_workers() -> int:
     """Half as many again as there are cores: tests wait for their jails, servers and pages for a
     good part of their time."""
     return 3 * (os.cpu_count() or 1) // 2 or 1
+
+
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: Producer
+) -> LoadFileScheduling | None:
+    """Where a file is one process's, all that imports torch is one's as well."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "torch" if nodeid.startswith(TORCH) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

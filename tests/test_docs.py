@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from agent.judge.signs import ACTING, WRITTEN
 from agent.log.words import INTEGRITY_MEANING, OUTCOME_WORDS, PROOF_MEANING, STANDING_SIGNS
 from agent.run.graph import STEPS, diagram
+from evaluation.screenshots import PICTURES
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent", "demo", "evaluation", "llm", "prompts", "sandbox")
@@ -94,7 +96,9 @@ def test_paths_that_documents_name_exist() -> None:
     assert not dead
 
 
-@pytest.mark.parametrize("document", ["docs/tools.md", "docs/loop.md"])
+@pytest.mark.parametrize(
+    "document", ["docs/tools.md", "docs/loop.md", "docs/deployment-issues.md"]
+)
 def test_each_row_of_what_is_shown_names_a_test_that_there_is(document: str) -> None:
     text = read(document)
     rows = re.findall(r"^\| .+ \| `(tests/[\w/]+\.py)::(\w+)` \|$", text, re.MULTILINE)
@@ -103,3 +107,16 @@ def test_each_row_of_what_is_shown_names_a_test_that_there_is(document: str) -> 
         name for path, name in rows
         if not re.search(rf"^(?:async )?def {name}\(", read(path), re.MULTILINE)
     ]
+
+
+def test_every_picture_is_taken_by_the_script_and_shown() -> None:
+    """On a difference: `make screenshots`."""
+    pictures = {f"{one.name}.png": (one.width, one.height) for one in PICTURES}
+    found = {
+        path.name: struct.unpack(">II", path.read_bytes()[16:24])
+        for path in (ROOT / "docs").glob("*.png")
+    }
+    assert found == pictures
+    assert all((ROOT / "docs" / name).stat().st_size < 150_000 for name in found)
+    told = read("README.md") + read("docs/doors.md")
+    assert not [name for name in found if f"{name})" not in told]

@@ -16,6 +16,7 @@ from agent.core.domain import (
     Approach,
     Diagnosis,
     Evidence,
+    Integrity,
     Jail,
     JailLayer,
     ProofLevel,
@@ -73,6 +74,9 @@ class RunStarted(Value):
     """One for each role that a model answers."""
     parent: Parent | None = None
     """Where it was forked from; `None` for a run that begins by itself."""
+    require_proof: ProofLevel = "E1"
+    """The least proof that is asked of it."""
+    require_integrity: Integrity | None = None
 
     @property
     def jail(self) -> Jail:
@@ -130,6 +134,8 @@ class Diagnosed(Value):
     kind: Literal["diagnosed"] = "diagnosed"
     iteration: int
     diagnosis: Diagnosis
+    solution: str = ""
+    """The address of the program that was looked at."""
 
 
 class Searched(Value):
@@ -221,8 +227,9 @@ class Ambiguous(Value):
 
 class Critiqued(Value):
     kind: Literal["critiqued"] = "critiqued"
-    verdict: Literal["approve", "reject", "object"]
-    """`object` is a doubt that could not be made a test, and forbids nothing."""
+    verdict: Literal["approve", "reject", "object", "unreviewed"]
+    """`object` is a doubt that could not be made a test, and forbids nothing; `unreviewed` that
+    nobody answered."""
     note: str
     tests: tuple[str, ...] = ()
     """Names of tests that its objections became."""
@@ -277,6 +284,8 @@ class ModelAsked(Value):
     """`None` is unknown."""
     prompt: str = ""
     """The hash of the prompt's template."""
+    asked: tuple[tuple[str, str], ...] = ()
+    """Who says what in the question, keys taken out and long texts cut."""
 
 
 class ModelCalled(Value):
@@ -306,6 +315,8 @@ class ModelCalled(Value):
     """The hash of what was asked."""
     said: str = ""
     """The address of the answer's text, so that a step that is run again does not pay again."""
+    answer: str = ""
+    """That text, cut where it is long, so that a log tells by itself what was said."""
 
 
 class ModelFailed(Value):
@@ -321,6 +332,8 @@ class ModelFailed(Value):
     tokens: int
     cost_usd: float | None
     wall_s: float
+    answer: str = ""
+    """What had come of one."""
 
 
 class FellBack(Value):

@@ -25,6 +25,8 @@ class Try(Value):
     """The model, by its name."""
     is_models_fault: bool = False
     """There is no program, since the model gave no usable answer."""
+    capped: bool = False
+    """The model was not asked: a cap was reached."""
     candidates: int = 1
     """Programs that were tried for it: itself, and those of a search around it."""
 

@@ -209,6 +209,38 @@ class Settings(BaseSettings):
         "SANDBOX_ALLOW_WEAK", False, "`1`: a server that other machines can reach runs code even "
         "where no jail of level L2 or above was seen to hold, and says so on every page",
     )
+    share: bool = _set(
+        "HEAL_SHARE", False, "`1`: `app.py` opens a link of gradio.live to its page for a week, "
+        "which makes the page public (see `SANDBOX_ALLOW_WEAK`)",
+    )
+    visitor_runs: int = _set(
+        "HEAL_VISITOR_RUNS", 3, "runs that go on at once for one visitor of a public page; from "
+        "one address four times as many", ge=1,
+    )
+    visitor_rate: int = _set(
+        "HEAL_VISITOR_RATE", 20, "runs and checks that one visitor of a public page starts in a "
+        "minute; from one address four times as many", ge=1,
+    )
+    live_runs: int = _set(
+        "HEAL_LIVE_RUNS", 64, "runs that go on at once on a public page, for all of its visitors",
+        ge=1,
+    )
+    request_rate: int = _set(
+        "HEAL_REQUEST_RATE", 1_200, "requests that a public page answers to one address in a "
+        "minute, files that every page loads apart", ge=1,
+    )
+    largest_input: int = _set(
+        "HEAL_LARGEST_INPUT", 200_000, "characters that a visitor of a public page may bring to a "
+        "run", ge=1,
+    )
+    keep_days: Number = _set(
+        "HEAL_KEEP_DAYS", 30, "days after which an ended run of a public page's visitor is "
+        "deleted; `0`: never. The owner's own are kept",
+    )
+    keep_runs: Number = _set(
+        "HEAL_KEEP_RUNS", 5_000, "ended runs of a public page's visitors that are kept, the newest "
+        "of them; `0`: all",
+    )
     data_dir: File = _set(
         "HEAL_DATA_DIR", Path(), "runs, checkpoints and the fix memory",
         shown="the user's data folder",

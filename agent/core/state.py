@@ -6,7 +6,7 @@ returns unknown types as dicts with only a warning and tuples as lists.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, TypedDict
 
 from pydantic import Field
@@ -35,9 +35,35 @@ class Suite(Value):
     """Names of tests that fail in some runs of the first program only: no search goes by them,
     and a repair must pass them in every run."""
 
+    was_urged: bool = False
+    """Another repair was tried once for the sake of confirmed tests."""
+
     @property
     def all(self) -> tuple[TestCase, ...]:
         return (*self.visible, *self.held_out)
+
+    def urging(self, names: Collection[str]) -> Suite:
+        """The same tests, of which these forbid success alone for now."""
+        return self._with_origins({name: "urged" for name in names}).model_copy(
+            update={"was_urged": True}
+        )
+
+    def settled(self) -> Suite:
+        """The same tests, with none urged any more."""
+        return self._with_origins(
+            {test.name: "confirmed" for test in self.all if test.origin == "urged"}
+        )
+
+    def _with_origins(self, origins: Mapping[str, Origin]) -> Suite:
+        def of(tests: Sequence[TestCase]) -> tuple[TestCase, ...]:
+            return tuple(
+                one.model_copy(update={"origin": origins.get(one.name, one.origin)})
+                for one in tests
+            )
+
+        return self.model_copy(
+            update={"visible": of(self.visible), "held_out": of(self.held_out)}
+        )
 
     @property
     def is_pinned(self) -> bool:
@@ -115,9 +141,12 @@ class State(TypedDict, total=False):
     """The program that a search goes around, where a fork starts with another than the first."""
     report_id: str
     """The newest report, of `solution_id`."""
-    best_id: str
-    best_report_id: str
     diagnosis_id: str
+    doubted_id: str
+    """A program that passes the tests of the user and fails confirmed ones, while another is tried;
+    empty where there is none."""
+    urged_from: int
+    """The iteration in which that began."""
     iteration: int
     """Judged rounds so far: a search, a model's repair and a tournament are one each."""
     paid: bool

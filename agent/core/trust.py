@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-Origin = Literal["user", "doctest", "task", "held-out", "confirmed", "spec", "adversarial"]
+Origin = Literal[
+    "user", "doctest", "task", "held-out", "urged", "confirmed", "spec", "adversarial"
+]
 """Where a test comes from: `task` is an example that stands in the words, `spec` one that was
-derived from them before any code, `confirmed` a derived one that was in dispute and stood."""
+derived from them before any code, `confirmed` a derived one that was in dispute and stood, `urged`
+one of these while another repair is tried for its sake."""
 
 ALONE = 1.0
 WEIGHTS: dict[Origin, float] = {
     "user": ALONE, "doctest": ALONE, "task": ALONE, "held-out": ALONE,
-    "confirmed": 0.7, "spec": 0.4, "adversarial": 0.0,
+    "urged": ALONE, "confirmed": 0.7, "spec": 0.4, "adversarial": 0.0,
 }
 VETO = 0.6
 """Derived tests that fail forbid success where their weights come to this: one that was confirmed

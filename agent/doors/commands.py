@@ -35,8 +35,8 @@ from agent.doors.exits import (
 from agent.doors.terminal import Terminal
 from agent.doors.writeback import Refused, write_all_new, write_back, write_new
 from agent.intake.errors import BadInput, NotFixable
-from agent.log.result import Result, document, fold
-from agent.log.words import OUTCOME_WORDS
+from agent.log.result import KEPT, Result, document, fold, in_one_text
+from agent.log.words import OUTCOME_WORDS, taking_words
 from llm.plan import parse_roles
 
 if TYPE_CHECKING:
@@ -498,7 +498,9 @@ def _keep_program(
     if not (writing.apply or writing.out):
         return []
     if code != HEALED:
-        return ["Nothing was written."]
+        taking = taking_words(result)
+        given = f" The best program so far is given by: {taking}" if taking else ""
+        return [f"Nothing was written.{given}"]
     healed = source.encode(result.code) if source is not None else result.code.encode()
     kept = []
     if writing.out is not None and len(result.files) > 1:
@@ -544,8 +546,10 @@ def show_result(result: Result, face: Display, *, program: bool) -> None:
         face.data(document(result))
         return
     face.terminal.result(result)
-    if result.outcome in ("healthy", "healed", "crash_stopped"):
+    if result.outcome in KEPT:
         if program:
             face.terminal.program(result.program)
         else:
             face.terminal.patch(result.diff)
+    elif result.best is not None and result.drafted:
+        face.terminal.program(in_one_text(result.best.files))

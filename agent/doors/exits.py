@@ -22,8 +22,8 @@ EXIT_CODES: dict[int, str] = {
     BUDGET: "the budget or the time is used up",
     BELOW: "below --require-proof (default E1; a crash that merely stops is E0) or "
     "--require-integrity",
-    MODEL_FAILED: "a model gave no usable answer where one was needed; nothing is said of the "
-    "program",
+    MODEL_FAILED: "a model gave no usable answer where one was needed; what was reached is "
+    "shown, and not kept",
     INTERRUPTED: "interrupted; nothing was written",
 }
 
@@ -74,8 +74,7 @@ def exit_code(result: Result, least: Requirements = Requirements()) -> int:
 def _lacks_proof(result: Result, least: Requirements) -> bool:
     """Whether less is shown than was asked for. A program that its user brought, and that was
     healthy as it came, needs no proof; one that was written does."""
-    drafted = result.start is not None and not result.start.code
-    return (result.outcome != "healthy" or drafted) and not result.proven(least.proof)
+    return (result.outcome != "healthy" or result.drafted) and not result.proven(least.proof)
 
 
 def shortfall(result: Result, least: Requirements) -> tuple[str, str]:

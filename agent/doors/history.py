@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.core.events import Parent, Stamped
+from agent.core.events import Critiqued, Diagnosed, Parent, Stamped, TestRuled, fold_attempts
 from agent.core.settings import Settings
 from agent.doors.commands import (
     Display,
@@ -23,7 +23,7 @@ from agent.doors.commands import (
     watched,
 )
 from agent.doors.exits import HEALED
-from agent.doors.terminal import age, coloured, status_line, table
+from agent.doors.terminal import TONE_STYLES, age, coloured, shown_lines, status_line, table
 from agent.healing.models import OWNER
 from agent.intake import TestText
 from agent.intake.source import read_source
@@ -38,10 +38,12 @@ from agent.log.iterations import (
 )
 from agent.log.result import document, fold, in_one_text
 from agent.log.store import UnknownRun
-from agent.log.words import APPROACH_WORDS, counted
+from agent.log.words import APPROACH_WORDS, best_words, counted
 
 SHOWN_ID = 8
 """Characters of an id in a list."""
+FOUND_OUT = (Diagnosed, TestRuled, Critiqued)
+"""What is told of a run beside its programs."""
 
 
 def list_runs(limit: int, face: Display) -> int:
@@ -160,6 +162,12 @@ def _show_all(log: tuple[Stamped, ...], face: Display) -> int:
             f"{one.passed} of {one.of}",
         ) for one in found
     ]))
+    for entry in fold_attempts(log):
+        if isinstance(entry.event, FOUND_OUT):
+            for line in shown_lines(entry.event):
+                face.terminal.say(line.text, TONE_STYLES[line.tone])
+    if result.best is not None:
+        face.terminal.say(best_words(result), "bold")
     return HEALED
 
 

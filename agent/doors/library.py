@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent.core.domain import Rivals, Task
 from agent.core.events import Stamped, Waiting
@@ -122,8 +122,8 @@ KEYS: dict[str, str] = {
     "iteration": "iterations", "max_iterations": "max_iterations", "is_complete": "success",
     **{name: name for name in (
         "success", "outcome", "proof", "integrity", "integrity_reason", "evidence", "rivals",
-        "reason", "diff", "stdout", "report", "tests", "lessons", "run_id", "provider", "tokens",
-        "cost_usd", "seconds", "metrics", "degraded",
+        "reason", "diff", "best", "stdout", "report", "tests", "lessons", "run_id", "provider",
+        "tokens", "cost_usd", "seconds", "metrics", "degraded",
     )},
 }
 """Subscript to attribute; every measure of the program's text is there beside these."""
@@ -307,7 +307,7 @@ class SelfHealingAgent:
         """Runs again from the program of an iteration, as a run of its own, with other code or
         tests where they are given: texts by path for a program of several files.
 
-        The parent's models answer, or those that this agent was made with. Raises
+        The parent's models answer within its bounds, or those that this agent was made with. Raises
         `agent.log.store.UnknownRun`, `agent.log.iterations.UnknownIteration` and
         `agent.run.fork.BadFork` for what cannot be forked, else as `run` does.
         """
@@ -334,9 +334,17 @@ class SelfHealingAgent:
         settings = await asyncio.to_thread(self.settings)
         async with opened(settings) as session:
             plan = self._plan(session) if chosen else None
-            run = await session.fork(run_id, iteration, edits, plan=plan)
+            run = await session.fork(
+                run_id, iteration, edits, plan=plan, budget_s=self._own(named, "budget_s"),
+                max_iterations=self._own(named, "max_iterations"),
+            )
             log, _ = await _to_its_end(session, run, None)
             return self._result(log, session.task(run), settings)
+
+    def _own(self, named: Set[str], name: str) -> Any:
+        """What this agent was made with; `None` where it was not."""
+        given = getattr(self, name)
+        return getattr(self.config, name) if given is None and name in named else given
 
     def settings(self, *, with_drafts: bool = False) -> Settings:
         """The settings of the environment with those of this agent."""

@@ -41,7 +41,7 @@ MOST_KEPT = 50
 """Reports that can be read again."""
 TOLD = (
     "run_id", "outcome", "proof", "integrity", "integrity_reason", "reason", "diff", "strategy",
-    "candidates", "cost_usd", "seconds", "suspects", "not_a_fix", "project",
+    "candidates", "cost_usd", "seconds", "suspects", "not_a_fix", "best", "project",
 )
 """What of a heal's document is told at once; the rest is in its report."""
 CHECKED = ("outcome", "proof", "integrity", "integrity_reason", "reason", "sandbox", "project")

@@ -35,12 +35,13 @@ from agent.core.events import (
     TestsFrozen,
 )
 from agent.core.settings import COMMAND
-from agent.log.result import Result
+from agent.log.result import KEPT, Result
 from agent.log.words import (
     STANDING_SIGNS,
     STEP_WORDS,
     Line,
     Tone,
+    best_words,
     counted,
     doubt_words,
     ending_words,
@@ -98,7 +99,8 @@ def next_step(result: Result) -> str:
             f"Next: a model gave no answer: {result.unanswered.rstrip('.')}. "
             f"`{COMMAND} plan --test` tests providers and keys, and spends nothing."
         )
-    failing = [one for one in result.report.verdicts if one.fails] if result.report else []
+    report = result.shown_report
+    failing = [one for one in report.verdicts if one.fails] if report else []
     if result.outcome == "unresolved" and failing and all(one.doubt for one in failing):
         return DISBELIEVED
     if result.outcome == "unresolved" and result.provider == "mock":
@@ -174,9 +176,10 @@ class Terminal:
             self.say(result.reason)
         if result.waiting is not None:
             self.say(f"Answer at a terminal: {COMMAND} resume {result.run_id}", "bold")
-        self.tests(result.report, self.talk)
+        self.tests(result.shown_report, self.talk)
         if result.outcome in ("unresolved", "budget", "cancelled"):
             self._evidence(result)
+        self.not_kept(result)
         for line in node_words(result) if self.verbose else ():
             self.say(line)
         if result.outcome and next_step(result):
@@ -239,9 +242,17 @@ class Terminal:
             self.say("Suspected lines", "bold")
             for line in blamed_words(result.diagnosis):
                 self.say(f"  {line}")
-        if result.partial is not None:
+
+    def not_kept(self, result: Result) -> None:
+        """The best patch and the best program of a run that keeps none; a program that was written
+        from words has no patch that anybody needs."""
+        if result.outcome in KEPT:
+            return
+        if result.partial is not None and not (result.best is not None and result.drafted):
             self.say(sentence(partial_words(result.partial)), "bold yellow")
             self.talk.print(coloured(result.partial.diff), end="")
+        if result.best is not None:
+            self.say(best_words(result), "bold yellow")
 
 
 STRONG = ("L3", "L4")

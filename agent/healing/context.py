@@ -56,6 +56,8 @@ class Context:
     """The state before its first step."""
     pauses: bool = False
     """The run waits for a person where a cap is reached, instead of ending."""
+    learn: bool = True
+    """What helped is remembered."""
     begun: Awaitable[Report] | None = None
     """The verdict on the program as it came, where that was begun before the first step."""
     prompts: Prompts = field(default_factory=lambda: Prompts(PROMPTS))

@@ -106,20 +106,21 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
 def pins(tests: Sequence[TestCase]) -> bool:
     """Whether trusted tests say enough of what a program does for an edit of it to be searched for:
     the user's own, or several examples of a task."""
-    return _is_pinned(tests) or _say_enough(tests)
+    return _is_pinned(tests) or say_enough(tests)
 
 
 def is_guess(task: Task, tests: Sequence[TestCase]) -> bool:
     """Whether a model wrote the program, and tests of the user do not say enough of what it does.
     An edit that passes them is a guess as well then, so a model is asked before a search."""
-    return task.solution is None and not (_is_pinned(tests) and _say_enough(tests))
+    return task.solution is None and not (_is_pinned(tests) and say_enough(tests))
 
 
 def _is_pinned(tests: Sequence[TestCase]) -> bool:
     return any(test.origin in PINNING_ORIGINS for test in tests)
 
 
-def _say_enough(tests: Sequence[TestCase]) -> bool:
+def say_enough(tests: Sequence[TestCase]) -> bool:
+    """Whether there are trusted tests enough to say what a program does."""
     return sum(test.origin in VETOING_ORIGINS for test in tests) >= LEAST_EXAMPLES
 
 

@@ -122,18 +122,18 @@ def from_command_line(
 
 def from_page(
     code: str = "", tests: str = "", words: str = "", deselect: Sequence[str] = (),
-    doctests: bool = False,
+    doctests: bool = False, stdin: str = "", argv: Sequence[str] = (),
 ) -> PreparedTask:
     """The task of a page's three fields; empty ones count as not given.
 
     Pasted code has no file name. Where pasted tests import it by one, it is called that.
     """
-    if max(map(len, (code, tests, words))) > LARGEST_BYTES:
+    if max(map(len, (code, tests, words, stdin))) > LARGEST_BYTES:
         raise BadInput(f"What was pasted is larger than {LARGEST}. Bring the part that fails.")
     brought = Brought(
         code if code.strip() else None, words=words.strip(),
         tests=(TestText(tests),) if tests.strip() else (), sites=site_folders().sites,
-        deselect=tuple(deselect), doctests=doctests,
+        deselect=tuple(deselect), doctests=doctests, stdin=stdin, argv=tuple(argv),
     )
     return task_of(replace(brought, entry=_called(brought)))
 

@@ -26,6 +26,13 @@ class EventBus:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._sleepers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._closed = False
+
+    def close(self) -> None:
+        """Lets all who follow go: the store is about to be closed."""
+        self._closed = True
+        for sleeper in set().union(*self._sleepers.values()):
+            sleeper.set()
 
     def writer(self, run: str, task: str) -> Writer:
         """A writer for one attempt of one step of a run."""
@@ -42,11 +49,12 @@ class EventBus:
         return self._store.log(run)
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
-        """Batches of events behind place `after`, as they come; ends after the final one."""
+        """Batches of events behind place `after`, as they come; ends after the final one, or when
+        the bus is closed."""
         awake = asyncio.Event()
         self._sleepers[run].add(awake)
         try:
-            while True:
+            while not self._closed:
                 awake.clear()
                 page = self._store.events(run, after, PAGE)
                 if page:

@@ -15,6 +15,7 @@ from agent.log.store import RunRow, Store, UnknownRun, is_alive
 
 LEAST_NAMED = 4
 """Characters of an id by which a run may be named."""
+LONGEST_TITLE = 80
 Standing = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
 
 
@@ -69,6 +70,10 @@ class History:
     def log(self, name: str) -> tuple[Stamped, ...]:
         """All events of a run; raises `UnknownRun`."""
         return self._store.log(self.named(name))
+
+    def rename(self, name: str, title: str) -> None:
+        """Calls a run otherwise in lists; raises `UnknownRun`."""
+        self._store.rename(self.named(name), " ".join(title.split())[:LONGEST_TITLE])
 
     def _listed(self, row: RunRow) -> Listed:
         first, last = self._store.ends(row.id)

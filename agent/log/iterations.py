@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agent.core.domain import Approach, Report, Solution, Standing, unified
-from agent.core.events import CodeWritten, Judged, RoundEnded, Stamped, fold_attempts
+from agent.core.events import RoundEnded, Stamped, fold_attempts
 from agent.log.result import Result, document, fold
+from agent.log.timeline import Column
 
 SIDE = (
     "run_id", "parent", "outcome", "proof", "strategy", "iterations", "calls", "tokens", "cost_usd",
@@ -66,32 +67,29 @@ class Iteration:
 def iterations(log: Iterable[Stamped]) -> tuple[Iteration, ...]:
     """The programs that a run has judged, in order. Several may stand in one iteration: a fork's
     first program and the one it starts with, or those before and after a person's answer."""
-    written: dict[str, Solution] = {}
-    approaches: dict[int, Approach] = {}
-    judged: dict[tuple[int, str], Report] = {}
-    for entry in fold_attempts(log):
-        match entry.event:
-            case CodeWritten(solution=solution):
-                written[solution.id] = solution
-            case RoundEnded(iteration=number, approach=approach):
-                approaches[number] = approach
-            case Judged(iteration=number, report=report) if report.solution in written:
-                judged[number, report.solution] = report
-    found: list[Iteration] = []
-    for (number, key), report in judged.items():
-        before = _parent(written[key], found)
-        found.append(Iteration(
-            number, approaches.get(number, "") if found else "", written[key], report,
-            None if before is None else before.iteration,
-            "" if before is None else written[key].diff(before.solution),
-        ))
-    return tuple(found)
+    log = tuple(log)
+    approaches = {
+        entry.event.iteration: entry.event.approach for entry in fold_attempts(log)
+        if isinstance(entry.event, RoundEnded)
+    }
+    columns = fold(log).columns
+    return tuple(
+        Iteration(
+            column.iteration, "" if column.parent is None else approaches.get(column.iteration, ""),
+            column.solution, column.report,
+            None if column.parent is None else columns[column.parent].iteration,
+            changed(columns, place),
+        )
+        for place, column in enumerate(columns) if column.solution is not None
+    )
 
 
-def _parent(solution: Solution, before: list[Iteration]) -> Iteration | None:
-    """The judged program that one was made from; the first, where that was not judged here."""
-    named = [one for one in before if one.solution.id == solution.parent]
-    return named[-1] if named else before[0] if before else None
+def changed(columns: Sequence[Column], place: int, since: int | None = None) -> str:
+    """What a program changes of another judged one, by default of the one it was made from."""
+    column = columns[place]
+    other = column.parent if since is None else since
+    base = None if other is None else columns[other].solution
+    return "" if column.solution is None or base is None else column.solution.diff(base)
 
 
 def program_of(log: Iterable[Stamped], iteration: int) -> Iteration:
@@ -149,21 +147,25 @@ def compared(left: Iterable[Stamped], right: Iterable[Stamped]) -> Comparison:
     """Two runs, by how they ended and what their tests say of the programs they leave."""
     one, other = fold(left), fold(right)
     before, after = dict(one.files), dict(other.files)
-    standings: list[dict[str, Standing]] = [
-        {verdict.name: verdict.standing for verdict in side.report.verdicts} if side.report else {}
-        for side in (one, other)
-    ]
     return Comparison(
         one, other, _related(one, other),
         "".join(
             unified(path, before.get(path, ""), after.get(path, ""))
             for path in sorted(before.keys() | after.keys())
         ),
-        tuple(
-            Differing(name, standings[0].get(name), standings[1].get(name))
-            for name in {**standings[0], **standings[1]}
-            if standings[0].get(name) != standings[1].get(name)
-        ),
+        differing(one.report, other.report),
+    )
+
+
+def differing(left: Report | None, right: Report | None) -> tuple[Differing, ...]:
+    """The tests that came out otherwise in one report than in another."""
+    before, after = (
+        {verdict.name: verdict.standing for verdict in side.verdicts} if side is not None else {}
+        for side in (left, right)
+    )
+    return tuple(
+        Differing(name, before.get(name), after.get(name)) for name in {**before, **after}
+        if before.get(name) != after.get(name)
     )
 
 

@@ -17,6 +17,7 @@ from agent.core.domain import (
     Diagnosis,
     Ending,
     Evidence,
+    File,
     Integrity,
     ProofLevel,
     Report,
@@ -68,12 +69,17 @@ from agent.core.events import (
 from agent.core.measures import measured
 from agent.core.rounds import Stop
 from agent.core.trust import VETOING_ORIGINS
+from agent.log.best import Best, best_of
 from agent.log.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.log.timeline import (
+    BROUGHT,
     Column,
     Row,
+    Talk,
     TimelineStep,
     rows,
+    with_call,
+    with_diagnosis,
     with_event,
     with_report,
     with_set_aside,
@@ -82,6 +88,8 @@ from agent.log.timeline import (
 Phase = Literal["empty", "running", "waiting", "finished", "failed"]
 REPAIRED = ("healed", "crash_stopped")
 """Outcomes of runs whose program is a repaired one."""
+KEPT = ("healthy", *REPAIRED)
+"""Outcomes of runs that leave a program which is kept."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +125,11 @@ class Result:
     """Derived tests that were in dispute, and what came of them."""
     stopped: Stop | None = None
     """Why no further round was tried, where the run stopped short of its goal."""
+    best: Best | None = None
+    """The best program so far of a run that stopped and keeps none, where it is not the user's own;
+    of a run that waits for a review, the one that it asks about or a better one."""
     partial: PartialFound | None = None
-    """The best partial patch of an unresolved run: not a fix."""
+    """The best patch of such a run, its best program's or a search's: not a fix."""
     cut_after: float | None = None
     """Seconds after which the last search was cut by its budget."""
     suspects: tuple[SuspectFile, ...] = ()
@@ -151,8 +162,10 @@ class Result:
     recalled: Recalled | None = None
     patch: PatchProposed | None = None
     """The last patch that was proposed, which need not have stood."""
-    models: tuple[ModelCalled | ModelFailed | FellBack, ...] = ()
-    """What came of asking models, in order."""
+    talk: Talk = ()
+    """The conversations with models, in order."""
+    programs: Mapping[str, Solution] = field(default_factory=dict)
+    """Every program of the run, by its address; under `BROUGHT` the text it began with."""
     metrics: Mapping[Step, NodeMetrics] = field(default_factory=dict)
     """What each step took, in the order in which they first began."""
     degraded: tuple[Degraded, ...] = ()
@@ -162,6 +175,21 @@ class Result:
     def program(self) -> str:
         """What a reader copies: the program; of several files each after a line with its path."""
         return in_one_text(self.files) if self.files else self.code
+
+    @property
+    def drafted(self) -> bool:
+        """Whether the run began without a program: with words alone."""
+        return self.start is not None and not self.start.code
+
+    @property
+    def shown_code(self) -> str:
+        """The entry file of the program that is shown: the best one where none is kept."""
+        return self.code if self.best is None else self.best.solution.text
+
+    @property
+    def shown_report(self) -> Report | None:
+        """The report of that program."""
+        return self.report if self.best is None else self.best.report
 
     @property
     def parent(self) -> Parent | None:
@@ -270,9 +298,8 @@ class Result:
     @property
     def smallest_failure(self) -> Verdict | None:
         """The failing verdict a person can redo with the least typing, trusted tests first."""
-        if self.report is None:
-            return None
-        failing = [verdict for verdict in self.report.verdicts if verdict.fails]
+        report = self.shown_report
+        failing = [verdict for verdict in report.verdicts if verdict.fails] if report else []
         return min(failing, key=_reading_cost, default=None)
 
 
@@ -285,7 +312,6 @@ def in_one_text(files: Sequence[tuple[str, str]]) -> str:
 
 def document(result: Result) -> dict[str, object]:
     """The result as one JSON document; the keys are the same for every outcome."""
-    verdicts = result.report.verdicts if result.report is not None else ()
     ending = result.report.ending if result.report is not None else None
     partial = result.partial
     return {
@@ -298,15 +324,7 @@ def document(result: Result) -> dict[str, object]:
         "evidence": None if result.evidence is None else result.evidence.model_dump(mode="json"),
         "diff": result.diff,
         "files": dict(result.files),
-        "tests": [
-            {
-                "id": verdict.name, "origin": verdict.origin, "status": verdict.status,
-                "integrity": verdict.integrity, "reason": verdict.reason,
-                "doubt": verdict.doubt, "vacuous": verdict.vacuous, "aside": verdict.aside,
-                "expected": verdict.expected, "got": verdict.got, "message": verdict.message,
-            }
-            for verdict in verdicts
-        ],
+        "tests": _verdicts(result.report),
         "strategy": result.strategy,
         "provider": result.provider or None,
         "sandbox": result.sandbox or None,
@@ -342,7 +360,24 @@ def document(result: Result) -> dict[str, object]:
             "diff": partial.diff, "passed": partial.passed, "total": partial.total,
             "code": partial.code,
         },
+        "best": None if result.best is None else {
+            "iteration": result.best.iteration, "label": result.best.label,
+            "diff": result.best.diff, "files": dict(result.best.files),
+            "tests": _verdicts(result.best.report),
+        },
     }
+
+
+def _verdicts(report: Report | None) -> list[dict[str, object]]:
+    return [
+        {
+            "id": verdict.name, "origin": verdict.origin, "status": verdict.status,
+            "integrity": verdict.integrity, "reason": verdict.reason,
+            "doubt": verdict.doubt, "vacuous": verdict.vacuous, "aside": verdict.aside,
+            "expected": verdict.expected, "got": verdict.got, "message": verdict.message,
+        }
+        for verdict in (report.verdicts if report is not None else ())
+    ]
 
 
 def fold(log: Iterable[Stamped]) -> Result:
@@ -356,10 +391,7 @@ def fold(log: Iterable[Stamped]) -> Result:
     ))
     if result.outcome is None:
         result = replace(result, seconds=entries[-1].at - entries[0].at)
-    return _settled(result, {
-        entry.event.solution.id: entry.event.solution for entry in entries
-        if isinstance(entry.event, CodeWritten)
-    })
+    return _with_best(_settled(result), entries)
 
 
 def _after(result: Result, stamped: Stamped) -> Result:
@@ -368,8 +400,11 @@ def _after(result: Result, stamped: Stamped) -> Result:
     event = stamped.event
     match event:
         case RunStarted():
+            entry = event.entry or "program.py"
+            brought = Solution(files=(File(path=entry, text=event.code),), entry=entry)
             return replace(
-                result, start=event, title=event.title, code=event.code, provider=event.provider,
+                result, start=event, programs={BROUGHT: brought} if event.code else {},
+                title=event.title, code=event.code, provider=event.provider,
                 provider_why=event.provider_why, sandbox=event.sandbox, level=event.level,
                 files=((event.entry, event.code),) if event.entry else (),
             )
@@ -380,9 +415,14 @@ def _after(result: Result, stamped: Stamped) -> Result:
             tests = {test.name: test for test in (*result.tests, *event.tests)}
             return replace(result, tests=tuple(tests.values()))
         case Judged():
-            return replace(result, columns=with_report(result.columns, event))
+            columns = with_report(result.columns, event, result.programs)
+            return replace(result, columns=columns)
+        case CodeWritten():
+            written = event.solution
+            return replace(result, programs={**result.programs, written.id: written})
         case Diagnosed():
-            return replace(result, diagnosis=event.diagnosis)
+            columns = with_diagnosis(result.columns, event)
+            return replace(result, diagnosis=event.diagnosis, columns=columns)
         case Searched():
             return replace(
                 result, candidates=max(result.candidates, event.candidates),
@@ -408,13 +448,13 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return replace(result, learned=(*result.learned, event))
         case ModelCalled() | ModelFailed():
             return replace(
-                result, models=(*result.models, event),
+                result, talk=with_call(result.talk, event),
                 calls=result.calls + 1, tokens=result.tokens + event.tokens,
                 cost_usd=_sum(result.cost_usd, event.cost_usd),
                 unanswered=event.why if isinstance(event, ModelFailed) else "",
             )
-        case FellBack():
-            return replace(result, models=(*result.models, event))
+        case FellBack() | ModelAsked():
+            return replace(result, talk=with_call(result.talk, event))
         case Notice():
             return replace(result, notices=(*result.notices, event))
         case Waiting(needs="review" | "help"):
@@ -454,7 +494,10 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return replace(result, rulings=(*result.rulings, event))
         case PlanStepped():
             return result
-        case Resumed() | StepFinished() | CodeWritten() | ModelAsked() | Extended():
+        case Resumed():
+            told = Notice(level="warning", text=f"Taken up again after a restart: {event.note}.")
+            return replace(result, notices=(*result.notices, told))
+        case StepFinished() | Extended():
             return result
         case Looked():  # the log tells it
             return result
@@ -462,9 +505,10 @@ def _after(result: Result, stamped: Stamped) -> Result:
             assert_never(event)
 
 
-def _settled(result: Result, written: dict[str, Solution]) -> Result:
+def _settled(result: Result) -> Result:
     """The result with the files and the report that belong to its code."""
     start = result.start.code if result.start is not None else ""
+    written = result.programs
     same = {
         key: solution for key, solution in written.items()
         if (key == result.kept if result.kept in written else solution.text == result.code)
@@ -480,6 +524,25 @@ def _settled(result: Result, written: dict[str, Solution]) -> Result:
     ]
     report = with_set_aside(fitting[-1], *reports) if fitting else None
     return replace(result, files=files, report=report)
+
+
+def _with_best(result: Result, entries: Sequence[Stamped]) -> Result:
+    """The result with the best program, where the run stopped and keeps none. Its patch is told in
+    place of a search's, which no judge has seen, where that passes no more."""
+    stopped = result.phase == "failed" if result.outcome is None else result.outcome not in KEPT
+    best = best_of(entries) if stopped else None
+    if best is None or not (best.diff or result.drafted):
+        return result
+    if best.report is not None:
+        reports = [column.report for column in result.columns]
+        best = replace(best, report=with_set_aside(best.report, *reports))
+    partial = result.partial
+    if best.diff and (partial is None or best.passed >= partial.passed):
+        partial = PartialFound(
+            diff=best.diff, passed=best.passed, total=best.of, note=best.solution.note,
+            code=best.solution.text,
+        )
+    return replace(result, best=best, partial=partial)
 
 
 def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int]:

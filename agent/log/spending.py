@@ -79,6 +79,19 @@ def lost_calls(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
     )
 
 
+LONGEST_TOLD = 12_000
+"""Characters of one text of a conversation that a log holds; both of its ends are kept."""
+
+
+def shortened(text: str) -> str:
+    """A text as a log holds it, with what is left out in words."""
+    left_out = len(text) - LONGEST_TOLD
+    if left_out <= 0:
+        return text
+    half = LONGEST_TOLD // 2
+    return f"{text[:half]}\n[{left_out:,} characters are left out]\n{text[-half:]}"
+
+
 class Said(Value):
     """The text of a model's answer."""
 
@@ -119,6 +132,7 @@ def event_of(
                 call=first + occurrence.id, role=occurrence.role, provider=occurrence.provider,
                 model=occurrence.model, tokens=occurrence.tokens, cost_usd=occurrence.usd,
                 prompt=occurrence.prompt,
+                asked=tuple((who, shortened(text)) for who, text in occurrence.asked),
             )
         case CallRetried():
             return Notice(level="info", text=(
@@ -136,13 +150,14 @@ def event_of(
                 first_s=None if reply.first_s is None else round(reply.first_s, 3),
                 finish=reply.finish, attempts=reply.attempts, cached=reply.cached,
                 question=occurrence.question, said=keep(Said(text=reply.text)),
+                answer=shortened(reply.text),
             )
         case CallBroke():
             return ModelFailed(
                 call=first + occurrence.id, role=occurrence.role, provider=occurrence.provider,
                 model=occurrence.model, error=occurrence.error, why=redacted(occurrence.why),
                 tokens=occurrence.usage.total, cost_usd=occurrence.usd,
-                wall_s=round(occurrence.wall_s, 3),
+                wall_s=round(occurrence.wall_s, 3), answer=shortened(occurrence.said),
             )
         case TookOver():
             return FellBack(

@@ -12,6 +12,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -34,6 +35,10 @@ create table if not exists events(
 create table if not exists answers(
     run text not null, interrupt text not null, primary key(run, interrupt));
 create table if not exists artifacts(id text primary key, body text not null);
+create table if not exists kept(
+    run text not null, artifact text not null, primary key(run, artifact)) without rowid;
+create index if not exists kept_artifact on kept(artifact);
+insert into kept select '', id from artifacts where not exists (select 1 from kept);
 """
 
 _OWN = "coalesce(json_extract(options, '$.visitor'), '') = ?"
@@ -69,13 +74,22 @@ class Store:
     """Runs, events and values in one file; use from one thread."""
 
     def __init__(self, path: Path) -> None:
+        self._run = ""
         self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
+        self._db.execute("pragma auto_vacuum=incremental")
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=normal")
+        self._db.execute("pragma secure_delete=on")
         self._db.executescript(_SCHEMA)
 
     def close(self) -> None:
         self._db.close()
+
+    def of(self, run: str) -> Store:
+        """This store, whose values are put there for one run: they are deleted with it."""
+        own = copy(self)
+        own._run = run
+        return own
 
     # Values, by the hash of their content.
 
@@ -84,7 +98,17 @@ class Store:
         body = value.to_json()
         key = address(body)
         self._db.execute("insert or ignore into artifacts(id, body) values(?, ?)", (key, body))
+        self._db.execute(
+            "insert or ignore into kept(run, artifact) values(?, ?)", (self._run, key)
+        )
         return key
+
+    def share(self, run: str, other: str) -> None:
+        """Keeps the values of a run for another too, which goes on from it."""
+        self._db.execute(
+            "insert or ignore into kept(run, artifact) select ?, artifact from kept where run = ?",
+            (other, run),
+        )
 
     def get(self, key: str, kind: type[V]) -> V:
         """The value at an address; raises `KeyError` when there is none."""
@@ -154,6 +178,39 @@ class Store:
         """Gives an unfinished run up, for any process to adopt."""
         self._db.execute("update runs set owner = '' where id = ?", (run,))
 
+    def rename(self, run: str, title: str) -> None:
+        """Calls a run otherwise in lists."""
+        self._db.execute("update runs set title = ? where id = ?", (title, run))
+
+    def delete(self, run: str) -> None:
+        """Deletes a run that has ended: its log, its answers, and each value that no other run
+        keeps."""
+        self._db.execute("begin immediate")
+        try:
+            self._db.execute(
+                "delete from artifacts where id in (select artifact from kept where run = ?1) and "
+                "not exists (select 1 from kept where artifact = id and run <> ?1)", (run,)
+            )
+            for table in ("kept", "events", "answers"):
+                self._db.execute(f"delete from {table} where run = ?", (run,))
+            self._db.execute("delete from runs where id = ?", (run,))
+            self._db.execute("commit")
+        except BaseException:
+            self._db.execute("rollback")
+            raise
+        self._db.execute("pragma incremental_vacuum").fetchall()
+        self._db.execute("pragma wal_checkpoint(truncate)")
+
+    def outlived(self, before: float, most: int) -> tuple[str, ...]:
+        """The ended runs of visitors that began before a time, and those behind the `most` newest
+        of them. What the owner has run is not theirs."""
+        rows = self._db.execute(
+            "select id from (select id, created, row_number() over (order by created desc) as place"
+            f" from runs where final = 1 and not {_OWN}) where created < ? or place > ?",
+            ("", before, most),
+        )
+        return tuple(run for (run,) in rows)
+
     def _runs(self, clause: str, values: Sequence[object]) -> tuple[RunRow, ...]:
         rows = self._db.execute(
             f"select id, title, task, options, owner, created, final from runs {clause}", values
@@ -178,11 +235,11 @@ class Store:
         final = event.kind in ("run_finished", "run_failed")
         self._db.execute("begin immediate")
         try:
-            over = self._db.execute(
-                "select 1 from runs where id = ? and final = 1", (run,)
+            going = self._db.execute(
+                "select 1 from runs where id = ? and final = 0", (run,)
             ).fetchone()
-            if over is not None:
-                raise RunOver(f"the run {run!r} is over")
+            if going is None:
+                raise RunOver(f"the run {run!r} is over, or was deleted")
             (last,) = self._db.execute(
                 "select coalesce(max(seq), 0) from events where run = ?", (run,)
             ).fetchone()

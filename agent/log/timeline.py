@@ -1,14 +1,20 @@
-"""The steps of a run and what each of them saw, and its tests over all judged programs."""
+"""The steps of a run and what each of them saw, the conversations with models, and its tests over
+all judged programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from agent.core.domain import Report, Verdict
+from agent.core.domain import Diagnosis, Report, Solution, Verdict
 from agent.core.events import (
+    Diagnosed,
     Event,
+    FellBack,
     Judged,
+    ModelAsked,
+    ModelCalled,
+    ModelFailed,
     Searched,
     Stamped,
     Step,
@@ -19,7 +25,7 @@ from agent.core.events import (
 from agent.core.trust import Origin
 
 ORIGIN_ORDER: tuple[Origin, ...] = (
-    "user", "doctest", "task", "confirmed", "spec", "held-out", "adversarial"
+    "user", "doctest", "task", "urged", "confirmed", "spec", "held-out", "adversarial"
 )
 
 
@@ -41,6 +47,22 @@ class TimelineStep:
 
 
 Timeline = tuple[TimelineStep, ...]
+BROUGHT = "brought"
+"""Stands for the program that a user brings, which need not be written down by its address."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One question to a model: what was asked, and what came of it."""
+
+    asked: ModelAsked | None
+    """`None` in a log that tells the end alone."""
+    ended: ModelCalled | ModelFailed | None
+    """`None` while it is under way."""
+
+
+Talk = tuple[Call | FellBack, ...]
+"""What came of asking models, in the order in which it began."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +72,12 @@ class Column:
     label: str
     iteration: int
     report: Report
+    solution: Solution | None = None
+    """The program; `None` where the log does not hold it."""
+    parent: int | None = None
+    """The place of the column whose program it was made from; `None` for the first."""
+    diagnosis: Diagnosis | None = None
+    """Why it fails, where that was looked for."""
 
 
 @dataclass(frozen=True)
@@ -97,15 +125,56 @@ def _with(timeline: Timeline, index: int, **changes: object) -> Timeline:
     return (*timeline[:index], changed, *timeline[index + 1 :])
 
 
-def with_report(columns: tuple[Column, ...], event: Judged) -> tuple[Column, ...]:
+def with_call(talk: Talk, event: ModelAsked | ModelCalled | ModelFailed | FellBack) -> Talk:
+    """The conversations after one more event."""
+    match event:
+        case FellBack():
+            return (*talk, event)
+        case ModelAsked():
+            return (*talk, Call(event, None))
+    for index, one in enumerate(talk):
+        if isinstance(one, Call) and one.asked is not None and one.asked.call == event.call:
+            return (*talk[:index], replace(one, ended=event), *talk[index + 1 :])
+    return (*talk, Call(None, event))
+
+
+def with_diagnosis(columns: tuple[Column, ...], event: Diagnosed) -> tuple[Column, ...]:
+    """The judged programs, the last that was looked at with why it fails."""
+    places = [
+        index for index, column in enumerate(columns)
+        if event.solution in ("", column.report.solution)
+    ]
+    if not places:
+        return columns
+    at = places[-1]
+    found = replace(columns[at], diagnosis=event.diagnosis)
+    return (*columns[:at], found, *columns[at + 1 :])
+
+
+def with_report(
+    columns: tuple[Column, ...], event: Judged, programs: Mapping[str, Solution]
+) -> tuple[Column, ...]:
     """The judged programs after one more report. A program judged again in its iteration, under
     a grown suite, keeps its column, and what was set aside there and not judged since."""
     for index, column in enumerate(columns):
         if (column.report.solution, column.iteration) == (event.report.solution, event.iteration):
             again = replace(column, report=with_set_aside(event.report, column.report))
             return (*columns[:index], again, *columns[index + 1 :])
-    label = f"try {len(columns)}" if columns else "before"
-    return (*columns, Column(label, event.iteration, event.report))
+    brought = None if columns else programs.get(BROUGHT)
+    solution = programs.get(event.report.solution, brought)
+    drafted = solution is not None and solution.origin in ("draft", "model")
+    label = f"try {len(columns)}" if columns else "draft" if drafted else "before"
+    parent = _parent(columns, solution) if columns else None
+    return (*columns, Column(label, event.iteration, event.report, solution, parent))
+
+
+def _parent(columns: tuple[Column, ...], solution: Solution | None) -> int:
+    """The place of the program that one was made from; the first, where that was not judged."""
+    named = [
+        index for index, column in enumerate(columns)
+        if solution is not None and column.report.solution == solution.parent
+    ]
+    return named[-1] if named else 0
 
 
 def with_set_aside(report: Report, *others: Report) -> Report:

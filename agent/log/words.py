@@ -60,6 +60,7 @@ from agent.core.events import (
     TestsFrozen,
     Waiting,
 )
+from agent.core.settings import COMMAND
 from agent.core.trust import Origin
 from agent.log.result import Result
 from agent.log.spending import call_words, dollars
@@ -124,6 +125,7 @@ ORIGIN_WORDS: dict[Origin, str] = {
     "task": "From the task's words",
     "spec": "Derived from the task",
     "confirmed": "Derived, and confirmed",
+    "urged": "Derived, confirmed, and urged for now",
     "held-out": "Held out",
     "adversarial": "Adversarial",
 }
@@ -264,9 +266,10 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             return word, tuple(filter(None, (_awaited(result.waiting), spent)))
         case "running":
             step = result.current
+            progress = step.search if step is not None else None
             facts = (
                 STEP_WORDS[step.step] if step else "",
-                counted(step.search.candidates, "candidate") if step and step.search else "", spent,
+                *(_progress(progress) if progress is not None else ()), spent,
             )
             return "RUNNING", tuple(filter(None, facts))
         case "empty":
@@ -288,6 +291,13 @@ def _facts(result: Result) -> Iterator[str]:
     if result.candidates:
         yield counted(result.candidates, "candidate")
     yield f"{result.seconds:.1f} s"
+
+
+def _progress(seen: Searched) -> Iterator[str]:
+    """How many candidates a search has tried, how fast, and what the best of them passes."""
+    rate = f", {seen.candidates / seen.wall_s:,.0f} a second" if seen.wall_s >= 0.1 else ""
+    yield counted(seen.candidates, "candidate") + rate
+    yield f"best passes {seen.best_passed} of {seen.total}"
 
 
 def _awaited(waiting: Waiting) -> str:
@@ -371,10 +381,31 @@ def search_words(event: Searched) -> str:
 
 
 def partial_words(partial: PartialFound) -> str:
-    """What the best partial patch comes to."""
+    """What the best partial patch comes to, or a patch that passes all tests and is not kept."""
     note = partial.note.removeprefix("not a fix: ")
+    if partial.passed == partial.total:
+        return f"patch of a program that is not kept: all tests pass with it; {note}"
     passed = f"{partial.passed} of {partial.total} tests pass with it"
     return f"best partial patch, not a fix: {passed}; {note}".removesuffix("; ")
+
+
+def best_words(result: Result) -> str:
+    """What the best program of a run that keeps none is, and how it is had; empty where the run
+    keeps one, or leaves the user's own."""
+    best = result.best
+    if best is None:
+        return ""
+    said = f"The best program so far: {best.label}."
+    return said if best.report is None else f"{said} To have it: {taking_words(result)}"
+
+
+def taking_words(result: Result) -> str:
+    """The command that gives the best program of a run; empty where none was judged."""
+    best = result.best
+    if best is None or best.report is None:
+        return ""
+    iteration = "" if best.iteration is None else f" --iteration {best.iteration}"
+    return f"{COMMAND} show {result.run_id}{iteration}"
 
 
 def report_words(report: Report) -> str:

@@ -169,6 +169,7 @@ def _opened(path: Path) -> sqlite3.Connection:
             # SQLite does not wait for another process that is making the same change.
             _patiently(lambda: db.execute("pragma journal_mode=wal"))
         db.execute("pragma synchronous=normal")
+        db.execute("pragma secure_delete=on")
         if is_new:
             with changing(db):
                 if _is_new(db, path):  # another process may have been here meanwhile

@@ -32,24 +32,47 @@ class Memories:
         """The memory of a visitor; "" is the owner."""
         if not visitor:
             return self.owner
-        name = hashlib.sha256(visitor.encode()).hexdigest()[:32]
+        name = _name(visitor)
         if name not in self._open:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._forget_oldest()
             self._open[name] = open_memory(self._folder / f"{name}.db")
         self._open.move_to_end(name)
         while len(self._open) > MOST_OPEN:
-            self._open.popitem(last=False)[1].close()
+            self._open.popitem(last=False)  # it closes once no run of theirs has it
         return self._open[name]
+
+    def known(self, visitor: str) -> Memory:
+        """The memory of a visitor, to be looked at: where there is none yet, an empty one, and
+        nobody else's is forgotten to make room for it."""
+        kept = not visitor or (self._folder / f"{_name(visitor)}.db").exists()
+        return self.of(visitor) if kept else Memory(None)
 
     def close(self) -> None:
         """Closes all of them."""
         for memory in (self.owner, *self._open.values()):
             memory.close()
 
+    def forget_before(self, at: float) -> None:
+        """Forgets the visitors whose memory nobody has changed since then."""
+        for path in self._closed():
+            if path.stat().st_mtime < at:
+                self._delete(path)
+
     def _forget_oldest(self) -> None:
+        closed = self._closed()
+        for path in closed[: max(0, len(closed) + len(self._open) + 1 - MOST_KEPT)]:
+            self._delete(path)
+
+    def _closed(self) -> list[Path]:
+        """The files of those whose memory is not open, the oldest first."""
         kept = sorted(self._folder.glob("*.db"), key=lambda path: path.stat().st_mtime)
-        closed = [path for path in kept if path.stem not in self._open]
-        for path in closed[: max(0, len(kept) + 1 - MOST_KEPT)]:
-            for one in self._folder.glob(f"{path.name}*"):
-                one.unlink(missing_ok=True)
+        return [path for path in kept if path.stem not in self._open]
+
+    def _delete(self, path: Path) -> None:
+        for one in self._folder.glob(f"{path.name}*"):
+            one.unlink(missing_ok=True)
+
+
+def _name(visitor: str) -> str:
+    return hashlib.sha256(visitor.encode()).hexdigest()[:32]

@@ -7,7 +7,7 @@ import json
 
 from agent.core.events import Notice
 from agent.healing.context import Context
-from agent.planning.plan import BadPlan, Plan
+from agent.planning.plan import BadPlan, Plan, PlanStep
 from agent.planning.rules import KNOWN, add_by_rule
 from agent.thinking.roles import PLANNER, Steps, ask
 from agent.tools.workspace import Workspace
@@ -15,6 +15,8 @@ from llm import BadReply, LlmError, NoModel
 from llm.errors import TimedOut
 
 MOST_REPLANS = 2
+CHECKS = frozenset({"run_tests"})
+"""Tools whose steps say whether the work is done: no other plan may leave them out."""
 MOST_FILES = 200
 """Paths that the planner is shown."""
 
@@ -46,7 +48,8 @@ class Planner:
         if not self._replans or self._ctx.plan.of(PLANNER.name) is None:
             return False
         self._replans -= 1
-        left = [one.number for one in plan.steps if one.status in ("failed", "pending")]
+        left = [one for one in plan.steps if one.status in ("failed", "pending")]
+        before = len(plan.steps)
         try:
             await self._asked(plan, plan.summary())
         except LlmError as error:
@@ -54,8 +57,9 @@ class Planner:
                 f"The planner gave no other plan: {error} What is left is not done."
             )))
             return False
-        for number in left:
-            plan.mark(number, "replaced", plan.steps[number - 1].told)
+        for one in left:
+            if one.tool not in CHECKS or _is_checked_again(plan, one, before):
+                plan.mark(one.number, "replaced", one.told)
         return True
 
     async def _asked(self, plan: Plan, done: str) -> None:
@@ -83,6 +87,21 @@ class Planner:
                 if last:
                     raise BadReply(f"The planner's steps cannot be run: {error}") from error
                 done = f"{done}\nThese steps were refused: {error}".strip()
+
+
+def _is_checked_again(plan: Plan, check: PlanStep, before: int) -> bool:
+    """Whether a check stands among the steps added since `before`, after which it is added where
+    the planner has left it out: what failed is not done by asking no more."""
+    fresh = plan.steps[before:]
+    if any((one.tool, one.arguments) == (check.tool, check.arguments) for one in fresh):
+        return True
+    try:
+        plan.add_step(
+            check.tool, check.arguments, needs=[one.number for one in fresh], what=check.what,
+        )
+    except BadPlan:  # it has as many steps as it may: the check stays failed
+        return False
+    return True
 
 
 def _add_all(plan: Plan, steps: Steps) -> None:

@@ -284,6 +284,7 @@ class Engine:
     """The graph at work over a file of checkpoints; use from the event loop that opened it."""
 
     def __init__(self, saver: AsyncSqliteSaver) -> None:
+        self._saver = saver
         self._graph = build_graph().compile(checkpointer=saver)
 
     async def run(
@@ -321,6 +322,12 @@ class Engine:
         """The steps that come next."""
         return (await self._graph.aget_state(_config(run))).next
 
+    async def forget(self, run: str) -> None:
+        """Deletes a run's steps."""
+        await self._saver.adelete_thread(run)
+        for pragma in ("incremental_vacuum", "wal_checkpoint(truncate)"):
+            await self._saver.conn.execute_fetchall(f"pragma {pragma}")
+
 
 class _Saver(AsyncSqliteSaver):
     """Numbers what a step wrote by whole numbers: the library's own names of versions, which tell
@@ -340,8 +347,10 @@ def _config(run: str) -> RunnableConfig:
 async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
     """The graph over this file, which only LangGraph's saver writes."""
     async with aiosqlite.connect(checkpoints) as connection:
+        await connection.execute("pragma auto_vacuum=incremental")
         await connection.execute("pragma journal_mode=wal")
         await connection.execute("pragma synchronous=normal")
+        await connection.execute("pragma secure_delete=on")
         saver = _Saver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=()))
         await saver.setup()
         yield Engine(saver)

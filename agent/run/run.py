@@ -15,7 +15,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
-from agent.core.domain import Jail, Report, RunOutcome, Task, Value
+from agent.core.domain import (
+    Integrity,
+    Jail,
+    ProofLevel,
+    Report,
+    RunOutcome,
+    Task,
+    Value,
+)
 from agent.core.events import (
     Event,
     Extended,
@@ -80,11 +88,18 @@ class Options(Value):
     """Wait for a person where a cap is reached, instead of ending."""
     fork: Fork | None = None
     """What it starts with, where it is a fork."""
+    learn: bool = True
+    """Whether what helped is remembered."""
+    require_proof: ProofLevel = "E1"
+    """The least proof that is asked of it."""
+    require_integrity: Integrity | None = None
 
     @classmethod
     def of(
-        cls, settings: Settings, plan: Plan, *, max_iterations: int | None, budget_s: float | None,
-        ask: bool | None, autonomy: Autonomy | None, visitor: str, pauses: bool,
+        cls, settings: Settings, plan: Plan, *, max_iterations: int | None = None,
+        budget_s: float | None = None, ask: bool | None = None, autonomy: Autonomy | None = None,
+        visitor: str = OWNER, pauses: bool = False, caps: Caps | None = None, learn: bool = True,
+        require_proof: ProofLevel = "E1", require_integrity: Integrity | None = None,
     ) -> Options:
         """The settings, but for what is given; a plan with a model gets the time for one."""
         model_s = settings.model_s if plan.has_model else 0.0
@@ -93,7 +108,8 @@ class Options(Value):
             budget_s=budget_s or settings.budget_s + model_s,
             ask=settings.ask if ask is None else ask,
             autonomy_level=autonomy or settings.autonomy_level,
-            visitor=visitor, pauses=pauses, plan=plan, caps=settings.caps,
+            visitor=visitor, pauses=pauses, plan=plan, caps=caps or settings.caps, learn=learn,
+            require_proof=require_proof, require_integrity=require_integrity,
         )
 
     @property
@@ -121,6 +137,7 @@ class Run:
         """Writes the session's own words, which no later attempt of a step replaces."""
         self._task = task
         self._shared = shared
+        self._store = shared.store.of(id_)
         self._first: asyncio.Task[Report] | None = None
         self._driver: asyncio.Task[None] | None = None
 
@@ -133,7 +150,7 @@ class Run:
     def task(self) -> Task:
         """What the run is to do."""
         if isinstance(self._task, str):
-            self._task = self._shared.store.get(self._task, Task)
+            self._task = self._store.get(self._task, Task)
         return self._task
 
     @property
@@ -177,8 +194,8 @@ class Run:
             self._first = asyncio.create_task(self.context().judge_brought(program))
         try:
             jail = await self._jail()
-            address = shared.store.put(self.task)
-            shared.store.add_run(self.id, self.title, address, self.options.to_json())
+            address = self._store.put(self.task)
+            self._store.add_run(self.id, self.title, address, self.options.to_json())
         except BaseException:
             await self.stop()
             raise
@@ -210,6 +227,8 @@ class Run:
                     for one in plan.choices if one.provider != "mock"
                 ),
                 parent=self.options.fork.parent if self.options.fork is not None else None,
+                require_proof=self.options.require_proof,
+                require_integrity=self.options.require_integrity,
             )
         )
         for text in notices:
@@ -265,23 +284,30 @@ class Run:
             "doctests": self.task.doctests or all(one.origin == "doctest" for one in tests),
         })
         names, fork = (*self.options.answered, test.name), self.options.fork
-        fork = None if fork is None else fork.with_test(test, self._shared.store)
+        fork = None if fork is None else fork.with_test(test, self._store)
         return task, self.options.model_copy(update={"answered": names, "fork": fork})
 
     async def forked(
-        self, iteration: int, edits: Edits, plan: Plan | None, *, pauses: bool
+        self, iteration: int, edits: Edits, plan: Plan | None, *, pauses: bool,
+        max_iterations: int | None = None, budget_s: float | None = None,
     ) -> tuple[Task, Options]:
-        """The task and the options of a fork of this run; see `agent.run.fork.forked`."""
+        """The task and the options of a fork of this run, by default its own; see
+        `agent.run.fork.forked`."""
         engine = await self._shared.engine.get()
         task, fork = await forked(
-            self.id, self.task, self.log, iteration, edits, engine, self._shared.store
+            self.id, self.task, self.log, iteration, edits, engine, self._store
         )
         if plan is not None and plan != self.options.plan:
             words = f"answered by {plan.provider}"
             parent = fork.parent.model_copy(update={"edits": (*fork.parent.edits, words)})
             fork = fork.model_copy(update={"parent": parent})
-        return task, self.options.model_copy(update={
-            "fork": fork, "plan": plan or self.options.plan, "pauses": pauses,
+        own = self.options
+        first_model = plan is not None and plan.has_model and not own.plan.has_model
+        longer_s = self._shared.settings.model_s if first_model else 0.0
+        return task, own.model_copy(update={
+            "fork": fork, "plan": plan or own.plan, "pauses": pauses,
+            "max_iterations": max_iterations or own.max_iterations,
+            "budget_s": budget_s or own.budget_s + longer_s,
         })
 
     async def conclude(self, outcome: RunOutcome, reason: str) -> None:
@@ -289,7 +315,7 @@ class Run:
         engine = await self._shared.engine.get()
         state = await engine.state(self.id)
         with suppress(RunOver):  # it may have come to its end meanwhile
-            conclude(state, self._shared.store, self.log, self.emit, outcome, reason)
+            conclude(state, self._store, self.log, self.emit, outcome, reason)
 
     async def _driven(self, answer: ForStep | None) -> None:
         context, clock = self.context(), asyncio.timeout(None)
@@ -300,7 +326,7 @@ class Run:
                     clock.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
                     async for question in engine.run(self.id, context, answer):
                         # Asked again, it may be answered again: what was said was lost.
-                        self._shared.store.forget_answer(self.id, question.interrupt)
+                        self._store.forget_answer(self.id, question.interrupt)
                         self.emit(question)
         except TimeoutError as error:
             if not clock.expired():
@@ -354,7 +380,7 @@ class Run:
             rules=shared.rules,
             sandbox=OwnedSandbox(shared.sandbox, self.id),
             memory=shared.memories.of(options.visitor),
-            store=shared.store,
+            store=self._store,
             settings=shared.settings.model_copy(update={
                 "max_iterations": options.max_iterations, "budget_s": self.seconds,
                 "ask": options.ask, "autonomy_level": options.autonomy_level,
@@ -366,6 +392,7 @@ class Run:
             answered=frozenset(options.answered),
             start=options.fork.start if options.fork is not None else State(iteration=0),
             pauses=options.pauses,
+            learn=options.learn,
             begun=self._first,
             prompts=shared.prompts,
         )
@@ -383,12 +410,12 @@ class Run:
             ledger=kept,
             prices=shared.models.prices,
             tell=lambda occurrence: self.emit(
-                event_of(occurrence, first, redactor.text, shared.store.put)
+                event_of(occurrence, first, redactor.text, self._store.put)
             ),
             breaker=lambda choice: shared.models.breaker(choice, options.visitor),
             before={
                 call.question: Reply(
-                    shared.store.get(call.said, Said).text, call.finish, call.provider, call.model,
+                    self._store.get(call.said, Said).text, call.finish, call.provider, call.model,
                     Usage(),
                 )
                 for call in paid_in_unfinished_step(entries)

@@ -8,12 +8,14 @@ is taken up by `recover`.
 from __future__ import annotations
 
 import asyncio
+import sys
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from agent.core.domain import Jail, Report, Solution, Task
+from agent.core.domain import Integrity, Jail, ProofLevel, Report, Solution, Task
 from agent.core.events import Answered, Event, Stamped
 from agent.core.latency import low_latency
 from agent.core.settings import Autonomy, BadSettings, Settings
@@ -26,10 +28,12 @@ from agent.log.history import History
 from agent.log.spending import CostEstimate, estimate_costs
 from agent.log.store import UnknownRun
 from agent.log.waiting import End, ForStep, GoOn, read_answer
+from agent.memory import Memory
 from agent.run.fork import UNEDITED, Edits
 from agent.run.resources import Resources, open_resources
 from agent.run.run import Options, Run
 from llm import Connection, NoProvider, Plan, Provider, open_provider
+from llm.budget import Caps
 from llm.redaction import redacted_logs
 from sandbox import Sandbox
 
@@ -51,17 +55,20 @@ class Session:
         self, task: Task, *, title: str = "", run_id: str | None = None,
         max_iterations: int | None = None, budget_s: float | None = None, ask: bool | None = None,
         autonomy: Autonomy | None = None, plan: Plan | None = None, visitor: str = OWNER,
-        pauses: bool = False,
+        pauses: bool = False, caps: Caps | None = None, learn: bool = True,
+        require_proof: ProofLevel = "E1", require_integrity: Integrity | None = None,
     ) -> str:
         """Starts a run in the background and returns its id at once. `plan` is who answers, that
-        of the settings by default; `visitor` is whose keys are used. A run that `pauses` waits for
+        of the settings by default; `visitor` is whose keys are used. What is required of its proof
+        stands in its log, for whoever shows its result. A run that `pauses` waits for
         `answer` where a cap is reached; others end there. Raises `ValueError` when `run_id` is
         known already, and `NoProvider` or `NeedsKey` where the settings ask for what is not to be
         had."""
         plan = plan or self.plan(visitor)
         options = Options.of(
             self.settings, plan, max_iterations=max_iterations, budget_s=budget_s, ask=ask,
-            autonomy=autonomy, visitor=visitor, pauses=pauses,
+            autonomy=autonomy, visitor=visitor, pauses=pauses, caps=caps, learn=learn,
+            require_proof=require_proof, require_integrity=require_integrity,
         )
         return await self._begin(run_id, title, task, options)
 
@@ -115,17 +122,29 @@ class Session:
         task, options = asking.settled_by(answer)
         if visitor is not None and visitor != options.visitor:
             options = options.model_copy(update={"visitor": visitor, "plan": self.plan(visitor)})
-        return await self._begin(run_id, asking.title, task, options)
+        return await self._begin(run_id, asking.title, task, options, of=run)
 
     async def fork(
         self, run: str, iteration: int, edits: Edits = UNEDITED, *, plan: Plan | None = None,
         run_id: str | None = None, visitor: str = OWNER, pauses: bool = False,
+        max_iterations: int | None = None, budget_s: float | None = None,
     ) -> str:
-        """Starts a run with what a visitor's run had in an iteration, by default with its models,
-        and returns its id. Raises `UnknownRun`, `UnknownIteration` and `BadFork`."""
+        """Starts a run with what a visitor's run had in an iteration, by default with its models
+        and bounds, and returns its id. Raises `UnknownRun`, `UnknownIteration` and `BadFork`."""
         parent = self._run(self.history(visitor).named(run))
-        task, options = await parent.forked(iteration, edits, plan, pauses=pauses)
-        return await self._begin(run_id, parent.title, task, options)
+        task, options = await parent.forked(
+            iteration, edits, plan, pauses=pauses, max_iterations=max_iterations, budget_s=budget_s
+        )
+        return await self._begin(run_id, parent.title, task, options, of=parent.id)
+
+    async def again(
+        self, run: str, *, plan: Plan | None = None, run_id: str | None = None, visitor: str = OWNER
+    ) -> str:
+        """Starts a visitor's run anew, with the options and by default the models that it had, and
+        returns the new one's id; raises `UnknownRun`."""
+        parent = self._run(self.history(visitor).named(run))
+        options = parent.options.model_copy(update={"plan": plan or parent.options.plan})
+        return await self._begin(run_id, parent.title, parent.task, options, of=parent.id)
 
     async def cancel(self, run: str) -> None:
         """Ends the run within its current step; a finished run stays as it is."""
@@ -134,10 +153,31 @@ class Session:
         if not self._store.run(run).final:
             await ended.conclude("cancelled", "stopped by the user")
 
+    async def delete(self, run: str) -> None:
+        """Ends a run and deletes it: its log, its steps, and each value that no other run keeps.
+        What was learned of it stays in the memory. Raises `UnknownRun`."""
+        await self.cancel(run)
+        engine = await self._shared.engine.get()
+        await engine.forget(run)
+        self._store.delete(run)
+
+    async def forget_outlived(self) -> tuple[str, ...]:
+        """Deletes what visitors left longer ago than the settings keep it, or behind as much as
+        they keep; returns the runs. One that goes on, or waits, is never among them."""
+        days, most = self.settings.keep_days, self.settings.keep_runs
+        before = time.time() - days * 24 * 3600 if days else 0.0
+        outlived = self._store.outlived(before, most or sys.maxsize)
+        for run in outlived:
+            await self.delete(run)
+        self._shared.memories.forget_before(before)
+        return outlived
+
     async def pause(self, run: str) -> None:
         """Lets a run that asks models and may wait do so, since nobody looks at it; `answer` goes
         on with it. Any other stays as it is."""
-        left = self._run(run)
+        left = self._driven.get(run)
+        if left is None:
+            return  # it has ended, or was deleted meanwhile
         if left.is_running and left.options.pauses and left.options.plan.has_model:
             await left.pause()
 
@@ -177,10 +217,7 @@ class Session:
     def asking(self, task: Task, emit: Callable[[Event], Stamped]) -> Context:
         """What a role needs that is asked outside of a run, with the caps of one; `emit` is told
         what happens. Its router is the caller's to close."""
-        options = Options.of(
-            self.settings, self.plan(), max_iterations=None, budget_s=None, ask=False,
-            autonomy=None, visitor=OWNER, pauses=False,
-        )
+        options = Options.of(self.settings, self.plan(), ask=False)
         run = Run(uuid.uuid4().hex, "", options, task, self._shared)
         run.emit = emit
         return run.context()
@@ -206,6 +243,10 @@ class Session:
         """The runs of a visitor, to be listed, opened and compared."""
         return History(self._store, visitor)
 
+    def memory(self, visitor: str = OWNER) -> Memory:
+        """What is remembered of a visitor's runs."""
+        return self._shared.memories.known(visitor)
+
     def can_go_on(self, run: str) -> bool:
         """Whether every key that the run needs is at hand."""
         options = self._run(run).options
@@ -216,8 +257,13 @@ class Session:
         asked = self._run(run).question
         return None if asked is None else asked.interrupt
 
+    def going(self) -> dict[str, str]:
+        """The runs that go on in this process, and whose each is."""
+        return {run.id: run.options.visitor for run in self._driven.values() if run.is_running}
+
     async def close(self) -> None:
-        """Stops driving; runs still going are left to be taken up by `recover`."""
+        """Stops driving, and lets go of whoever follows; runs still going are left to be taken up
+        by `recover`."""
         going = [run for run in self._driven.values() if run.is_running]
         # One whose question is out is at its last line: cut short, it would ask again.
         await asyncio.gather(*(
@@ -225,11 +271,15 @@ class Session:
         ))
         for run in going:
             self._store.release(run.id)
+        self._shared.bus.close()
 
     async def _begin(
-        self, run_id: str | None, title: str, task: Task, options: Options
+        self, run_id: str | None, title: str, task: Task, options: Options, *, of: str = ""
     ) -> str:
+        """Begins a run; `of` is the one whose values it goes on with."""
         run = Run(run_id or uuid.uuid4().hex, title, options, task, self._shared)
+        if of:
+            self._store.share(of, run.id)
         own, self._notices = self._notices, ()  # told once, by the first run
         await run.begin((*own, *options.plan.notes))
         self._drive(run)

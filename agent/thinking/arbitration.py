@@ -30,16 +30,20 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.core.events import CodeWritten, Judged, Notice
+from agent.core.events import CodeWritten, Judged
 from agent.core.rounds import Ruled
 from agent.core.settings import GENERATOR
 from agent.core.state import Suite
 from agent.core.trees import plain
 from agent.healing.context import Context
 from agent.intake.task import PASTED
-from agent.thinking.roles import ARBITER, PREDICTOR, ask_for_code, ask_if_it_answers
-from llm import LlmError
-from llm.errors import NeedsKey, NotRecorded, OverBudget
+from agent.thinking.roles import (
+    ARBITER,
+    PREDICTOR,
+    ask_for_code,
+    ask_if_it_answers,
+    if_it_answers,
+)
 
 MOST_RULED = 3
 """Tests that the arbiter is asked about at once; others stay as they are."""
@@ -199,15 +203,11 @@ async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) ->
     beside another."""
     if ctx.plan.of(GENERATOR) is None or len(solution.files) > 1 or ctx.task.project is not None:
         return
-    try:
-        text = await ask_for_code(ctx, "reference", {"task": ctx.task.text})
-    except (OverBudget, NeedsKey, NotRecorded):
-        raise
-    except LlmError as error:
-        ctx.emit(Notice(level="warning", text=(
-            f"The generator wrote no plain program to compare with: {error}. The tests in dispute "
-            "are judged without it."
-        ), role=GENERATOR))
+    text = await if_it_answers(
+        ctx, GENERATOR, ask_for_code(ctx, "reference", {"task": ctx.task.text}),
+        "The tests in dispute are judged without a plain program to compare with.",
+    )
+    if text is None:
         return
     entry = solution.entry or PASTED
     reference = Solution(files=(File(path=entry, text=text),), entry=entry, origin="model")

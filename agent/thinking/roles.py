@@ -244,9 +244,10 @@ async def ask_if_it_answers(
     free: bool = False,
     without: str,
 ) -> T | None:
-    """The role's typed answer, or `None` and a notice where its model gives none: `without` says
-    how the run goes on. A cap that is reached, a key that is gone and a record that does not hold
-    the question are raised."""
+    """The role's typed answer, or `None` and a notice where its model gives none, or may not be
+    asked by a cap: `without` says how the run goes on. Raised are a key that is gone, a record that
+    does not hold the question, a cap at which the run pauses, and each one that is reached before
+    the critic, whom no run does without."""
     asked = ask(ctx, role, variables, known, free=free)
     return await if_it_answers(ctx, role.name, asked, without)
 
@@ -257,13 +258,16 @@ async def if_it_answers(
     """What a role is asked for, as `ask_if_it_answers` gives it."""
     try:
         return await answer
-    except (OverBudget, NeedsKey, NotRecorded, ToolsRefused):
+    except (NeedsKey, NotRecorded, ToolsRefused):
         raise
+    except OverBudget as error:
+        if role == CRITIC.name or (ctx.pauses and error.is_of_the_run):
+            raise
+        told = f"{error}. {without}"
     except LlmError as error:
-        ctx.emit(Notice(level="warning", text=(
-            f"The {role.replace('_', ' ')} gave no answer: {error} {without}"
-        ), role=role))
-        return None
+        told = f"The {role.replace('_', ' ')} gave no answer: {error} {without}"
+    ctx.emit(Notice(level="warning", text=told, role=role))
+    return None
 
 
 async def ask_for_code(

@@ -5,6 +5,11 @@
   const scrolled = new Map();
   const root = document.documentElement;
   let lastPhase = "";
+  let followed = false;  // a run has gone on here since the page was loaded
+
+  // What a reader looks at: which tab, which program (none: the one that leads), held against
+  // which, and the open cell of each row. A new run begins anew, but for the tab.
+  let look = { run: "", tab: "patch", at: null, against: "original", cells: new Map() };
 
   const setDark = (dark) => document.body.classList.toggle("dark", dark);
   try {
@@ -21,14 +26,136 @@
     }
   };
 
-  // Whether the verdict, which stands at the top, can be read without scrolling.
-  const inView = (bench) => {
-    const top = bench.getBoundingClientRect().top;
-    return top >= 0 && top < innerHeight - 120;
+  // Whether what stands at the top can be read without scrolling, and a little of what follows.
+  const inView = (part, head = part) => {
+    const { top, height } = head.getBoundingClientRect();
+    return top >= 0 && top + Math.min(height, 300) + 80 < innerHeight;
   };
 
+  const all = (part, selector) => part.querySelectorAll(selector);
+
+  const showTab = (bench) => {
+    const names = [...all(bench, "[role=tab]")].map((tab) => tab.id.slice(4));
+    const chosen = names.includes(look.tab) ? look.tab : names[0];
+    for (const name of names) {
+      const tab = document.getElementById("tab-" + name);
+      tab.setAttribute("aria-selected", String(name === chosen));
+      tab.tabIndex = name === chosen ? 0 : -1;
+      document.getElementById("panel-" + name).hidden = name !== chosen;
+    }
+  };
+
+  const place = (bench) => {
+    const looked = bench.querySelector(".looked");
+    if (!looked) return 0;
+    const leads = Number(looked.dataset.shown);
+    const range = looked.querySelector("input[type=range]");
+    const there = range && look.at >= Number(range.min) && look.at <= Number(range.max);
+    return look.at === null || !there ? leads : look.at;
+  };
+
+  const showProgram = (bench) => {
+    const looked = bench.querySelector(".looked");
+    if (!looked) return;
+    const at = place(bench);
+    for (const part of all(looked, "[data-at]")) part.hidden = Number(part.dataset.at) !== at;
+    const range = looked.querySelector("input[type=range]");
+    if (range) {
+      range.value = at;
+      const name = looked.querySelector(`.which [data-at="${at}"] b`);
+      range.setAttribute("aria-valuetext", name ? name.textContent : String(at));
+      for (const step of all(looked, "[data-step]")) {
+        const next = at + Number(step.dataset.step);
+        step.disabled = next < Number(range.min) || next > Number(range.max);
+      }
+      [...all(bench, ".tests col")].forEach((col, index) => {
+        col.classList.toggle("picked", index === at + 1);
+      });
+    }
+    const select = looked.querySelector("select.against");
+    if (!select) return;
+    select.closest(".held").hidden = at === 0;
+    for (const option of select.options) {
+      option.disabled = option.value === String(at) || (at === 0 && option.value !== "original");
+    }
+    const offered = [...select.options].find((one) => one.value === look.against && !one.disabled);
+    const against = offered ? look.against : "original";
+    select.value = against;
+    const panel = looked.querySelector(`#panel-patch > [data-at="${at}"]`);
+    const parts = [...all(panel, "[data-against]")];
+    const found = parts.some((part) => part.dataset.against === against);
+    for (const part of parts) {
+      part.hidden = part.dataset.against !== (found ? against : "original");
+    }
+    compare(found ? "" : `${at} ${against}`);
+  };
+
+  // The server is asked, once, for two programs side by side that do not stand in the page.
+  let asked = "";
+  let comparing = 0;
+  const compare = (pair) => {
+    if (pair === asked) return;
+    asked = pair;
+    clearTimeout(comparing);
+    if (/\d$/.test(pair)) {
+      comparing = setTimeout(() => document.querySelector("button#compare").click(), 150);
+    }
+  };
+  window.lookedAt = () => {
+    const bench = document.getElementById("bench");
+    return bench ? `${place(bench)} ${look.against}` : "";
+  };
+
+  const showCells = (bench) => {
+    const rows = [...all(bench, "tr.row")];
+    for (const row of rows) {
+      const open = look.cells.get(row.dataset.row);
+      const inside = row.nextElementSibling;
+      const cells = [...all(row, "[data-cell]")];
+      inside.hidden = !cells.some((cell) => cell.dataset.cell === open);
+      for (const cell of cells) {
+        cell.setAttribute("aria-expanded", String(cell.dataset.cell === open));
+      }
+      for (const seen of all(inside, "[data-seen]")) seen.hidden = seen.dataset.seen !== open;
+      // Each row is one stop of the Tab key: its open cell, or its last.
+      const stop = cells.find((cell) => cell.dataset.cell === open) || cells[cells.length - 1];
+      if (stop) stop.tabIndex = 0;
+    }
+  };
+
+  // What has the focus is replaced with the bench: its successor gets it.
+  let focused = "";
+  const refocus = (bench) => {
+    const lost = focused && (!document.activeElement || document.activeElement === document.body);
+    const part = lost && bench.querySelector(focused);
+    if (part) part.focus({ preventScroll: true });
+  };
+  document.addEventListener("focusin", ({ target }) => {
+    const cell = target.closest("#bench [data-cell]");
+    const key = target.closest("#bench details[data-key]");
+    focused = !target.closest("#bench") ? ""
+      : cell ? `[data-row=${CSS.escape(cell.closest("tr").dataset.row)}] [data-cell="${cell.dataset.cell}"]`
+      : target.id ? `#${target.id}`
+      : target.matches("input[type=range]") ? "input[type=range]"
+      : target.matches("select.against") ? "select.against"
+      : key && target.matches("summary") ? `[data-key=${CSS.escape(key.dataset.key)}] > summary`
+      : "";
+  });
+  document.addEventListener("pointerdown", ({ target }) => {
+    if (!target.closest("#bench")) focused = "";
+  });
+
   const restore = (bench) => {
+    const shown = bench.querySelector("[data-run]");
+    const run = shown ? shown.dataset.run : "";
+    if (run !== look.run) {
+      look = { run, tab: look.tab, at: null, against: "original", cells: new Map() };
+    }
     reopen(bench);
+    showTab(bench);
+    showProgram(bench);
+    showCells(bench);
+    refocus(bench);
     for (const pane of bench.querySelectorAll(".scroll[data-key]")) {
       const place = scrolled.get(pane.dataset.key);
       const follows = pane.dataset.key === "timeline" && (!place || place.atEnd);
@@ -44,8 +171,9 @@
       live.textContent = inner.dataset.announce;
     }
     const phase = inner ? inner.dataset.phase : "";
+    if (phase === "running") followed = true;
     const turned = lastPhase !== "" && phase !== lastPhase && phase !== "empty";
-    if (turned && !inView(bench)) bench.scrollIntoView({ block: "start" });
+    if (turned && !inView(bench, bench.querySelector(".status") || bench)) bench.scrollIntoView({ block: "start" });
     lastPhase = phase;
     const clock = bench.querySelector(".clock");
     // A tick changes the bench too: only another elapsed time starts the count anew.
@@ -82,10 +210,51 @@
     });
   }, true);
 
+  const toggleCell = (cell) => {
+    const row = cell.closest("tr.row").dataset.row;
+    if (look.cells.get(row) === cell.dataset.cell) look.cells.delete(row);
+    else look.cells.set(row, cell.dataset.cell);
+    showCells(cell.closest("#bench"));
+  };
+
+  const goTo = (bench, at) => {
+    look.at = at;
+    showProgram(bench);
+  };
+
+  document.addEventListener("input", (event) => {
+    const bench = document.getElementById("bench");
+    if (event.target.matches("#bench .scrub input")) goTo(bench, Number(event.target.value));
+    if (event.target.matches("#bench select.against")) {
+      look.against = event.target.value;
+      showProgram(bench);
+    }
+  });
+
   document.addEventListener("click", (event) => {
+    const bench = document.getElementById("bench");
+    const within = (selector) => event.target.closest && event.target.closest(selector);
+    const tab = within("#bench [role=tab]");
+    if (tab) {
+      look.tab = tab.id.slice(4);
+      showTab(bench);
+    }
+    const step = within("#bench [data-step]");
+    if (step) goTo(bench, place(bench) + Number(step.dataset.step));
+    const cell = within("#bench [data-cell]");
+    if (cell) toggleCell(cell);
+    const name = within("#bench tr.row th");
+    if (name) {
+      const cells = all(name.parentElement, "[data-cell]");
+      const open = look.cells.get(name.parentElement.dataset.row);
+      const opened = [...cells].find((one) => one.dataset.cell === open);
+      if (cells.length) toggleCell(opened || cells[cells.length - 1]);
+    }
+    const act = within("#bench [data-act]");
+    if (act) document.querySelector("button#" + act.dataset.act).click();
     const copy = event.target.closest && event.target.closest("button.copy");
     if (copy) {
-      const text = document.querySelector(".program .whole pre").textContent;
+      const text = document.querySelector("#bench [data-final] pre").textContent;
       navigator.clipboard.writeText(text).then(
         () => { copy.textContent = "Copied"; },
         () => { copy.textContent = "Copying is not allowed here"; },
@@ -106,6 +275,23 @@
     }
   });
 
+  // Arrow keys move among tabs, and in a row of the tests.
+  document.addEventListener("keydown", (event) => {
+    const kind = ["[role=tablist]", "tr.row"].find((one) => event.target.closest(`#bench ${one}`));
+    if (!kind || event.ctrlKey || event.altKey || event.metaKey) return;
+    const stops = [...all(event.target.closest(kind), "[role=tab], [data-cell]")];
+    const now = stops.indexOf(event.target);
+    const to = {
+      ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: stops.length - 1,
+    }[event.key];
+    if (now < 0 || to === undefined) return;
+    event.preventDefault();
+    const next = stops[(to + stops.length) % stops.length];
+    for (const stop of stops) stop.tabIndex = stop === next ? 0 : -1;
+    next.focus();
+    if (kind === "[role=tablist]") next.click();
+  });
+
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
       const heal = document.querySelector("button#heal");
@@ -114,11 +300,47 @@
       event.preventDefault();
       event.stopPropagation();
       if (!heal.disabled) {
-        document.activeElement && document.activeElement.blur();
-        setTimeout(() => heal.click(), 60);
+        // An editor tells what was typed when it is left; the reader stays where they were.
+        const typing = document.activeElement;
+        if (typing) typing.blur();
+        setTimeout(() => {
+          heal.click();
+          if (typing) typing.focus({ preventScroll: true });
+        }, 60);
       }
     }
   }, true);
+
+  // A question of the run that went on here is brought into view, once.
+  let asking = null;
+  const seeQuestion = () => {
+    const cards = ["question", "review", "paused"].map((name) => document.getElementById(name));
+    const card = cards.find((one) => one && one.offsetParent) || null;
+    if (card && card !== asking && followed && !inView(card)) {
+      card.scrollIntoView({ block: "start" });
+    }
+    asking = card;
+  };
+
+  // Said by the page itself: a server that is away can say nothing.
+  const away = document.createElement("p");
+  away.id = "away";
+  away.setAttribute("role", "alert");
+  document.body.append(away);
+  const ping = async () => {
+    let here = true;
+    try {
+      const answer = await fetch("healthz", { cache: "no-store" });
+      here = answer.status !== 502 && answer.status !== 504;
+    } catch (error) {
+      here = document.visibilityState === "hidden";
+    }
+    const text = here ? "" : "The server does not answer. What you began is kept there, and goes " +
+      "on once it is back; leave this page open, it looks again by itself.";
+    if (away.textContent !== text) away.textContent = text;
+    setTimeout(ping, here ? 10000 : 2000);
+  };
+  setTimeout(ping, 10000);
 
   const attach = () => {
     const bench = document.getElementById("bench");
@@ -136,6 +358,9 @@
     }
     new MutationObserver(() => restore(bench)).observe(bench, { childList: true, subtree: true });
     restore(bench);
+    new MutationObserver(seeQuestion).observe(document.getElementById("output"), {
+      childList: true, subtree: true, attributes: true, attributeFilter: ["class", "style"],
+    });
     for (const name of ["plan", "spending"]) {
       const part = document.getElementById(name);
       new MutationObserver(() => reopen(part)).observe(part, { childList: true, subtree: true });

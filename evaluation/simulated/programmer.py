@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,7 +126,7 @@ class Programmer:
                 calls = chance.sample(self.task.calls, ATTACKS)
                 return json.dumps({"calls": [{"why": "it may fail", "call": one} for one in calls]})
             case "arbiter" if "calls" in told:
-                return _examples(self._predicted(str(told["calls"]), chance))
+                return _examples(await self._predicted(str(told["calls"]).splitlines(), chance))
             case "arbiter":
                 return self._ruled(str(told["test"]), chance)
             case "critic":
@@ -137,9 +138,12 @@ class Programmer:
                 })
         return json.dumps({"text": "read the words again", "category": "wrong_result"})
 
-    def _predicted(self, calls: str, chance: random.Random) -> list[tuple[str, str]]:
+    async def _predicted(
+        self, calls: Sequence[str], chance: random.Random
+    ) -> list[tuple[str, str]]:
+        await self.task.learn_calls([call for call in calls if not self._known(call)])
         found = []
-        for call in calls.splitlines():
+        for call in calls:
             right = chance.random() < self.rates.predictor
             value = self._known(call)
             if value:

@@ -52,7 +52,7 @@ class BenchTask:
     """Calls that no test of the user makes, and that the right program answers."""
     asked: tuple[str, ...]
     """Calls of the tests of the user."""
-    values: dict[str, Mapping[str, str]]
+    values: dict[str, dict[str, str]]
     """What programs give, by their texts and by calls: a literal, or `raises` and a name."""
     sandbox: Sandbox
     is_right: dict[str, bool] = field(default_factory=dict)
@@ -70,6 +70,12 @@ class BenchTask:
         if text not in self.values:
             self.values[text] = await _given(text, (*self.calls, *self.asked), self.sandbox)
         return self.values[text]
+
+    async def learn_calls(self, calls: Sequence[str]) -> None:
+        """What the right program, and wrong ones, give for further calls."""
+        fresh = [call for call in calls if call not in self.values[self.right]]
+        for text in (self.right, *self.near, *self.wrong) if fresh else ():
+            self.values[text] |= await _given(text, fresh, self.sandbox)
 
     async def holds(self, text: str) -> bool:
         """Whether a program is right: asked of the judge, by tests that nobody was shown."""
@@ -101,7 +107,7 @@ async def task_of(row: Row | BadRow, sandbox: Sandbox) -> BenchTask | None:
     near = mutants(text, 1, 2 * MOST_NEAR, row.id)
     wrong = mutants(text, 3, 2 * MOST_WRONG, row.id)
     truth = [(test.call, test.expected) for test in tests]
-    values: dict[str, Mapping[str, str]] = {text: known}
+    values: dict[str, dict[str, str]] = {text: known}
     found = BenchTask(
         row.id, words, text, (), (), tuple(test.code for test in shown),
         Truth(held_out=tuple(codes)),

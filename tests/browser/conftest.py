@@ -73,7 +73,16 @@ class Watched:
 
 @contextmanager
 def serving(*command: str, port: int, env: dict[str, str] | None = None) -> Iterator[str]:
-    """A page served by a process, until it answers and as long as it is needed."""
+    """The address of a page that is served by a process, as long as it is needed."""
+    with started(*command, port=port, env=env) as (home, _):
+        yield home
+
+
+@contextmanager
+def started(
+    *command: str, port: int, env: dict[str, str] | None = None
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """As `serving`, once the page answers, with the process."""
     process = subprocess.Popen(
         [sys.executable, *command], cwd=ROOT,
         env={**os.environ, "GRADIO_ANALYTICS_ENABLED": "False", "PYTHONPATH": str(ROOT),
@@ -90,7 +99,7 @@ def serving(*command: str, port: int, env: dict[str, str] | None = None) -> Iter
                 assert process.poll() is None, "the page's process has ended"
                 assert time.monotonic() < deadline, "the page does not answer"
                 time.sleep(0.1)
-        yield home
+        yield home, process
     finally:
         process.terminate()
         assert process.wait(timeout=60) == 0
@@ -113,17 +122,19 @@ def recorded_home(browser: Browser) -> Iterator[str]:
 
 @contextmanager
 def shipped(folder: Path, **settings: str) -> Iterator[str]:
-    """The page as it ships, without a model, with what it saves in a folder."""
+    """The page as it ships, without a model, with what it saves in a folder. What a proof above E2
+    looks for is tried elsewhere."""
     port = free_port()
-    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(folder), **settings}
+    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(folder),
+           "HEAL_PROOF_S": "0", **settings}
     with serving("app.py", port=port, env=env) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the page as it ships."""
-    with shipped(tmp_path_factory.mktemp("page")) as address:
+    """The address of the page as it ships, but that no test finds what another has healed."""
+    with shipped(tmp_path_factory.mktemp("page"), HEAL_CROSS_SESSION_MEMORY="0") as address:
         yield address
 
 

@@ -1,8 +1,8 @@
 """Serves the page around recorded runs; a task's words choose one and what it says.
 
-`unresolved` plays that run. `healed saying <b>` plays the healed run with `<b>` written in
-the place of the function's name, everywhere. `held by /a/file` stops before the patch until
-that file is there.
+`unresolved` plays that run, `fault` one that a fault of ours ends. `healed saying <b>` plays the
+healed run with `<b>` written in the place of the function's name, everywhere. `held by /a/file`
+stops before the patch until that file is there.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import Task
-from agent.core.events import Stamped, from_jsonl
-from demo.web import build, serve
+from agent.core.events import RunFailed, Stamped, from_jsonl
+from demo.serving.server import serve
+from demo.web import build
 from tests.demo.recorded import RecordedSession, hosting
 
 RUNS = Path(__file__).parent.parent / "demo" / "runs"
@@ -25,6 +26,9 @@ def chosen(task: Task) -> tuple[Stamped, ...]:
     """The recorded run that a task asks for."""
     words, _, said = task.text.partition(" held by ")[0].partition(" saying ")
     name = words.strip() or "healed"
+    if name == "fault":
+        *events, end = from_jsonl((RUNS / "unresolved.jsonl").read_text(encoding="utf-8"))
+        return (*events, end.model_copy(update={"event": RunFailed(error="KeyError: 'x'")}))
     text = (RUNS / f"{name}.jsonl").read_text(encoding="utf-8")
     if said:
         text = text.replace("late_fee", json.dumps(said)[1:-1])

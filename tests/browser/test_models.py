@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -30,7 +31,8 @@ def serve(browser: Browser, tmp_path: Path) -> Serve:
     @contextmanager
     def served(**settings: str) -> Iterator[str]:
         env = {"PORT": str(port), "GRADIO_SERVER_NAME": "0.0.0.0", "SANDBOX_ALLOW_WEAK": "1",
-               "HEAL_DATA_DIR": str(tmp_path), "HEAL_MAX_CANDIDATES": "300", **settings}
+               "HEAL_DATA_DIR": str(tmp_path), "HEAL_MAX_CANDIDATES": "50", "HEAL_PROOF_S": "0",
+               **settings}
         with serving(SERVER, port=port, env=env) as home:
             yield home
 
@@ -79,14 +81,16 @@ def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
         ended(page, "HEALED")
         expect(page.locator(".verdict")).to_contain_text("by model, ")
         expect(page.locator(".verdict")).to_contain_text("tokens, $0.00")
-        page.get_by_text("Model calls").click()
-        expect(page.locator(".program li").first).to_contain_text("debugger: anthropic/claude")
+        page.get_by_role("tab", name="Trace").click()
+        expect(page.locator(".calls li").first).to_contain_text("debugger: anthropic/claude")
         expect(page.locator(".place .who li").nth(3)).to_contain_text("no model")
         fits(page)
         shows_no_key(mine.context, page)
         with page.expect_download() as taken:
-            page.get_by_role("link", name="Download run log").click()
-        assert KEY not in Path(taken.value.path()).read_text(encoding="utf-8")
+            page.get_by_role("link", name="Bundle").click()
+        with ZipFile(taken.value.path()) as bundle:
+            assert "run.jsonl" in bundle.namelist()
+            assert not any(KEY.encode() in bundle.read(name) for name in bundle.namelist())
         with window(browser, home, (390, 844)) as other:
             expect(other.page.locator("#plan")).to_contain_text("no model: memory")
             other.page.get_by_role("button", name="Models and keys").click()

@@ -7,20 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, Stamped
 from agent.log.result import fold
-from demo.render import workbench
+from demo.shown.bench import workbench
+from evaluation.screenshots import PICTURES, taken
 from tests.browser.conftest import WEAK, shipped, window
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-at_both_sizes = pytest.mark.parametrize(
-    "size", [(1440, 900), (390, 844)], ids=["desk", "phone"]
-)
-"""Where the place of things matters: whether they fit, and can be clicked."""
 
 WIDTHS = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 REPEATED_IDS = """() => {
@@ -32,6 +28,9 @@ UNNAMED = """() => [...document.querySelectorAll("button, input, textarea, [role
   .filter((item) => !item.textContent.trim() && !item.getAttribute("aria-label")
     && !item.getAttribute("aria-labelledby") && !item.title && !(item.labels || []).length)
   .map((item) => item.outerHTML.slice(0, 200))"""
+
+
+IN_EDITOR = "() => document.activeElement.closest('.cm-editor') !== null"
 
 
 def heal(page: Page, *, code: str = "", tests: str = "", words: str = "") -> None:
@@ -54,7 +53,7 @@ def fits(page: Page) -> None:
     assert whole <= seen
 
 
-@at_both_sizes
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=["desk", "phone"])
 def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
     recorded_page: Any
 ) -> None:
@@ -79,9 +78,8 @@ def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
     page.locator("#bench").evaluate("(bench, html) => { bench.innerHTML = html }", shown)
     pane = page.locator(".matrix .scroll")
     assert pane.locator(".cell").count() == 11
-    whole, seen = pane.evaluate("pane => [pane.scrollWidth, pane.clientWidth]")
-    assert whole <= seen
-    assert pane.locator(".name").bounding_box()["width"] > 250
+    fits(page)  # on a phone the table scrolls beside its tests
+    assert pane.locator("tr.row th").bounding_box()["width"] >= 140
 
 
 def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_along(
@@ -92,10 +90,11 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_alon
     ended(page, "HEALED")
     expect(page.locator(".patch .came code")).to_contain_text("days_kept <= free_days")
     expect(page.locator(".matrix .cell.failed").first).to_be_visible()
+    page.get_by_role("tab", name="Proof").click()
     expect(page.locator(".proof .reached").first).to_contain_text("your tests pass")
     page.get_by_text("late_fee(14)", exact=True).first.click()
-    expect(page.locator(".row[open] dd").first).to_be_visible()
-    for name, begins in (("Download patch", "--- a/fee.py"), ("Download run log", '{"run":')):
+    expect(page.locator(".opened dd:visible").first).to_be_visible()
+    for name, begins in (("Patch", "--- a/fee.py"), ("Save tests", '"""Tests of')):
         with page.expect_download() as taken:
             page.get_by_role("link", name=name).click()
         assert Path(taken.value.path()).read_text(encoding="utf-8").startswith(begins)
@@ -126,7 +125,9 @@ def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> Non
     expect(other.locator(".partial")).to_contain_text("not a fix")
 
 
-@at_both_sizes
+@pytest.mark.parametrize("size", [
+    (1440, 900), pytest.param((390, 844), marks=pytest.mark.nightly),
+], ids=["desk", "phone"])
 def test_stop_ends_a_run(recorded_page: Any, tmp_path: Path) -> None:
     page = recorded_page.page
     heal(page, words=f"healed held by {tmp_path / 'gate'}")
@@ -136,12 +137,25 @@ def test_stop_ends_a_run(recorded_page: Any, tmp_path: Path) -> None:
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 
 
+def test_stop_ends_a_run_that_waits_for_a_person(page: Any) -> None:
+    shown = page.page
+    shown.get_by_text("Options", exact=True).click()
+    shown.get_by_label("Ask me").click()
+    shown.get_by_role("option", name="before a repair is kept").click()
+    heal(shown, code="def late(n):\n    return n - 2\n", tests="assert late(3) == 5")
+    expect(shown.locator("#review")).to_be_visible()
+    shown.get_by_role("button", name="Stop", exact=True).click()
+    ended(shown, "CANCELLED")
+    expect(shown.locator("#review")).to_be_hidden()
+    expect(shown.get_by_role("button", name="Heal it")).to_be_enabled()
+
+
 def test_while_a_run_goes_on_its_clock_does_and_what_was_opened_and_typed_stays(
     recorded_page: Any, tmp_path: Path
 ) -> None:
     page = recorded_page.page
     heal(page, code="x = 1", words=f"healed held by {tmp_path / 'gate'}")
-    expect(page.locator(".timeline")).to_contain_text("342 candidates")  # the last word until then
+    expect(page.locator(".verdict")).to_contain_text("342 candidates")  # the last word until then
     expect(page.get_by_role("button", name="Heal it")).to_be_disabled()
     editor = page.locator("#code .cm-content")
     editor.click()
@@ -151,27 +165,28 @@ def test_while_a_run_goes_on_its_clock_does_and_what_was_opened_and_typed_stays(
       return clock && parseFloat(clock.textContent) > Number(clock.dataset.elapsed) + 1;
     }""")
     assert editor.inner_text() == "x = 1"
-    row = page.locator("details.row").first
-    row.locator("summary").click()
+    cell = page.locator("[data-cell]").first
+    cell.click()
+    page.get_by_role("tab", name="Trace").click()
     steps = page.locator(".moment").count()
     (tmp_path / "gate").touch()
     expect(page.locator(".moment").nth(steps)).to_be_visible()
-    expect(row).to_have_attribute("open", "")
+    expect(cell).to_have_attribute("aria-expanded", "true")
     ended(page, "HEALED")
+    expect(page.get_by_role("tab", name="Trace")).to_have_attribute("aria-selected", "true")
 
 
 def test_hostile_text_is_shown_and_never_run(recorded_page: Any) -> None:
     page = recorded_page.page
-    for canary in (
-        "<img src=x onerror=window.pwned=1>", "${window.pwned=1}", "`+(window.pwned=1)+`",
-        r"\d+\n", "<script>window.pwned=1</script>", "{{value}}",
-    ):
-        heal(page, words=f"healed saying {canary}")
-        expect(page.locator(".diagnosis .cause")).to_contain_text(canary)
-        ended(page, "HEALED")
-        expect(page.locator(".patch code").nth(1)).to_contain_text(canary)
-        expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
-        assert page.evaluate("window.pwned") is None
+    canaries = (
+        "<img src=x onerror=window.pwned=1> ${window.pwned=1} `+(window.pwned=1)+` "
+        r"\d+\n <script>window.pwned=1</script> {{value}}"
+    )
+    heal(page, words=f"healed saying {canaries}")
+    ended(page, "HEALED")
+    expect(page.locator(".diagnosis [data-at='0'] .cause")).to_contain_text(canaries)
+    expect(page.locator(".patch code").first).to_contain_text(canaries)
+    assert page.evaluate("window.pwned") is None
 
 
 def test_input_that_cannot_be_used_gets_a_sentence_and_stays_and_the_keyboard_alone_heals(
@@ -236,6 +251,39 @@ def test_a_repair_is_changed_judged_and_approved_where_the_page_asks(page: Any) 
     expect(shown.locator(".verdict")).to_contain_text("by you")
 
 
+def test_the_keyboard_alone_heals_and_approves(page: Any) -> None:
+    shown, keys = page.page, page.page.keyboard
+
+    def tab_to(part: Locator) -> None:
+        for _ in range(120):
+            if part.evaluate("(part) => part === document.activeElement"):
+                return
+            if shown.evaluate(IN_EDITOR):
+                keys.press("Escape")
+            keys.press("Tab")
+        raise AssertionError(f"the Tab key does not reach {part}")
+
+    tab_to(shown.locator("#code .cm-content"))
+    keys.insert_text("def add(a, b):\n    return a - b\n")
+    tab_to(shown.locator("#tests .cm-content"))
+    keys.insert_text("assert add(2, 3) == 5")
+    tab_to(shown.get_by_role("button", name="Options"))
+    keys.press("Enter")
+    tab_to(shown.get_by_label("Ask me"))
+    expect(shown.get_by_role("option", name="before a repair is kept")).to_be_visible()
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(shown.get_by_label("Ask me")).to_have_value("before a repair is kept")
+    tab_to(shown.locator("#tests .cm-content"))
+    keys.press("Control+Enter")
+    expect(shown.locator("#review")).to_be_visible()
+    expect(shown.locator("#tests .cm-content")).to_be_focused()
+    tab_to(shown.get_by_role("button", name="Approve the patch"))
+    keys.press("Enter")
+    ended(shown, HEALED)
+    expect(shown.locator("#review")).to_be_hidden()
+
+
 def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: Any) -> None:
     page.page.get_by_role("button", name="Off by one day").click()
     ended(page.page, "HEALED")
@@ -253,6 +301,24 @@ def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
     ended(fresh, "HEALED")
 
 
+def test_what_is_typed_while_the_page_arrives_stays_and_what_is_not_comes_back(page: Any) -> None:
+    heal(page.page, code="def g(n):\n    return n - 1\n", tests="assert g(1) == 2")
+    ended(page.page, "HEALED")
+    fresh, held = page.context.new_page(), list[Any]()
+    fresh.route("**/gradio_api/run/**", lambda one: held.append(one))
+    with fresh.expect_request("**/gradio_api/run/**"):
+        fresh.goto(page.home)
+    fresh.locator("#code .cm-content").fill("x = 1")
+    for one in held:
+        one.continue_()
+    fresh.unroute("**/gradio_api/run/**")
+    expect(fresh.get_by_role("button", name="Heal it")).to_be_enabled()
+    fresh.wait_for_timeout(300)  # whatever else arrives has done so
+    expect(fresh.locator("#code .cm-content")).to_have_text("x = 1")
+    fresh.reload()
+    expect(fresh.locator("#code .cm-content")).to_contain_text("def g(n)")
+
+
 def test_the_level_that_was_seen_to_hold_opens_to_its_layers(page: Any) -> None:
     badge = page.page.locator("#plan .badge.level")
     layers = page.page.locator("#plan .jail li")
@@ -266,6 +332,7 @@ def test_the_level_that_was_seen_to_hold_opens_to_its_layers(page: Any) -> None:
     expect(page.page.locator(".bench .badge.level")).to_have_text(badge.inner_text())
 
 
+@pytest.mark.nightly
 def test_a_public_page_runs_no_code_behind_a_weak_jail_but_shows_what_was_saved(
     browser: Browser, weak_page: Any, saved: Path
 ) -> None:
@@ -289,13 +356,13 @@ PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n
 
 
 def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_after_a_reload(
-    weak_page: Any,
+    page: Any,
 ) -> None:
-    page = weak_page.page
+    watched, page = page, page.page
     heal(page, code=PRICE, tests="assert price(10) == 20\nassert price(9) == 27")
     ended(page, HEALED)
     expect(page.locator("#asked")).to_contain_text("What should price(11) give?")
-    weak_page.reload()
+    watched.reload()
     fits(page)
     before = page.url
     written = page.get_by_label("None of these?")
@@ -310,10 +377,18 @@ def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_a
     expect(page.locator(".matrix")).to_contain_text("price(11) == 44")
     expect(page.locator("#question")).to_be_hidden()
 
-    page = weak_page.open(before[before.index("?"):])
+    page = watched.open(before[before.index("?"):])
     page.get_by_role("button", name="B gives 33").click()
     page.wait_for_function("before => location.href !== before", arg=before)
     ended(page, HEALED)
     expect(page.locator(".patch .came")).to_contain_text("n == 10")
     expect(page.locator(".matrix")).to_contain_text("price(11) == 33")
     expect(page.locator("#question")).to_be_hidden()
+
+
+def test_the_pictures_of_the_documents_are_taken_from_this_page(
+    browser: Browser, home: str
+) -> None:
+    first = next(one for one in PICTURES if not one.healed)
+    shot = taken(browser, home, first)
+    assert shot.startswith(b"\x89PNG") and 10_000 < len(shot) < 150_000

@@ -23,7 +23,7 @@ SANDBOXES: list[tuple[str, JailLevel | None]] = [
     ("jail", "L3"),
     ("jail", "L4"),
 ]
-WEAKER = {("jail", "L2"): (4, 0), ("jail", "L3"): (4, 2), ("subprocess", None): (2, 1)}
+WEAKER = {("jail", "L2"): (4, 0), ("jail", "L3"): (4, 2), ("subprocess", None): (4, 1)}
 """The parts: one of so many, from a place on."""
 
 

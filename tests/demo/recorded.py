@@ -15,8 +15,8 @@ from agent.core.settings import Settings
 from agent.healing.context import PROMPTS
 from agent.healing.models import OWNER, Models
 from agent.run.session import Session
-from demo.access import Access
-from demo.host import Host
+from demo.serving.access import Access
+from demo.serving.host import Host
 from llm import Plan
 from llm.asking.prompts import Prompts
 
@@ -40,6 +40,7 @@ def chosen(task: Task) -> Log:
 class RecordedRun:
     """A run being played."""
 
+    task: Task
     plan: Plan
     visitor: str
     played: list[Stamped] = field(default_factory=list)
@@ -61,8 +62,19 @@ class RecordedSession(Session):
         self.choose = choose
         self.recorded: dict[str, RecordedRun] = {}
         self.recovered = False
+        self.left: tuple[str, ...] = ()
+        """Runs that a killed server left behind."""
         self._jail = jail
         self._pause_s = pause_s
+
+    def going(self) -> dict[str, str]:
+        return {
+            name: run.visitor for name, run in self.recorded.items()
+            if run.player is not None and not run.player.done()
+        }
+
+    async def forget_outlived(self) -> tuple[str, ...]:
+        return ()
 
     def visitor(self, run: str) -> str:
         return self.recorded[run].visitor
@@ -78,7 +90,7 @@ class RecordedSession(Session):
         visitor: str = OWNER, **_: Any,
     ) -> str:
         run = run_id or f"recorded-{len(self.recorded)}"
-        self.recorded[run] = RecordedRun(plan or self.plan(visitor), visitor)
+        self.recorded[run] = RecordedRun(task, plan or self.plan(visitor), visitor)
         self.play(run, self.choose(task))
         return run
 
@@ -128,7 +140,10 @@ class RecordedSession(Session):
 
     async def recover(self, run: str | None = None) -> tuple[str, ...]:
         self.recovered = True
-        return ()
+        return self.left
+
+    def task(self, run: str) -> Task:
+        return self.recorded[run].task
 
     def log(self, run: str) -> Log:
         return tuple(self.recorded[run].played)

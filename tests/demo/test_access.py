@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import ClassVar
+
 import pytest
 
+import app
 from agent.core.domain import Jail
-from demo.access import Access, is_loopback, is_public
-from demo.web import build, serve
+from demo.serving.access import Access, duplicate_link, is_loopback, is_public
+from demo.serving.host import Host
+from demo.serving.server import serve
+from demo.web import build
 from sandbox.levels import SAFE_FOR_PUBLIC
 from tests.demo.recorded import RecordedSession, hosting
 
@@ -51,8 +57,78 @@ def test_a_level_that_is_fit_for_strangers_is_served(level: str) -> None:
         assert access.refusal(jail) == access.warning(jail) == ""
 
 
-async def test_a_page_for_this_machine_is_not_served_to_others() -> None:
+@pytest.mark.parametrize(("name", "share"), [("0.0.0.0", False), ("127.0.0.1", True)])
+async def test_a_page_for_this_machine_is_not_served_to_others(name: str, share: bool) -> None:
     host = hosting(RecordedSession(lambda task: ()))
 
     with pytest.raises(ValueError, match=r"Access\(public=True\)"):
-        serve(build(host), host, "0.0.0.0", 1)
+        serve(build(host), host, name, 1, share=share)
+
+
+@pytest.mark.parametrize("wanted", ["0", "1"])
+def test_a_link_is_opened_only_where_it_is_asked_for_and_makes_the_page_public(
+    wanted: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    launched: list[object] = []
+    seen: list[Access] = []
+
+    class Ui:
+        blocks: ClassVar[dict[int, object]] = {}
+
+        def launch(self, **given: object) -> None:
+            launched.append(given["share"])
+            raise OSError("the port is taken")
+
+    def built(host: Host, **given: object) -> Ui:
+        seen.append(host.access)
+        return Ui()
+
+    monkeypatch.setattr("demo.web.build", built)
+    monkeypatch.setattr("signal.signal", lambda number, handler: None)
+    monkeypatch.chdir(tmp_path)  # where no .env is
+    for name, text in (("HEAL_SHARE", wanted), ("GRADIO_SHARE", "true")):
+        monkeypatch.setenv(name, text)
+    monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
+
+    assert app.main() == 2
+    assert launched == [wanted == "1"]
+    assert [one.public for one in seen] == launched
+
+
+@pytest.mark.parametrize(("environment", "served"), [
+    ({}, ("127.0.0.1", 7860)),
+    ({"SPACE_ID": "owner/space"}, ("0.0.0.0", 7860)),
+    ({"SPACE_ID": "owner/space", "GRADIO_SERVER_NAME": "127.0.0.1"}, ("127.0.0.1", 7860)),
+    ({"GRADIO_SERVER_NAME": "10.0.0.1", "PORT": "80"}, ("10.0.0.1", 80)),
+])
+def test_the_page_is_served_where_it_is_asked_for(
+    environment: dict[str, str], served: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SPACE_ID", "GRADIO_SERVER_NAME", "GRADIO_SERVER_PORT", "PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in environment.items():
+        monkeypatch.setenv(name, text)
+    assert app.address() == served
+
+
+def test_a_port_that_is_taken_is_told_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def taken(*_given: object, **_named: object) -> None:
+        raise OSError("Cannot find empty port")
+
+    monkeypatch.setattr("demo.web.build", lambda host, **given: None)
+    monkeypatch.setattr("demo.serving.server.serve", taken)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PORT", "7861")
+
+    assert app.main() == 2
+    said = capsys.readouterr().err
+    assert "cannot be served at 127.0.0.1:7861" in said and "choose one: PORT=" in said
+
+
+def test_a_space_has_a_link_by_which_others_make_their_own() -> None:
+    assert duplicate_link({}) == ""
+    assert duplicate_link({"SPACE_ID": "owner/space"}) == (
+        "https://huggingface.co/spaces/owner/space?duplicate=true"
+    )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,8 +11,8 @@ import pytest
 import app
 from agent.core.domain import Jail, Task
 from agent.core.settings import Settings
-from demo.access import Access
-from demo.host import Host, Unavailable
+from demo.serving.access import Access
+from demo.serving.host import Host, Unavailable
 from sandbox import SandboxUnavailable
 from tests.demo.recorded import RecordedSession, hosting
 
@@ -133,3 +134,14 @@ async def test_the_real_backends_are_told_apart(
         if refused:
             with pytest.raises(Unavailable):
                 await running.session.start(Task(text="x"))
+
+
+async def test_a_run_that_was_taken_up_waits_where_nobody_comes_back_to_it() -> None:
+    kept = RecordedSession(jail=STRONG)
+    kept.left, kept.settings = ("one", "two"), Settings(grace_s=1e-9)
+    host = hosting(kept, Access())
+    async with host.serving():
+        await host.running()
+        while len(kept.paused) < len(kept.left):
+            await asyncio.sleep(0)
+    assert kept.paused == ["one", "two"]

@@ -13,11 +13,11 @@ import app
 from agent.core.domain import Jail
 from agent.core.settings import Settings
 from agent.healing.models import OWNER, Models
-from demo.access import Access
 from demo.browser_state import NEW_VISIT, Update, Visit, with_choices
-from demo.model_choice import BadModelChoice, chosen_roles, keyed, offered
-from demo.model_panel import TESTS_A_MINUTE, KeyAction, Panel
-from llm import Connection
+from demo.models.choice import BadModelChoice, chosen_roles, keyed, offered
+from demo.models.panel import TESTS_A_MINUTE, KeyAction, Panel
+from demo.serving.access import Access
+from llm import Connection, NoProvider
 from llm.errors import WrongKey
 from tests.demo.recorded import RecordedSession, hosting
 from tests.llm.scripted import Scripted
@@ -146,6 +146,31 @@ async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
         assert page.session.models.available_keys(OWNER) == ()
         await act(page, "forget", visit=other)
         assert "anthropic" in (await page.panel.shown(mine))["plan"]
+
+
+async def test_who_signs_in_asks_with_their_own_token_until_they_leave() -> None:
+    one, other = ({**wanting("hf-router", "some/model"), "visitor": who * 20} for who in "ab")
+    async with opened(public=True) as page:
+        told = await page.panel.sign_in(one, "hf_of_the_visitor")
+        plan = await page.panel.plan(one)
+        page.session.models.provider(plan.choices[0], page.panel.visitor(one))
+        assert [used.key.reveal() for used in page.connections] == ["hf_of_the_visitor"]
+        assert "HF_TOKEN" in told["at-hand"] and "hf_of" not in json.dumps(told)
+        assert await page.panel.sign_in(other, "") == {}
+        with pytest.raises(NoProvider, match="HF_TOKEN"):
+            await page.panel.plan(other)
+
+        await page.panel.sign_in(one, "")
+        with pytest.raises(NoProvider, match="HF_TOKEN"):
+            await page.panel.plan(one)
+
+
+async def test_a_token_that_was_pasted_is_not_dropped_by_whoever_never_signed_in() -> None:
+    async with opened(public=True) as page:
+        visit: Visit = {**NEW_VISIT, "visitor": "a" * 20}
+        await act(page, key="hf_pasted", visit=visit, whose="hf-router")
+        assert await page.panel.sign_in(visit, "") == {}
+        assert page.session.models.available_keys(page.panel.visitor(visit)) == ("HF_TOKEN",)
 
 
 async def test_a_key_given_before_the_page_stood_is_nobody_elses() -> None:

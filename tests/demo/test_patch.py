@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.domain import unified
-from demo.patch import Piece, diff_lines
+from demo.shown.diff import Piece, diff_lines
+from demo.shown.escape import prose
 
 LINES = st.lists(st.sampled_from(["a = 1", "b", "", "-- a", "++ b", "@@ -1 +1 @@"]), max_size=8)
 
@@ -47,3 +48,15 @@ def test_the_note_on_a_missing_newline_is_kept() -> None:
     read = diff_lines(unified("x", "a\n", "a"))
     assert read[-1].kind == "note"
     assert [line.kind for line in read if line.kind in ("gone", "came")] == ["gone", "came"]
+
+
+def test_a_missing_newline_is_noted_only_where_its_line_changed() -> None:
+    note = "\\ No newline at end of file"
+    kept = diff_lines(f"@@ -1,2 +1,2 @@\n-a\n+b\n same\n{note}\n")
+    changed = diff_lines(f"@@ -1 +1 @@\n-a\n+b\n{note}\n")
+    assert [line.kind for line in kept] == ["hunk", "gone", "came", "same"]
+    assert changed[-1].kind == "note"
+
+
+def test_what_stands_between_backticks_is_code_and_still_escaped() -> None:
+    assert prose("`<b>` and `x") == "<code>&lt;b&gt;</code> and `x"

@@ -12,7 +12,7 @@ from agent.core.settings import ROLES
 from agent.healing.context import PROMPTS
 from agent.healing.models import WITHOUT_MODEL
 from agent.log.spending import CostEstimate, estimate_costs
-from demo.plans import chosen_plan_html, cost_html, keys_html, missing_plan_html
+from demo.models.plans import chosen_plan_html, cost_html, keys_html, missing_plan_html
 from llm import Plan, Secret, resolve
 from llm.asking.prompts import Prompts
 from llm.budget import Caps

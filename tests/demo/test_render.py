@@ -33,6 +33,7 @@ from agent.core.events import (
     FellBack,
     Judged,
     LessonLearned,
+    ModelAsked,
     ModelCalled,
     ModelFailed,
     Notice,
@@ -54,10 +55,11 @@ from agent.core.events import (
 )
 from agent.log.result import fold
 from agent.log.words import STANDING_SIGNS
-from demo.escape import sentence
 from demo.first_screen import EXAMPLE, FIRST_SCREEN
-from demo.plans import banner, plan_html
-from demo.render import choice, question, workbench
+from demo.models.plans import banner, plan_html
+from demo.shown.bench import workbench
+from demo.shown.cards import choice, question
+from demo.shown.escape import sentence
 from tests.demo.recorded import Log, recorded
 
 ROOT = Path(__file__).parents[2]
@@ -68,14 +70,19 @@ CANARIES = [
     "</textarea><svg/onload=1>",
 ]
 OUR_TAGS = {
-    "a", "b", "button", "code", "dd", "details", "div", "dl", "dt", "h2", "h3", "header", "i", "li",
-    "mark", "meter", "ol", "p", "pre", "section", "small", "span", "strong", "summary", "sup",
-    "time", "ul",
+    "a", "b", "button", "caption", "code", "col", "colgroup", "datalist", "dd", "details", "div",
+    "dl", "dt", "h2", "header", "i", "input", "label", "li", "mark", "ol", "option", "p", "pre",
+    "section", "select", "small", "span", "strong", "summary", "sup", "table", "tbody", "td", "th",
+    "thead", "time", "tr", "ul",
 }
+ALONE = {"col", "input"}
 OUR_ATTRIBUTES = {
-    "aria-hidden", "aria-label", "class", "data-announce", "data-elapsed", "data-key",
-    "data-phase", "download", "href", "max", "min", "role", "style", "tabindex", "title", "type",
-    "value",
+    "aria-controls", "aria-expanded", "aria-hidden", "aria-label", "aria-labelledby",
+    "aria-selected", "aria-valuetext", "class", "colspan", "data-act", "data-against",
+    "data-announce", "data-at", "data-cell", "data-elapsed", "data-final", "data-key",
+    "data-phase", "data-row", "data-run", "data-seen", "data-shown", "data-step", "download",
+    "hidden", "href", "id", "list", "max", "min", "open", "role", "scope", "tabindex", "title",
+    "type", "value",
 }
 
 
@@ -96,7 +103,7 @@ class Reader(HTMLParser):
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
         self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
-        self.open.append(tag)
+        self.open += [tag] if tag not in ALONE else []
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -151,11 +158,12 @@ def everywhere(text: str, *, resolved: bool) -> Log:
             cut=text,
         )),
         LessonLearned(text=text, category=text),
-        ModelCalled(
-            call=0, role=text, provider=text, model=text, tokens=1, cost_usd=1.0, wall_s=1.0
-        ),
+        ModelAsked(call=0, role=text, provider=text, model=text, tokens=1, cost_usd=1.0,
+                   asked=((text, text),)),
+        ModelCalled(call=0, role=text, provider=text, model=text, tokens=1, cost_usd=1.0,
+                    wall_s=1.0, answer=text),
         ModelFailed(call=1, role=text, provider=text, model=text, error=text, why=text, tokens=1,
-                    cost_usd=None, wall_s=1.0),
+                    cost_usd=None, wall_s=1.0, answer=text),
         FellBack(role=text, provider=text, to=text, why=text),
         Notice(level="error", text=text),
         Waiting(interrupt=text, question=text, diff=diff),
@@ -206,8 +214,9 @@ def test_text_that_turns_the_reading_order_is_escaped_and_long_text_cut() -> Non
 
 @pytest.mark.parametrize(("name", "said", "unsaid"), [
     ("healed", ["HEALED", "proof E2 · in-process: the test defines", "no model, $0.00",
-                "late_fee(14)", "Held out", "Learning log", "one edit on line 3",
-                "Download patch", "Download run log"], ["smallest failing", "not a fix"]),
+                "late_fee(14)", "Held out", "Lessons", "one edit on line 3",
+                "Use this code", "Copy", "Patch", "Save tests", "Bundle", "Share"],
+     ["smallest failing", "not a fix"]),
     ("unresolved", ["NOT HEALED", "not a fix", "The smallest failing test"], []),
     ("crash_stopped", ["CRASH STOPPED", "There is no test"], ["HEALED"]),
 ])
@@ -226,7 +235,8 @@ def test_a_patch_can_be_read_and_taken_along() -> None:
     assert re.findall("<mark>(.*?)</mark>", page) == ["="]
     assert '<i class="sr">added</i>' in page
     assert Reader(page).links == {
-        "gradio_api/heal/recorded/patch", "gradio_api/heal/recorded/log",
+        "gradio_api/heal/recorded/patch", "gradio_api/heal/recorded/tests",
+        "gradio_api/heal/recorded/bundle",
     }
 
 
@@ -291,16 +301,6 @@ def test_how_far_a_pass_is_believed_is_said_with_why(verdicts: list[Verdict], to
 
 def test_the_legend_tells_only_what_is_used() -> None:
     assert "legend" not in a_run_of(one(), one("failed", name="u"))
-
-
-def test_calls_of_models_are_listed_with_what_they_cost() -> None:
-    called = ModelCalled(
-        call=0, role="critic", provider="p", model="m", tokens=300, cost_usd=0.02, wall_s=1.0
-    )
-    page = Reader(workbench(fold([
-        Stamped(run="r", seq=1, task="t", attempt=1, ordinal=1, at=1, event=called)
-    ])))
-    assert "Model calls 300 tokens, $0.02critic: p/m, 300 tokens" in page.text
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from demo.throttle import throttled
+from demo.serving.throttle import throttled
 
 
 async def test_nothing_is_lost_and_the_order_is_kept() -> None:

@@ -8,20 +8,24 @@ from pathlib import Path
 
 import gradio as gr
 import pytest
+from starlette.requests import Request
 
 from agent.intake import BadInput, from_page
 from agent.log.iterations import UnknownIteration
 from agent.log.store import UnknownRun
 from agent.run.session import Session, open_session
-from demo.access import Access
-from demo.host import Host, Unavailable
-from demo.model_panel import Panel
-from demo.verbs import Verbs
-from demo.web import _for_programs
+from demo.browser_state import NEW_VISIT
+from demo.models.panel import Panel
+from demo.serving.access import Access
+from demo.serving.api import _for_programs
+from demo.serving.host import Host, Unavailable
+from demo.serving.verbs import Verbs
 from tests.agent.model_runs import followed
 from tests.agent.runs import settings
 
 CODE = "def area(width, height):\n    return width + height\n"
+BY = gr.Request(Request({"type": "http", "headers": [], "client": ("10.0.0.1", 1)}))
+ONE, ANOTHER = "one" * 6, "another" * 3
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
 
 
@@ -37,38 +41,38 @@ async def asked(folder: Path, *, public: bool) -> AsyncIterator[tuple[Verbs, Pan
 
 async def test_a_visitor_lists_opens_compares_and_forks_their_own_runs_only(tmp_path: Path) -> None:
     async with asked(tmp_path, public=True) as (verbs, panel, session):
-        own = panel.visitor({"visitor": "one", "provider": "", "model": "", "roles": ""})
+        own = panel.visitor({**NEW_VISIT, "visitor": ONE})
         run = await session.start(from_page(CODE, TESTS).task, visitor=own)
         await followed(session, run)
 
-        fork = await verbs.fork(run, 0, tests="assert area(3, 3) == 9", visitor="one")
+        fork = await verbs.fork(run, 0, tests="assert area(3, 3) == 9", visitor=ONE)
         result = await followed(session, fork["run_id"])
 
         assert (result.outcome, fork["page"]) == ("healed", f"?run={fork['run_id']}")
-        assert [one["run_id"] for one in await verbs.runs("one")] == [fork["run_id"], run]
-        assert [one["by"] for one in await verbs.iterations(run, "one")] == ["user", "search"]
-        assert (await verbs.compare(run, fork["run_id"], "one"))["diff"] == ""
+        assert [one["run_id"] for one in await verbs.runs(ONE)] == [fork["run_id"], run]
+        assert [one["by"] for one in await verbs.iterations(run, ONE)] == ["user", "search"]
+        assert (await verbs.compare(run, fork["run_id"], ONE))["diff"] == ""
         assert session.visitor(fork["run_id"]) == own
 
-        assert await verbs.runs("another") == []
+        assert await verbs.runs(ANOTHER) == []
         for ask in (
-            verbs.fork(run, 0, visitor="another"), verbs.iterations(run, "another"),
-            verbs.compare(run, run, "another"), verbs.runs(""),
+            verbs.fork(run, 0, visitor=ANOTHER), verbs.iterations(run, ANOTHER),
+            verbs.compare(run, run, ANOTHER), verbs.runs(""),
         ):
             with pytest.raises(UnknownRun):
                 await ask
         with pytest.raises(UnknownIteration):
-            await verbs.fork(run, 9, visitor="one")
+            await verbs.fork(run, 9, visitor=ONE)
 
 
 async def test_a_refusal_reaches_the_program_that_asked_as_a_sentence(tmp_path: Path) -> None:
     async with asked(tmp_path, public=False) as (verbs, _, _session):
         with pytest.raises(gr.Error, match="There is no run gone here"):
-            await _for_programs(verbs.iterations)("gone")
+            await _for_programs(verbs.iterations)(BY, "gone")
 
 
 async def test_where_no_code_is_run_nothing_is_forked() -> None:
-    from demo.host import SavedRuns
+    from demo.serving.host import SavedRuns
 
     assert SavedRuns.fork is SavedRuns.start
     with pytest.raises(Unavailable):
@@ -77,27 +81,27 @@ async def test_where_no_code_is_run_nothing_is_forked() -> None:
 
 async def test_a_program_heals_checks_reads_and_cancels_by_name(tmp_path: Path) -> None:
     async with asked(tmp_path, public=True) as (verbs, _, _session):
-        told = [one async for one in verbs.heal_code(CODE, TESTS, visitor="one")]
+        told = [one async for one in verbs.heal_code(CODE, TESTS, visitor=ONE)]
         assert (told[-1]["outcome"], told[0]["outcome"]) == ("healed", None)
         run = told[-1]["run_id"]
-        assert await verbs.get_run(run, "one") == told[-1]
-        assert (await verbs.cancel_run(run, "one"))["outcome"] == "healed"
-        checked = await verbs.check_code(CODE, TESTS, "one")
+        assert await verbs.get_run(run, ONE) == told[-1]
+        assert (await verbs.cancel_run(run, ONE))["outcome"] == "healed"
+        checked = await verbs.check_code(CODE, TESTS, ONE)
         assert (checked["passed"], [one["status"] for one in checked["tests"]]) == (
             False, ["failed", "failed"],
         )
-        for refused in (verbs.get_run(run, "another"), verbs.cancel_run(run, "another")):
+        for refused in (verbs.get_run(run, ANOTHER), verbs.cancel_run(run, ANOTHER)):
             with pytest.raises(UnknownRun):
                 await refused
         with pytest.raises(BadInput, match="bring code"):
-            await verbs.check_code("", TESTS, "one")
+            await verbs.check_code("", TESTS, ONE)
 
 
 async def test_a_program_that_leaves_ends_its_run(tmp_path: Path) -> None:
     async with asked(tmp_path, public=False) as (verbs, _, _session):
         endless = "def f(n):\n    return n * 7 % 3\n"
         tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 5))
-        told = _for_programs(verbs.heal_code)(endless, tests)
+        told = _for_programs(verbs.heal_code)(BY, endless, tests)
         first = await anext(told)
         await told.aclose()
         assert (await verbs.get_run(first["run_id"]))["outcome"] == "cancelled"
@@ -118,4 +122,16 @@ async def test_a_run_that_waits_for_a_review_is_not_ended_by_who_has_read_it(
 async def test_what_cannot_be_healed_is_told_as_a_sentence(tmp_path: Path) -> None:
     async with asked(tmp_path, public=False) as (verbs, _, _session):
         with pytest.raises(gr.Error, match="words"):
-            await anext(_for_programs(verbs.heal_code)())
+            await anext(_for_programs(verbs.heal_code)(BY))
+
+
+@pytest.mark.parametrize(("verb", "values"), [
+    ("get_run", (7,)), ("check_code", (None, TESTS)), ("forget", ({"1": 1},)),
+    ("runs", ([ONE],)), ("fork", ("run", True)), ("compare", ("run", ["run"])),
+])
+async def test_a_value_of_another_kind_is_refused_by_its_name(
+    tmp_path: Path, verb: str, values: tuple[object, ...]
+) -> None:
+    async with asked(tmp_path, public=True) as (verbs, _, _):
+        with pytest.raises(gr.Error, match="is of another kind than it may be: Input should be"):
+            await _for_programs(getattr(verbs, verb))(BY, *values)

@@ -17,12 +17,12 @@ from agent.core.domain import Jail, Task
 from agent.core.events import Ambiguous, Answered, RunStarted, Waiting, from_jsonl
 from agent.core.settings import Settings
 from agent.healing.models import OWNER, Models
-from demo.access import Access
 from demo.acts import Page, Update
 from demo.browser_state import NEW_VISIT, NO_RUN, BrowserRun, Visit
-from demo.downloads import download_route
-from demo.host import Host
-from demo.web import BEGUN, IDLE_S, build
+from demo.serving.access import Access
+from demo.serving.downloads import download_route
+from demo.serving.host import Host
+from demo.web import IDLE_S, build
 from sandbox import SandboxUnavailable
 from tests.demo.recorded import OWN, Log, RecordedSession, hosting, recorded
 
@@ -74,9 +74,8 @@ def replaced(name: str, kind: str, wait: Waiting) -> Callable[[Task], Log]:
     return lambda task: tuple(log)
 
 
-async def begun(page: Page, code: str = "", tests: str = "", words: str = "") -> BrowserRun:
-    kept: BrowserRun = (await page.begin(code, tests, words))["kept"]
-    return kept
+async def begun(_: Page, code: str = "", tests: str = "", words: str = "") -> BrowserRun:
+    return {**NO_RUN, "run": str(uuid4()), "code": code, "tests": tests, "words": words}
 
 
 async def last(updates: AsyncIterator[Update]) -> Update:
@@ -127,14 +126,17 @@ def answers(session: RecordedSession, kept: BrowserRun) -> list[str]:
             if isinstance(entry.event, Answered)]
 
 
-async def test_the_browser_knows_the_run_before_it_exists_with_what_it_can_keep(
-    page: Page
+@pytest.mark.parametrize(
+    "run", ["", "mine", "../x", UNKNOWN[:-1] + "A", UNKNOWN.replace("-4", "-1")]
+)
+async def test_a_run_that_could_be_guessed_never_begins(
+    page: Page, session: RecordedSession, run: str
 ) -> None:
-    kept = await begun(page, "code", "tests", "words")
-    assert UUID(kept["run"]).version == 4
-    assert (kept["code"], kept["tests"], kept["words"]) == ("code", "tests", "words")
-    assert (await begun(page, "x" * 300_000))["code"] == ""
-    assert (await page.begin("", "", "")).keys() == set(BEGUN)
+    kept: BrowserRun = {**NO_RUN, "run": run, "words": "healed"}
+    assert "lost its run" in (await healed(page, kept))["said"]
+    answered: BrowserRun = {**kept, "asked": SAVED, "answer": "A"}
+    assert "lost its run" in (await last(page.answer(answered)))["said"]
+    assert session.recorded == {}
 
 
 async def test_healing_shows_the_run_under_the_browsers_own_identifier(
@@ -175,14 +177,13 @@ async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page)
     by_browser, by_address = await arrived(page, kept=kept), await arrived(page, kept["run"])
     assert by_browser["banner"] == ""  # on a page of this machine
     assert by_browser["kept"]["run"] == by_address["kept"]["run"] == kept["run"]
-    assert by_browser["code"] == "code"
+    assert by_browser["kept"]["code"] == "code"
     assert "HEALED" in (await last(page.watch(by_address["kept"])))["bench"]
 
 
-async def test_what_was_typed_before_the_page_stood_is_left_alone(page: Page) -> None:
+async def test_an_arrival_writes_into_no_field(page: Page) -> None:
     kept = await begun(page, "old code")
-    assert (await arrived(page, kept=kept))["code"] == "old code"
-    assert "code" not in await page.arrive("", kept, "new", "", "", NEW_VISIT)
+    assert {"code", "tests", "words"}.isdisjoint(await arrived(page, kept=kept))
 
 
 async def test_a_page_that_follows_no_run_undoes_nothing_that_was_begun_meanwhile(
@@ -301,7 +302,8 @@ async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: H
     assert all(len(fn.outputs) <= 2 and fn.concurrency_limit is None for fn in streamed)
     offered = {fn.api_name for fn in ui.fns.values() if fn.api_visibility != "private"}
     assert offered == {
-        "heal_code", "check_code", "get_run", "cancel_run", "runs", "iterations", "compare", "fork",
+        "heal_code", "check_code", "get_run", "cancel_run", "runs", "rename_run", "delete_run",
+        "iterations", "compare", "fork", "remembered", "forget",
     }
     fresh = vars(gr.Blocks()._queue)
     for name in ("sleep_when_free", "progress_update_sleep_when_free"):
@@ -382,7 +384,9 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
     settled = await page.settle(kept)
     assert seen(settled) == {"question", "choice-0", "choice-1"}
     assert "What should" in settled["asked"]
-    assert [settled[f"choice-{n}"]["value"] for n in (0, 1)] == ["A gives 22", "B gives 33"]
+    assert [settled[f"choice-{n}"]["value"] for n in (0, 1)] == [
+        "A gives 22\nchanged > to >= in line 2", "B gives 33\nchanged > to == in line 2",
+    ]
 
     session.choose = lambda task: recorded("healed")
     picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
@@ -425,7 +429,7 @@ async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
     kept = await ran(page, "rivals")
     refused = await page.write_behaviour(kept, written)
     assert told in refused.pop("wrong")
-    assert refused == {"kept": kept}
+    assert refused == {"kept": {**kept, "answer": ""}}
     # The page is left as it is, since a better answer may be on its way by now.
     assert await last(page.answer(kept)) == await page.settle_answer(kept) == {}
     assert len(session.recorded) == 1
@@ -587,7 +591,8 @@ async def test_a_run_that_nobody_looks_at_any_more_is_told_to_wait() -> None:
         await session.start(Task(text="healed"), run_id=kept["run"])
         first, second = page.watch(kept), page.watch(kept)
         looking = [asyncio.create_task(anext(one)) for one in (first, second)]
-        await asyncio.sleep(0.05)
+        while host.onlookers._count[kept["run"]] < len(looking):
+            await asyncio.sleep(0)
         for task, pages in zip(looking, (first, second), strict=True):
             assert session.paused == []
             task.cancel()
@@ -601,7 +606,7 @@ async def test_a_run_that_nobody_looks_at_any_more_is_told_to_wait() -> None:
 async def test_a_run_that_waits_for_its_visitor_goes_on_when_they_come_back() -> None:
     wait = Waiting(interrupt="away", question="nobody looks at it", needs="visitor")
     session = RecordedSession(replaced("healed", "proved", wait), jail=STRONG)
-    mine, other = ({**NEW_VISIT, "visitor": one} for one in ("me", "somebody else"))
+    mine, other = ({**NEW_VISIT, "visitor": one * 16} for one in "ab")
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
         await healed(page, kept, mine)
@@ -615,7 +620,7 @@ async def test_a_run_that_waits_for_its_visitor_goes_on_when_they_come_back() ->
 async def test_a_stranger_who_looks_on_keeps_nobodys_run_going() -> None:
     session = RecordedSession(pause_s=60.0, jail=STRONG)
     session.settings = Settings(grace_s=1e-9)
-    mine, other = ({**NEW_VISIT, "visitor": one} for one in ("me", "somebody else"))
+    mine, other = ({**NEW_VISIT, "visitor": one * 16} for one in "ab")
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
         own = page.heal(mine, kept, "", "", "healed", 5)
@@ -629,3 +634,22 @@ async def test_a_stranger_who_looks_on_keeps_nobodys_run_going() -> None:
             await asyncio.sleep(0)
         await stranger.aclose()
     assert session.paused == [kept["run"]]
+
+
+@pytest.mark.parametrize("run", ["", "x", "9" * 5_000, "\ud800", "00000000-0000-4000-8000-000000"])
+async def test_a_page_that_tells_of_no_run_is_answered_all_the_same(page: Page, run: str) -> None:
+    kept: BrowserRun = {**NO_RUN, "run": run, "asked": run, "answer": "A", "interrupt": "x"}
+    assert "Only whoever" in (await page.decide(kept, NEW_VISIT, approve=True))["said"]
+    assert "no run" in (await page.stop(kept))["said"]
+    assert await last(page.watch(kept)) == {}
+    assert "said" in await last(page.answer(kept))
+    for looked in ("²", "9" * 5_000, "1 ²"):
+        assert await page.compare(kept, looked, NEW_VISIT) == {}
+
+
+async def test_a_link_in_another_spelling_of_its_run_leads_to_a_sentence(
+    page: Page, session: RecordedSession
+) -> None:
+    kept = await ran(page)
+    arrived_at = await arrived(page, kept["run"].upper())
+    assert "not known here" in arrived_at["said"]

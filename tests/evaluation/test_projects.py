@@ -190,6 +190,7 @@ def test_packages_elsewhere_are_healed_and_asked_what_no_tree_has(
     assert "tally-rise: healed in" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_a_package_is_compared_with_plain_pytest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,6 +214,7 @@ def test_other_outcomes_than_plain_pytests_are_told() -> None:
     ]
 
 
+@pytest.mark.nightly
 async def test_the_rank_of_a_fix_is_counted_without_trying_it() -> None:
     bug = BUGS[QUICK]
     one = planted(bug, laid(ROWS[bug.project]))
@@ -221,6 +223,7 @@ async def test_the_rank_of_a_fix_is_counted_without_trying_it() -> None:
     assert said.startswith("of 1 true fixes 1 are among the first 3,000 candidates, 1 among")
 
 
+@pytest.mark.nightly
 async def test_rates_are_ratios_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"IN_PLACE": 30, "COPIES": 3, "FRESH": 1}.items():
         monkeypatch.setattr(measures, name, value)

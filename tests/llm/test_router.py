@@ -30,6 +30,7 @@ from llm.prices import Prices
 from llm.provider import PROVIDERS, Row
 from llm.router import Breaker, Router
 from llm.tokens import THINKING, TURN
+from llm.types import Message
 from tests.llm.scripted import REQUEST, Answer, Scripted, Step
 
 PRICES = Prices.model_validate({"free": ["free"], "models": {"scripted": {"m": [{
@@ -227,6 +228,18 @@ async def test_what_nobody_saw_of_an_answer_with_tools_is_charged_as_the_most() 
     assert house.spent.tokens == reserved.tokens > SOON.max_tokens
 
 
+async def test_what_is_asked_and_what_had_come_are_told_without_keys() -> None:
+    house = House((Answer(("hel", "KEY"), fault=ProviderDown("gone", started=True)),))
+    house.router.clean = lambda text: text.replace("KEY", "***")
+    with pytest.raises(ProviderDown):
+        await house.ask(messages=(Message("user", "is it KEY?"),))
+    started, broke = house.told
+    assert isinstance(started, CallStarted)
+    assert isinstance(broke, CallBroke)
+    assert started.asked == (("system", "system"), ("user", "is it ***?"))
+    assert broke.said == "hel***"
+
+
 async def test_a_reader_that_leaves_ends_the_call() -> None:
     house = House((Answer(("x",) * 1_000, every_s=0.001),))
     async with aclosing(house.router.stream(SOON)) as items:
@@ -395,7 +408,9 @@ async def test_an_answer_that_does_not_keep_to_its_limit_is_cut_off() -> None:
     with pytest.raises(ProviderDown, match="does not keep to the 100 tokens"):
         await house.ask()
     assert house.first.dropped == 1
-    assert house.spent.tokens < 5_000
+    # Nobody may charge more than was asked for, so no cap is passed by it.
+    (broke,) = [one for one in house.told if isinstance(one, CallBroke)]
+    assert broke.usage.output == 100
 
 
 async def test_a_key_that_a_server_repeats_is_taken_out_of_its_answer() -> None:

@@ -49,7 +49,7 @@ PROMISED_AT_L1 = {attack.name for attack in ATTACKS if "L1" in attack.refusals}
 TRIED_AT_L1 = [attack for attack in ATTACKS if attack.name in PROMISED_AT_L1] + [
     attack for attack in ATTACKS if attack.name not in PROMISED_AT_L1
 ][::4]
-SAMPLED = 6
+SAMPLED = 8
 """Of so many attacks one is run where a sample is taken, and of twice as many as others."""
 
 

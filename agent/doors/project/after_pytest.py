@@ -45,6 +45,9 @@ sys.argv[0] = os.path.join(os.path.dirname(pytest.__file__), "__main__.py")
 class Failures:
     def __init__(self):
         self.failed, self.left = {{}}, {{}}
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config):
+        config.option.heal = False  # what fails is healed after this, once
     def pytest_collection_finish(self, session):
         self.left = dict.fromkeys(item.nodeid for item in session.items)
     def pytest_runtest_logreport(self, report):

@@ -43,6 +43,9 @@ class ProjectInputs:
     """Seconds that one test may take; 0 is what the project's settings say."""
     failed_outside: bool = False
     """These tests failed just now, outside of the jail."""
+    alone: bool = False
+    """`start` is the project whatever lies above it, and nothing that it asks for is given: so it
+    is where a stranger has sent its files."""
 
     @classmethod
     def of(

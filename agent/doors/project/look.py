@@ -29,7 +29,7 @@ from agent.log.result import Result, fold
 from agent.log.words import counted
 from agent.project.grants import Grants, grants_of, hints
 from agent.project.interpreter import Interpreter, find_interpreter, with_pytest
-from agent.project.layout import find_layout
+from agent.project.layout import find_layout, layout_at
 from agent.project.recency import changed_lines
 from agent.project.tree import ProjectTree, read_tree
 from agent.tools.errors import ToolError
@@ -73,7 +73,7 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
     started = time.monotonic()
     tree, interpreter = await asyncio.to_thread(_found, inputs)
     layout = tree.layout
-    asked = grants_of(layout.settings, layout.root)
+    asked = Grants() if inputs.alone else grants_of(layout.settings, layout.root)
     given = asked if inputs.grant else asked.harmless
     command = _command(inputs)
     # What a test command starts is test code, whatever it is called.
@@ -123,11 +123,13 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
         settings, run, wanted, broken, time.monotonic() - started, inputs,
     )
-    return seen if broken else await asyncio.to_thread(_with_recency, seen, inputs, given, say)
+    if broken or inputs.alone:  # of a stranger's files git and this machine say nothing
+        return seen
+    return await asyncio.to_thread(_with_recency, seen, inputs, given, say)
 
 
 def _found(inputs: ProjectInputs) -> tuple[ProjectTree, Interpreter]:
-    layout = find_layout(inputs.start)
+    layout = layout_at(inputs.start) if inputs.alone else find_layout(inputs.start)
     interpreter = find_interpreter(layout.root, inputs.python or "")
     return read_tree(layout, inputs.only, inputs.exclude), interpreter
 

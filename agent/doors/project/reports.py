@@ -47,10 +47,22 @@ def markdown(
         parts += [_fenced("\n".join(others) + "\n", "")] if others else []
     parts += ["## What was tried", *_tried(result)]
     if result.proof is not None:
-        parts += ["## How far it is shown", *_shown(result, command)]
+        parts += ["## How far it is shown", *_shown(result, judged_words(command))]
     parts += ["## What to do next", "\n".join(steps)] if steps else []
     parts += ["## How to reproduce", *_again(result, wanted, command)]
     parts += ["## What a model would be asked", _fenced(question, "")] if question else []
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_of_run(result: Result, name: str) -> str:
+    """What a run over one program came to, for whoever is asked to take its patch."""
+    word = OUTCOME_WORDS[result.outcome] if result.outcome else "NOT FINISHED"
+    parts = [f"# {name}: {word.lower()}", *_why(result, {})]
+    if result.diff:
+        parts += ["## The edit", _fenced(result.diff, "diff")]
+    parts += ["## What was tried", *_tried(result)]
+    if result.proof is not None:
+        parts += ["## How far it is shown", *_shown(result, "the verdicts, each in a jail")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -97,13 +109,13 @@ def _tried(result: Result) -> Iterator[str]:
         yield _fenced(result.partial.diff, "diff")
 
 
-def _shown(result: Result, command: str) -> Iterator[str]:
+def _shown(result: Result, judged: str) -> Iterator[str]:
     assert result.proof is not None
     lines = [f"- proof {result.proof}: {PROOF_MEANING[result.proof]}"]
     if result.integrity is not None:
         lines.append(f"- integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}")
     if result.report is not None:
-        lines.append(f"- {judged_words(command)}: {report_words(result.report)}")
+        lines.append(f"- {judged}: {report_words(result.report)}")
         aside = [one.name for one in result.report.verdicts if one.aside]
         lines += [f"- failed before and is left as it is: {_code(one)}" for one in aside]
     yield "\n".join(lines)

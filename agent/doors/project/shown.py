@@ -11,20 +11,17 @@ from agent.doors.terminal import (
     OPEN_STYLE,
     STANDING_STYLES,
     Terminal,
-    coloured,
     cut,
     printable,
-    sentence,
     status_line,
 )
 from agent.judge.project_run import SuiteRun
-from agent.log.result import Result
+from agent.log.result import KEPT, Result
 from agent.log.words import (
     INTEGRITY_MEANING,
     PROOF_MEANING,
     STANDING_SIGNS,
     counted,
-    partial_words,
     report_words,
 )
 from agent.project.layout import ProjectLayout
@@ -125,16 +122,14 @@ def show(
         terminal.say(f"edited: {path}, line {line}")
     unhealed = result.outcome in ("unresolved", "budget", "cancelled")
     if terminal.verbose or not unhealed:
-        show_tests(result.report, healed, terminal)
+        show_tests(result.shown_report, healed, terminal)
     if unhealed:
         for words in evidence_words(result, before):
             terminal.say(words)
-        if result.partial is not None:
-            terminal.say(sentence(partial_words(result.partial)), "bold yellow")
-            terminal.talk.print(coloured(result.partial.diff), end="")
+    terminal.not_kept(result)
     for words in steps:
         terminal.say(words, "bold")
-    if result.outcome in ("healthy", "healed", "crash_stopped"):
+    if result.outcome in KEPT:
         terminal.patch(result.diff)
 
 

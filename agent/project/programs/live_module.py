@@ -60,7 +60,7 @@ class LiveModule:
             if type(one) is types.FunctionType and one.__code__.co_filename == path:
                 code = one.__code__
                 self._functions.setdefault((code.co_name, code.co_firstlineno), []).append(one)
-            elif isinstance(one, functools._lru_cache_wrapper) and self._is_own(one):
+            elif type(one) is functools._lru_cache_wrapper and self._is_own(one):
                 self._caches.append(one)
         gc.freeze()
         self._undoing: list[Callable[[], object]] = []

@@ -36,7 +36,7 @@ import pytest
 from _pytest.assertion import rewrite
 from _pytest.assertion import util as assertion_util
 
-from agent.judge.programs.plain.plain_suite import WITHOUT, HealOption
+from agent.judge.programs.plain.plain_suite import HealOption, without
 from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import text_of
 from agent.project.programs.item_runs import ItemRun, SubtestErrors, run_item
@@ -68,7 +68,7 @@ def main(jail: Any) -> None:
     suite = _Suite(jail)
     pytest.main(
         [
-            *payload["args"], *WITHOUT, "--tb=short", "-q", f"--rootdir={jail.folder}",
+            *payload["args"], *without(jail.files), "--tb=short", "-q", f"--rootdir={jail.folder}",
         ],
         plugins=[suite, suite.subtests, HealOption()],
     )

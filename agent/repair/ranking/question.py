@@ -58,12 +58,13 @@ def question(alternatives: Alternatives, base: Solution) -> Rivals | None:
 
 def _behaviour(label: str, one: Alternative, answer: str, base: Solution) -> Behaviour:
     return Behaviour(
-        label=label, gives=_given(answer), solution=one.solution, note=one.note,
+        label=label, gives=given(answer), solution=one.solution, note=one.note,
         diff=one.solution.diff(base),
     )
 
 
-def _given(answer: str) -> str:
+def given(answer: str) -> str:
+    """An answer of a probe as a person reads it."""
     return f"raises {answer[1:]}" if answer.startswith("!") else answer
 
 

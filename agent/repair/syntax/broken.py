@@ -10,7 +10,8 @@ from functools import cached_property
 from agent.repair.syntax.fault import Fault
 from agent.repair.syntax.tokens import Token, tokens, unclosed
 
-_LONG = 600
+LONG = 600
+"""Characters of a line that is not written anew for every small edit."""
 _FAR = 1.4
 _BACK = 60
 
@@ -48,7 +49,7 @@ class Line:
     @property
     def is_long(self) -> bool:
         """Whether the line is too long to be written anew for every small edit."""
-        return len(self.text) > _LONG
+        return len(self.text) > LONG
 
     def becomes(self, cost: float, new: str) -> Proposal:
         """The line, written anew; only what differs is counted as edited."""
@@ -99,14 +100,20 @@ class Broken:
         """The number of the line that holds a place."""
         return bisect.bisect_right(self.starts, place) - 1
 
+    @cached_property
+    def _filled(self) -> tuple[int, ...]:
+        """The numbers of the lines that are not blank."""
+        return tuple(row for row, line in enumerate(self.lines) if line.strip())
+
     def above(self, index: int) -> int | None:
         """The number of the last line before this one that is not blank."""
-        return next((row for row in range(index - 1, -1, -1) if self.lines[row].strip()), None)
+        place = bisect.bisect_left(self._filled, index)
+        return self._filled[place - 1] if place else None
 
     def below(self, index: int) -> int | None:
         """The number of the next line that is not blank."""
-        rows = range(index + 1, len(self.lines))
-        return next((row for row in rows if self.lines[row].strip()), None)
+        place = bisect.bisect_right(self._filled, index)
+        return self._filled[place] if place < len(self._filled) else None
 
     @cached_property
     def suspects(self) -> tuple[Line, ...]:
@@ -161,9 +168,9 @@ class Broken:
     def within(self, line: Line) -> list[Token]:
         """The tokens of a line, without its end; of a very long line, those near the fault."""
         start, end = line.start, line.end
-        if end - start > _LONG:
+        if end - start > LONG:
             middle = min(max(self.at, start), end)
-            start, end = max(start, middle - _LONG // 2), min(end, middle + _LONG // 2)
+            start, end = max(start, middle - LONG // 2), min(end, middle + LONG // 2)
         first = bisect.bisect_left(self.tokens, start, key=lambda token: token.start)
         found = []
         for token in self.tokens[first:]:

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable
 from importlib.resources import files
 
-from agent.repair.syntax.broken import Broken, Proposal
+from agent.repair.syntax.broken import LONG, Broken, Proposal
 from agent.repair.syntax.tokens import tokens
 
 _SIGNS: dict[str, str] = {
@@ -52,14 +52,20 @@ def foreign(broken: Broken) -> list[Proposal]:
 
 def _line_families() -> list[Callable[[str], str]]:
     def family(rewrites: list[tuple[str, str]]) -> Callable[[str], str]:
-        def rewritten(text: str) -> str:
+        def rewritten(line: str) -> str:
             for pattern, new in rewrites:
-                text = re.sub(pattern, new, text, flags=re.MULTILINE)
-            return text
+                line = re.sub(pattern, new, line)
+            return line
 
-        return rewritten
+        return lambda text: _by_line(text, rewritten)
 
     return [family(rewrites) for rewrites in _FAMILIES]
+
+
+def _by_line(text: str, change: Callable[[str], str]) -> str:
+    """Each line changed by itself. A very long one stays as it is: the signs of a language are
+    looked for from each of its characters on, and a server that looks does nothing else."""
+    return "\n".join(line if len(line) > LONG else change(line) for line in text.split("\n"))
 
 
 def _negated(text: str) -> str:
@@ -70,8 +76,8 @@ def _worded(text: str) -> str:
     def signs(code: str) -> str:
         for sign, word in _SIGNS.items():
             code = code.replace(f" {sign} ", f" {word} ")
-        code = re.sub(r"\s*&&\s*", " and ", code)
-        code = re.sub(r"\s*\|\|\s*", " or ", code)
+        code = re.sub(r"(?<!\s)\s*&&\s*", " and ", code)
+        code = re.sub(r"(?<!\s)\s*\|\|\s*", " or ", code)
         code = code.replace("!==", "!=").replace("===", "==")
         return re.sub(r"(?<=\S) ([<>!=+*/%-]) = ", r" \1= ", code)
 
@@ -82,6 +88,9 @@ def _unbraced(text: str) -> str:
     """Blocks in braces as indented blocks; the indentation that is there is kept."""
     lines = []
     for line in text.split("\n"):
+        if len(line) > LONG:
+            lines.append(line)
+            continue
         bare = re.sub(r"^(\s*)\}\s*(?=(?:else|elif|except|finally|catch)\b)", r"\1", line)
         opened = re.sub(r"\s*:?\s*\{\s*$", ":", bare)
         if opened != bare and re.match(rf"\s*(?:{_HEADS}|function|func|fn|switch|catch)\b", bare):
@@ -107,7 +116,8 @@ def _uncommented(text: str) -> str:
         inside = match.group()[2:-2].strip("* \n")
         return "\n".join(f"# {line.strip().lstrip('* ')}" for line in inside.split("\n"))
 
-    return re.sub(r"/\*.*?\*/", hashed, text, flags=re.DOTALL)
+    end = text.rfind("*/") + 2  # what opens behind it is never closed
+    return re.sub(r"/\*.*?\*/", hashed, text[:end], flags=re.DOTALL) + text[end:]
 
 
 def _lower_heads(text: str) -> str:

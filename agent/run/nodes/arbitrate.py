@@ -9,6 +9,7 @@ from agent.core.domain import Report, Solution
 from agent.core.events import Judged, TestRuled
 from agent.core.state import State, Suite
 from agent.healing.context import Context
+from agent.healing.urging import urged, worth_urging
 from agent.thinking.arbitration import Dispute, in_dispute, rulings
 
 
@@ -38,5 +39,11 @@ async def arbitrate(state: State, ctx: Context) -> State:
         "heard": (*suite.heard, *(one.test.name for one in disputes)),
     })
     report = suite.ruled(report)
+    names = worth_urging(state, ctx, suite, report)
+    update: State = {}
+    if names:
+        update = urged(state, ctx, names)
+        suite = suite.urging(names)
+        report = suite.ruled(report)
     ctx.emit(Judged(iteration=state["iteration"], report=report))
-    return {"suite_id": ctx.store.put(suite), "report_id": ctx.store.put(report)}
+    return update | {"suite_id": ctx.store.put(suite), "report_id": ctx.store.put(report)}

@@ -11,6 +11,7 @@ from agent.core.state import State
 from agent.healing.context import Context
 from agent.healing.rounds import attempt_of, least_s, may_ask
 from agent.thinking.rewriting import one_try
+from llm.errors import OverBudget
 
 
 async def attempt(state: State, ctx: Context) -> State:
@@ -30,8 +31,9 @@ async def attempt(state: State, ctx: Context) -> State:
 async def _bounded(
     state: State, ctx: Context, rounds: Rounds, place: int, seconds: float | None
 ) -> Try:
-    """One repair within these seconds. In a tournament an answer that does not come must not cost
-    those that came beside it: what is left of the run is for their verdict."""
+    """One repair within these seconds. In a tournament an answer that does not come, or that a cap
+    forbids to ask for, must not cost those that came beside it: what is left of the run is for
+    their verdict."""
     try:
         async with asyncio.timeout(seconds) as clock:
             return await one_try(
@@ -40,6 +42,10 @@ async def _bounded(
     except TimeoutError:
         if not clock.expired():
             raise
-    fault = "the generator gave no repair in time to judge it"
+        fault, capped = "the generator gave no repair in time to judge it", False
+    except OverBudget as error:
+        if seconds is None or ctx.pauses:
+            raise
+        fault, capped = str(error), True
     ctx.emit(Notice(level="info", role=GENERATOR, text=f"In a tournament {fault}."))
-    return Try(fault=fault, is_models_fault=True, candidates=0)
+    return Try(fault=fault, is_models_fault=True, candidates=0, capped=capped)

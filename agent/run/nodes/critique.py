@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.core.domain import Report, Solution, TestCase
+from agent.core.domain import Report, RunOutcome, Solution, TestCase
 from agent.core.events import Critiqued
 from agent.core.rounds import Rounds
 from agent.core.state import State, Suite
 from agent.healing.context import Context
+from agent.healing.strategies import say_enough
 from agent.run.nodes.specify import announce, derived_test, is_asked
 from agent.thinking.arbitration import stands_in
 from agent.thinking.roles import CRITIC, Critique, Objection, ask_if_it_answers
 from agent.thinking.wording import tests
 from agent.thinking.wording_of_files import texts_of_tests
 from llm.asking.answers import FILE
+from llm.errors import OverBudget
 
 
 async def critique(state: State, ctx: Context) -> State:
@@ -30,33 +32,46 @@ async def critique(state: State, ctx: Context) -> State:
         return {}
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
-    free = ctx.free(state) or not ctx.settings.enable_critic
-    answer = await ask_if_it_answers(
-        ctx,
-        CRITIC,
-        {
-            "task": ctx.task.text, "code": _text_of(after, before),
-            "tests": (tests if ctx.task.project is None else texts_of_tests)(suite.oracle),
-            "repair": after.diff(before),
-        },
-        {
-            "before_solution": before, "after_solution": after,
-            "crash_only": not report.oracle,
-        },
-        free=free,
-        without="A program that nobody reviewed is not kept.",
-    )
+    # What few tests let pass is read beside the words, where there are any.
+    is_thin = bool(ctx.task.text) and not say_enough(suite.oracle)
+    free = (ctx.free(state) and not is_thin) or not ctx.settings.enable_critic
     update: State = {"reviewed": state["solution_id"], "objection": ""}
+    try:
+        answer = await ask_if_it_answers(
+            ctx,
+            CRITIC,
+            {
+                "task": ctx.task.text, "code": _text_of(after, before),
+                "tests": (tests if ctx.task.project is None else texts_of_tests)(suite.oracle),
+                "repair": after.diff(before),
+            },
+            {
+                "before_solution": before, "after_solution": after,
+                "crash_only": not report.oracle,
+            },
+            free=free,
+            without="A program that nobody reviewed is not kept.",
+        )
+    except OverBudget as error:
+        if ctx.pauses:
+            raise
+        return update | _unreviewed(ctx, "budget", str(error))
     if answer is None:
-        note = "it could not be reviewed: the critic gave no answer"
-        ctx.emit(Critiqued(verdict="reject", note=note))
-        return update | {"outcome": "model_failed", "stopped": "critic", "reason": note}
+        return update | _unreviewed(ctx, "model_failed", "the critic gave no answer")
     if answer.approve:
         ctx.emit(Critiqued(verdict="approve", note=answer.note))
         return update
     if free or ctx.plan.of(CRITIC.name) is None:
         return update | _refused_by_rule(state, ctx, answer)
     return update | _objected(state, ctx, suite, answer)
+
+
+def _unreviewed(ctx: Context, outcome: RunOutcome, why: str) -> State:
+    """Nobody could review the program: it is not kept."""
+    ctx.emit(Critiqued(verdict="unreviewed", note=why))
+    return {
+        "outcome": outcome, "stopped": "critic", "reason": f"it could not be reviewed: {why}",
+    }
 
 
 def _refused_by_rule(state: State, ctx: Context, answer: Critique) -> State:

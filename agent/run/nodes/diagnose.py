@@ -52,7 +52,9 @@ async def diagnose(state: State, ctx: Context) -> State:
         ), found)
         if answer is not None:
             found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)
-    ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found))
+    ctx.emit(Diagnosed(
+        iteration=state["iteration"], diagnosis=found, solution=solution.id
+    ))
     if state["iteration"] == 0 and not state.get("paid"):
         _remind(ctx, state, found, solution)
     update: State = {"diagnosis_id": ctx.store.put(found)}

@@ -10,7 +10,7 @@ from agent.healing.flakiness import with_reruns
 
 
 async def execute(state: State, ctx: Context) -> State:
-    """Judges the current program and keeps the best one by report, never by recency."""
+    """Judges the current program."""
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
     known = ctx.store.get(state["report_id"], Report) if "report_id" in state else None
@@ -21,16 +21,10 @@ async def execute(state: State, ctx: Context) -> State:
     report = suite.ruled(report)
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
-    report_id = ctx.store.put(report)
-    update: State = {"report_id": report_id, "objected": False, "edited": False}
-    if "best_report_id" not in state or _better(state, ctx, report):
-        update |= {"best_id": state["solution_id"], "best_report_id": report_id}
+    update: State = {
+        "report_id": ctx.store.put(report), "objected": False, "edited": False,
+    }
     return update | _shown(state, ctx, suite, report)
-
-
-def _better(state: State, ctx: Context, report: Report) -> bool:
-    best = ctx.store.get(state["best_report_id"], Report)
-    return (report.passed, report.score) > (best.passed, best.score)
 
 
 def _shown(state: State, ctx: Context, suite: Suite, report: Report) -> State:

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from agent.core.domain import Report, RunOutcome, Solution
-from agent.core.events import Event, ModelCalled, ModelFailed, PartialFound, RunFinished, Stamped
+from agent.core.events import Event, ModelCalled, ModelFailed, RunFinished, Stamped
 from agent.core.state import State, is_repaired
 from agent.healing.context import Context
+from agent.log.result import KEPT
 from agent.log.store import Store
 
 
@@ -38,9 +39,7 @@ def conclude(
         else:
             outcome = "crash_stopped"
             reason = f"{state['note']}; nothing shows that the result is right: add a test"
-    if outcome in ("unresolved", "budget", "model_failed"):
-        _show_best(state, store, log, emit)
-    good = outcome in ("healthy", "healed", "crash_stopped")
+    good = outcome in KEPT
     calls = [one.event for one in log if isinstance(one.event, ModelCalled | ModelFailed)]
     costs = [call.cost_usd for call in calls]
     iterations = state.get("iteration", 0)
@@ -63,25 +62,3 @@ def conclude(
         )
     )
     return outcome
-
-
-def _show_best(
-    state: State, store: Store, log: Sequence[Stamped], emit: Callable[[Event], Stamped]
-) -> None:
-    """Shows the best program that was judged, where no partial patch seen so far passes more."""
-    if "best_report_id" not in state or state["best_id"] == state["base_id"]:
-        return
-    report = store.get(state["best_report_id"], Report)
-    shown = [entry.event for entry in log if isinstance(entry.event, PartialFound)]
-    passed, _ = report.score
-    if passed <= max((partial.passed for partial in shown), default=-1):
-        return
-    best = store.get(state["best_id"], Solution)
-    emit(
-        PartialFound(
-            diff=best.diff(store.get(state["base_id"], Solution)),
-            passed=passed, total=len(report.oracle), code=best.text,
-            note=f"passes, and was not kept: {best.note}" if report.passed
-            else f"not a fix: {best.note}",
-        )
-    )

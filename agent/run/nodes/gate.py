@@ -10,13 +10,14 @@ from __future__ import annotations
 from langgraph.types import interrupt
 
 from agent.core.domain import Solution
-from agent.core.events import CodeWritten, Notice, PatchProposed
+from agent.core.events import CodeWritten, Notice, PatchProposed, fold_attempts
 from agent.core.rounds import Round, Rounds
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore
 from agent.healing.rounds import STOPPED, begun, go_on, may_ask
+from agent.log.best import best_of
 from agent.log.waiting import Review
 
 MOST_EDITS = 10
@@ -66,7 +67,8 @@ async def gate(state: State, ctx: Context) -> State:
 async def help_(state: State, ctx: Context) -> State:
     """Waits for a `Review` where every way was tried: a hint for a model, or the program itself."""
     base = ctx.store.get(state["base_id"], Solution)
-    best = ctx.store.get(state["best_id"], Solution)
+    found = best_of(fold_attempts(ctx.log()))
+    best = base if found is None else found.solution
     answer = Review.of(interrupt({
         "question": f"{state.get('edit_told', '')}No repair was found: {state['reason']}. "
         "What else is to be tried?",

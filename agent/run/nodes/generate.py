@@ -14,4 +14,4 @@ async def generate(state: State, ctx: Context) -> State:
     solution = await drafted(ctx, "model" if ctx.plan.of(GENERATOR) else "draft")
     ctx.emit(CodeWritten(iteration=0, solution=solution))
     key = ctx.store.put(solution)
-    return {"base_id": key, "solution_id": key, "best_id": key}
+    return {"base_id": key, "solution_id": key}

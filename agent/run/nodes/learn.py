@@ -29,7 +29,7 @@ async def learn(state: State, ctx: Context) -> State:
     """
     if not is_repaired(state) or state["proof"] == "E0":
         return {}
-    if not ctx.settings.enable_cross_session_memory:
+    if not (ctx.learn and ctx.settings.enable_cross_session_memory):
         return {}
     try:
         if state["strategy"] != "memory" and "diagnosis_id" in state:

@@ -28,6 +28,7 @@ ENOUGH_KILLED = 0.8
 CLOSING_S = 0.5
 """What is left of a run's time for its end: a repair that is verified must not be lost to more
 proof."""
+CHANGED_FOR_DERIVED = "they passed before too: it was changed for what was derived from the words"
 
 
 def proof_of(
@@ -58,6 +59,7 @@ def proof_of(
         return Proof(level="E0", why=f"{passed}; nothing is shown by {which}")
     if report.doubts:
         told = ", ".join(f"`{one.name}`" for one in report.doubts[:2])
+        told += f" and {len(report.doubts) - 2} more" if len(report.doubts) > 2 else ""
         return Proof(level="E1", why=f"{passed}; but it fails {told}, derived from the task")
     held_out = [test for test in suite.held_out if test.origin in VETOING_ORIGINS]
     if not held_out:
@@ -199,6 +201,8 @@ async def prove(state: State, ctx: Context) -> State:
     first = ctx.first_report if is_repaired(state) else None
     failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
+    if first is not None and first.trusted and not any(one.fails for one in first.trusted):
+        proof = proof.model_copy(update={"why": f"{proof.why}; {CHANGED_FOR_DERIVED}"})
     objection = f"the critic objects: {state['objection']}" if state.get("objection") else ""
     for doubt in filter(None, (objection, state.get("risk"))):
         level = "E1" if proof.level == "E2" else proof.level

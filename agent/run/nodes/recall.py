@@ -59,7 +59,6 @@ async def recall(state: State, ctx: Context) -> State:
     update |= {
         "suite_id": ctx.store.put(suite),
         "base_id": base_id, "solution_id": base_id, "report_id": report_id,
-        "best_id": base_id, "best_report_id": report_id,
     }
     ctx.emit(Judged(iteration=0, report=report))
     if report.astray:

@@ -32,14 +32,16 @@ from agent.healing.rounds import (
     time_is_over,
 )
 from agent.healing.tournament import held
+from agent.healing.urging import with_doubts
 from agent.repair.ranking.question import question
+from agent.thinking.foreseeing import foreseen
 
 
 async def select(state: State, ctx: Context) -> State:
     """Takes what the round has brought, and counts it."""
     if state["approach"] == "search":
-        return await _after_search(state, ctx)
-    return await _after_attempts(state, ctx)
+        return with_doubts(state, ctx, await _after_search(state, ctx))
+    return with_doubts(state, ctx, await _after_attempts(state, ctx))
 
 
 async def _after_search(state: State, ctx: Context) -> State:
@@ -50,6 +52,9 @@ async def _after_search(state: State, ctx: Context) -> State:
         rivals = state["proposed_rivals_id"]
         solution = ctx.store.get(key, Solution)
         others = ctx.store.get(rivals, Alternatives) if rivals else None
+        suite = ctx.store.get(state["suite_id"], Suite)
+        if others is not None:
+            solution, others = await foreseen(ctx, suite, solution, others)
         return counted(state, ctx, Round(approach="search", program=fingerprint(solution))) | (
             _taken(state, ctx, solution, others)
         )
@@ -64,7 +69,10 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         ctx.store.get(one["try_id"], Try) for one in state["candidates_now"]
         if one["round"] == number
     ]
+    capped = next((one.fault for one in tries if one.capped), "")
     tries = [one for one in tries if one.candidates]
+    if not tries and capped:
+        return {"outcome": "budget", "reason": capped}
     if not tries:
         return time_is_over(ctx)  # nobody was asked
     base = ctx.store.get(state["base_id"], Solution)
@@ -89,7 +97,10 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         told="\n\n".join(_told_of(one, base) for one in tries if not one.is_models_fault),
     )
     if chosen.solution is not None and chosen.report is not None and chosen.report.passed:
-        update = counted(state, ctx, found) | _taken(state, ctx, chosen.solution, best.others)
+        solution, others = chosen.solution, best.others
+        if others is not None:
+            solution, others = await foreseen(ctx, suite, solution, others)
+        update = counted(state, ctx, found) | _taken(state, ctx, solution, others)
     else:
         _told(ctx, chosen)
         update = _next(state, ctx, found, chosen)
@@ -147,10 +158,9 @@ def _next(
         ))
         ctx.emit(Judged(iteration=number, report=chosen.report))
         if found.better:
-            report_id, key = ctx.store.put(chosen.report), ctx.store.put(chosen.solution)
             update |= {
-                "solution_id": key, "report_id": report_id, "best_id": key,
-                "best_report_id": report_id,
+                "solution_id": ctx.store.put(chosen.solution),
+                "report_id": ctx.store.put(chosen.report),
             }
     rounds = ctx.store.get(update["rounds_id"], Rounds)
     following = go_on(state, ctx, rounds)

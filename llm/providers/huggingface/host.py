@@ -13,12 +13,13 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from llm.errors import LlmError, ProviderDown
+from llm.errors import LlmError, NoProvider, ProviderDown
 from llm.keys import Secret
 from llm.providers.huggingface import zerogpu
 from llm.providers.huggingface.status import Description, Ended, State
@@ -109,13 +110,19 @@ class Host:
                 self._thread.start()
                 atexit.register(self.stop)
             self._calls.add(cancelled)
-        self._jobs.put(job)
+        # A lent GPU is of whoever asks: the library finds their request in the context.
+        self._jobs.put(partial(copy_context().run, job))
         return future
 
     def warm(self, which: Which, key: Secret) -> None:
         """Loads a model before it is asked; what goes wrong is told by `describe`, and raised for
-        whoever asks next, who tries again."""
-        self.ask(which, key, HELLO, lambda piece: None, threading.Event())
+        whoever asks next, who tries again. Where GPUs are lent it is loaded in this thread, once,
+        and never later."""
+        if self._lent is None:
+            self.ask(which, key, HELLO, lambda piece: None, threading.Event())
+        elif self._places[which].state == "waiting":
+            with suppress(LlmError):
+                self._fetch(which, key)
 
     def stop(self) -> None:
         """Ends all calls, and the worker. A thread that is in the midst of torch when the process
@@ -149,7 +156,7 @@ class Host:
     ) -> Ended:
         if self._lent is None:
             return model.answer(request, emit, cancelled)
-        items = self._lent(which.model, which.four_bit, request)
+        items = zerogpu.borrowed(self._lent, which.model, which.four_bit, request)
         with closing(items):
             for item in items:
                 if isinstance(item, Ended):
@@ -172,11 +179,21 @@ class Host:
         place = self._places[which]
         if place.model is not None:
             return place.model
+        if self._lent is not None:
+            raise NoProvider(place.fault or (
+                f"{which.model} was not loaded when this space started, and later none can be: set "
+                "HF_MODEL to it"
+            ))
+        return self._fetch(which, key)
+
+    def _fetch(self, which: Which, key: Secret) -> LocalModel:
+        place = self._places[which]
         self._let_go()
         place.state, place.fault = "loading", ""
         try:
             place.model = self._load(which, key)
-            self._answer(which, place.model, HELLO, lambda piece: None, threading.Event())
+            if self._lent is None:  # a lent process is another one each time
+                self._answer(which, place.model, HELLO, lambda piece: None, threading.Event())
         except BaseException as error:  # whatever it was, the next call may try again
             place.state, place.fault, place.model = "failed", str(error), None
             raise

@@ -8,13 +8,14 @@ must be made before the page is launched.
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable, Generator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
-from llm.errors import LlmError
+from llm.errors import LlmError, ProviderDown
 from llm.providers.huggingface.status import Ended
 from llm.types import Request, Usage
 
@@ -42,7 +43,19 @@ def lent(answers: Answers) -> Answers | None:
 
     if not Config.zero_gpu:
         return None
+    # What stands in for CUDA is a matter of each thread, and transformers would load by several.
+    os.environ["HF_DEACTIVATE_ASYNC_LOAD"] = "1"
     return cast(Answers, spaces.GPU(duration=_seconds)(answers))  # the library is not typed
+
+
+def borrowed(
+    answers: Answers, model: str, four_bit: bool, request: Request
+) -> Generator[Item, None, None]:
+    """An answer on a lent GPU; that none is lent, or no longer, raises `ProviderDown`."""
+    try:
+        yield from answers(model, four_bit, request)
+    except Exception as error:  # the library raises those of the page's framework
+        raise ProviderDown(f"no GPU was lent to {model}: {error}") from error
 
 
 def items(model: LocalModel, request: Request) -> Generator[Item, None, None]:

@@ -9,6 +9,13 @@ from llm.budget import Caps
 from llm.provider import Option
 
 GIVEN: dict[str, tuple[str, str, object]] = {
+    "HEAL_VISITOR_RUNS": ("4", "visitor_runs", 4),
+    "HEAL_VISITOR_RATE": ("21", "visitor_rate", 21),
+    "HEAL_LIVE_RUNS": ("65", "live_runs", 65),
+    "HEAL_REQUEST_RATE": ("9", "request_rate", 9),
+    "HEAL_LARGEST_INPUT": ("77", "largest_input", 77),
+    "HEAL_KEEP_DAYS": ("8", "keep_days", 8),
+    "HEAL_KEEP_RUNS": ("6", "keep_runs", 6),
     "LLM_PROVIDER": ("mock", "provider", "mock"),
     "LLM_MODEL": ("m", "model", "m"),
     "LLM_ROLES": (
@@ -50,6 +57,7 @@ GIVEN: dict[str, tuple[str, str, object]] = {
     "HEAL_ASK": ("on", "ask", True),
     "HEAL_SANDBOX": ("jail", "sandbox", "jail"),
     "SANDBOX_ALLOW_WEAK": ("yes", "allow_weak", True),
+    "HEAL_SHARE": ("1", "share", True),
     "HEAL_DATA_DIR": ("/somewhere", "data_dir", Path("/somewhere")),
     "HF_TOKEN": ("t", "hf_token", "t"),
     "HF_LESSONS_REPO": ("anna/lessons", "hf_lessons_repo", "anna/lessons"),

@@ -26,6 +26,7 @@ from agent.core.domain import (
 from agent.core.events import (
     Ambiguous,
     CodeWritten,
+    Critiqued,
     Diagnosed,
     Event,
     Judged,
@@ -42,7 +43,7 @@ from agent.doors.terminal import Terminal
 from agent.intake.errors import NotFixable
 from llm import NoProvider
 from sandbox import SandboxUnavailable
-from tests.agent.doors.conftest import BROKEN, MENDED
+from tests.agent.doors.conftest import BROKEN, MENDED, judged, started
 
 SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
 TEST = ("--tests", "assert add(2, 3) == 5")
@@ -52,7 +53,7 @@ KEYS = {
     "tests", "strategy", "provider", "iterations",
     "candidates", "cut_after", "stopped", "rulings", "rivals", "calls", "tokens", "cost_usd",
     "seconds", "measures", "metrics", "degraded", "reason",
-    "error", "not_a_fix", "sandbox", "level", "refused", "evidence", "suspects", "project",
+    "error", "not_a_fix", "best", "sandbox", "level", "refused", "evidence", "suspects", "project",
 }
 
 
@@ -218,6 +219,56 @@ def test_an_unresolved_run_shows_its_evidence_and_keeps_stdout_empty(
     assert "add(2, 3)\n  expected  5\n  got       -1" in result.stderr
     assert "line 2 (1.00): return a - b\n    with a = 2" in result.stderr
     assert "not a fix: 1 of 2 tests pass" in result.stderr
+
+
+def test_a_patch_that_passes_and_is_not_kept_is_told_as_that_with_its_own_verdicts(
+    program: Path, ending: Callable[..., Any]
+) -> None:
+    first = Solution(files=(File(path="sum.py", text=BROKEN),), entry="sum.py")
+    session = ending(
+        "model_failed", CodeWritten(iteration=0, solution=first), judged(BROKEN, "failed"),
+        CodeWritten(iteration=2, solution=SOLUTION), judged(MENDED, "passed", iteration=2),
+        Critiqued(verdict="unreviewed", note="no answer"), proof=None, diff="", code=BROKEN,
+    )
+
+    result = invoke(session, "run", program, *TEST, "--out", program.parent / "out.py")
+    document = json.loads(invoke(session, "run", program, *TEST, "--json").stdout)
+
+    taking = "python -m agent show r1 --iteration 2"
+    assert (result.exit_code, result.stdout, files(program.parent)) == (7, "", {"sum.py"})
+    assert "✗" not in result.stderr and "✓ passed  add(2, 3) == 5" in result.stderr
+    assert "+    return a + b" in result.stderr and "not a fix" not in result.stderr
+    assert f"passes all 1 test, not reviewed, not kept. To have it: {taking}" in result.stderr
+    assert f"Nothing was written. The best program so far is given by: {taking}" in result.stderr
+    assert (document["diff"], document["files"]) == ("", {"sum.py": BROKEN})
+    best = document["best"]
+    assert (best["iteration"], best["files"]) == (2, {"sum.py": MENDED})
+    assert best["label"] == "passes all 1 test, not reviewed, not kept"
+    assert [test["status"] for test in best["tests"]] == ["passed"]
+    assert best["diff"] == document["not_a_fix"]["diff"] != ""
+
+
+@pytest.mark.parametrize(("outcome", "code"), [
+    ("unresolved", 1), ("not_fixable", 4), ("budget", 5), ("model_failed", 7), ("cancelled", 130),
+])
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_of_a_task_in_words_the_best_program_is_given_at_every_stop(
+    program: Path, ending: Callable[..., Any], outcome: str, code: int, is_judged: bool
+) -> None:
+    draft = Solution(files=(File(path="sum.py", text=BROKEN),), entry="sum.py")
+    session = ending(
+        outcome, started().model_copy(update={"code": ""}),
+        CodeWritten(iteration=0, solution=draft),
+        *([judged(BROKEN, "failed")] if is_judged else []), proof=None, diff="", code=BROKEN,
+    )
+
+    result = invoke(session, "run", "--task", "add two", "--out", program.parent / "out.py")
+
+    label = "passes 0 of 1 test, not a fix" if is_judged else "judged by no test"
+    assert (result.exit_code, result.stdout) == (code, BROKEN), result.stderr
+    assert f"The best program so far: {label}." in result.stderr
+    assert ("show r1 --iteration 0" in result.stderr) is is_judged
+    assert files(program.parent) == {"sum.py"}
 
 
 def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> None:

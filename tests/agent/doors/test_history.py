@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agent import SelfHealingAgent
-from agent.core.domain import File, Solution
-from agent.core.events import CodeWritten, Parent, to_jsonl
+from agent.core.domain import Diagnosis, File, Solution
+from agent.core.events import CodeWritten, Diagnosed, Parent, TestRuled, to_jsonl
 from agent.doors.cli import app
 from agent.log.bus import EventBus
 from agent.log.store import Store, UnknownRun
@@ -40,6 +40,10 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         tell(started().model_copy(update={"parent": parent}))
         for event in (
             CodeWritten(iteration=0, solution=FIRST), judged(BROKEN, "failed"),
+            Diagnosed(iteration=0, diagnosis=Diagnosis(
+                category="wrong_result", cause="It takes away.",
+            )),
+            TestRuled(test="f(2) == 5", ruling="set aside", why="three say 4"),
             CodeWritten(iteration=1, solution=HEALED),
             judged(MENDED, "passed", iteration=1).model_copy(update={
                 "report": judged(MENDED, "passed").report.model_copy(
@@ -83,7 +87,9 @@ def test_a_run_is_shown_with_each_program_and_any_of_them_is_printed(kept: Path)
     opened = invoke("show", "aaaa", "--iteration", "1")
     assert opened.stdout == MENDED
     assert "+    return a + b" in opened.stderr and "by search" in opened.stderr
-    assert "changed `-` to `+`" in invoke("show", "aaaa").stdout
+    whole = invoke("show", "aaaa")
+    assert "changed `-` to `+`" in whole.stdout
+    assert "It takes away." in whole.stderr and "three say 4" in whole.stderr
 
 
 def test_two_runs_are_compared_and_a_saved_log_does_as_well(kept: Path) -> None:

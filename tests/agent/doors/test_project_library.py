@@ -54,7 +54,9 @@ def test_the_guides_example_prints_what_it_says(project: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_healed_project_is_told_whole(project: Path) -> None:
+async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory(
+    project: Path
+) -> None:
     before = {one: one.read_bytes() for one in project.iterdir()}
     # Inside a running loop, as in a notebook.
     result = heal_project(project / "test_tally.py")
@@ -68,6 +70,11 @@ async def test_a_healed_project_is_told_whole(project: Path) -> None:
     assert result.notes[1] == "its suite: 2 tests, 1 fails"
     assert repr(result).startswith("<ProjectResult healed, proof E1")
     assert {one: one.read_bytes() for one in project.iterdir()} == before
+    again = heal_project(project)
+    assert (result.strategy, again.strategy) == ("search", "memory")
+    assert result.rivals is not None and "repairs pass the suite" in result.reason
+    assert "other repairs passed these tests too when it was learned" in again.reason
+    assert "nothing was checked beyond" not in again.reason and again.proof == "E1"
 
 
 def test_what_needs_no_repair_or_gets_none_is_in_the_result(project: Path) -> None:
@@ -126,19 +133,6 @@ def test_the_guides_table_has_the_servers_own_tools(project: Path) -> None:
         )
         for one in schemas if one["name"] in own
     }
-
-
-@pytest.mark.slow
-def test_what_its_suite_leaves_open_is_said_again_when_memory_heals(project: Path) -> None:
-    (project / "tally.py").write_text("def grown(n):\n    return n - 2\n")
-    (project / "test_tally.py").write_text(
-        "from tally import grown\n\n\ndef test_grown():\n    assert grown(2) == 4\n"
-    )
-    first, again = heal_project(project), heal_project(project)
-    assert (first.strategy, again.strategy) == ("search", "memory")
-    assert first.rivals is not None and "repairs pass the suite" in first.reason
-    assert "other repairs passed these tests too when it was learned" in again.reason
-    assert "nothing was checked beyond" not in again.reason and again.proof == "E1"
 
 
 def test_a_test_command_judges_a_project_that_is_only_checked(project: Path) -> None:

@@ -12,7 +12,7 @@ from agent.core.settings import BadSettings, Settings
 from agent.doors.cli import app
 from agent.doors.settings_docs import example, providers_table, settings_table
 from agent.healing.models import Models, key_names
-from demo.model_choice import keyed
+from demo.models.choice import keyed
 from llm.provider import PROVIDERS, read_rows
 from tests.agent import tiny
 from tests.agent.model_runs import SOLVED, healed, settings

@@ -83,7 +83,6 @@ async def test_one_process_answers_all_examples(jail: Sandbox) -> None:
     assert alone.started == 1
 
 
-IDENTITY = "def f(x): return x\n"
 DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
 PROGRAMS = tomllib.loads(DATA)["examples_special"]
 SPECIAL = PROGRAMS["special"]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from agent.core.events import (
     Event,
     Extended,
+    ModelAsked,
     ModelCalled,
     ModelFailed,
     Stamped,
@@ -15,6 +16,7 @@ from agent.core.events import (
     StepStarted,
 )
 from agent.log.spending import (
+    LONGEST_TOLD,
     Said,
     event_of,
     ledger,
@@ -146,6 +148,23 @@ def test_a_call_that_never_was_costs_nothing_even_at_an_unknown_price() -> None:
     event = event_of(broke, 3, str, kept)
     assert isinstance(event, ModelFailed)
     assert (event.call, event.tokens, event.cost_usd) == (3, 0, 0.0)
+
+
+def test_a_log_holds_both_ends_of_a_long_question_and_of_its_answer() -> None:
+    long = "begin" + "x" * LONGEST_TOLD + "end"
+    started = event_of(
+        CallStarted(0, "critic", "p", "m", "h", 1, 0.0, (("user", long),)), 0, str, kept
+    )
+    ended = event_of(CallEnded(0, "critic", "h", "q", Reply(long, "stop", "p", "m", Usage())),
+                     0, str, kept)
+    assert isinstance(started, ModelAsked)
+    assert isinstance(ended, ModelCalled)
+    ((_, asked),) = started.asked
+    assert asked == ended.answer
+    assert asked.startswith("begin")
+    assert asked.endswith("end")
+    assert "8 characters are left out" in asked
+    assert len(asked) < LONGEST_TOLD + 100
 
 
 def test_an_open_charge_stands_with_the_most_it_can_come_to() -> None:

@@ -171,6 +171,15 @@ async def test_a_follower_that_leaves_is_forgotten(bus: EventBus) -> None:
     assert not bus._sleepers
 
 
+async def test_who_follows_is_let_go_before_the_store_closes(bus: EventBus, store: Store) -> None:
+    following = bus.follow("r")
+    ends = asyncio.create_task(anext(following, None))
+    await asyncio.sleep(0)
+    bus.close()
+    store.close()
+    assert await ends is None
+
+
 async def test_a_follower_sees_what_another_process_writes(bus: EventBus, tmp_path: Path) -> None:
     async def read() -> list[str]:
         return [entry.event.kind async for batch in bus.follow("r") for entry in batch]

@@ -169,7 +169,7 @@ def log_of(*events: Event) -> list[Stamped]:
 @pytest.mark.parametrize(("events", "said"), [
     ([], ("READY",)),
     ([StepStarted(step="repair", iteration=1), SEARCHED.model_copy(update={"candidates": 1_200})],
-     ("RUNNING", "Search for a repair", "1,200 candidates")),
+     ("RUNNING", "Search for a repair", "1,200 candidates, 146 a second", "best passes 2 of 3")),
     ([StepStarted(step="critique", iteration=1), FAILED, CALLED],
      ("RUNNING", "Review the repair", "500 tokens, $0.03")),
     ([CALLED, CALLED.model_copy(update={"cost_usd": None})],

@@ -12,7 +12,7 @@ from agent.intake import from_page
 from agent.log.result import fold
 from agent.log.words import event_lines
 from agent.run.session import Session, open_session
-from demo.render import workbench
+from demo.shown.bench import workbench
 from tests.agent.runs import Log, finished, last, of_kind, settings
 
 Change = Callable[..., None]

@@ -123,6 +123,17 @@ async def test_where_a_step_fails_the_model_plans_anew_what_is_left(tmp_path: Pa
     assert (model.asked, kept.success) == (["planner"], False)
 
 
+async def test_a_plan_anew_cannot_leave_out_the_tests_that_failed(tmp_path: Path) -> None:
+    first = steps(step("run_tests"))
+    easy = steps(step("file_read", path="shop/cart.py"))
+    result, _ = await executed(tmp_path, "make total right", [first, easy])
+    assert not result.success, result.plan.summary()
+    assert [one.tool for one in result.plan.steps][:3] == ["run_tests", "file_read", "run_tests"]
+    mending = steps(step("edit_file", path="shop/cart.py", old_content=" - 1", new_content=""))
+    mended, _ = await executed(tmp_path, "make total right", [first, mending])
+    assert mended.success, mended.plan.summary()
+
+
 async def test_a_heal_of_a_project_within_the_copy_lands_in_its_place(tmp_path: Path) -> None:
     files = {f"inner/{path}": text for path, text in FILES.items()}
     workspace = Workspace(files | {"inner/pyproject.toml": "[project]\nname = 'shop'\n"} | {

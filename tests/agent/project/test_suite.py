@@ -103,6 +103,20 @@ async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
     }
 
 
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_plugin_that_we_bring_is_loaded_only_for_who_names_it(named: bool) -> None:
+    files = {"test_loaded.py": (
+        f"import sys\n\n\ndef test_loaded():{'  # langsmith' * named}\n"
+        "    assert any('lang' + 'smith' in one for one in sys.modules)\n"
+    )}
+    project = Project(root="/none", name="loaded", import_roots=("",), editable=())
+    run = await run_suite(files, project, (), open_sandbox())
+    assert run.rows["test_loaded.py::test_loaded"]["status"] == ("passed" if named else "failed")
+    async with open_suite(files, project, (), open_sandbox()) as kept:
+        (row,) = (await kept.baseline([0])).values()
+    assert row.passed is named
+
+
 async def test_a_process_that_ends_says_in_which_test() -> None:
     files = FILES | {"tests/test_end.py": "import os\ndef test_end():\n    os._exit(3)\n"}
     run = await run_suite(files, PROJECT, (), open_sandbox())

@@ -6,6 +6,9 @@ import warnings
 import pytest
 
 from agent.repair.syntax import compiles, fault, mended
+from agent.repair.syntax.broken import LONG, Broken
+from agent.repair.syntax.fault import Fault
+from agent.repair.syntax.foreign import _uncommented, foreign
 from agent.repair.syntax.plausible import oddness
 from agent.repair.syntax.windows import windows
 
@@ -195,3 +198,22 @@ def test_what_nobody_writes_is_odder(natural: str, odd: str) -> None:
 @pytest.mark.parametrize("terms", [990, 2990])
 def test_what_is_mended_can_be_read(terms: int) -> None:
     assert mended(f"def f(x)\n    return x{' + 0' * terms}\n", 100) == []
+
+
+def test_a_very_long_line_is_searched_for_no_other_language() -> None:
+    def short(line: str) -> list[str]:
+        broken = Broken(line, Fault(1, 0, "invalid syntax", len(line), parsed=False))
+        return [one.new for one in foreign(broken)]
+
+    assert "raise (" in short("throw (")
+    assert short("throw " + "(" * LONG) == []
+
+
+def test_what_opens_a_comment_that_never_ends_is_left_alone() -> None:
+    assert _uncommented("a /* b */ c /* d") == "a  c /* d"
+
+
+def test_the_next_line_that_is_not_blank_is_found_on_both_sides() -> None:
+    broken = Broken("a\n\n b\n \nc\n", Fault(1, 0, "", 1, parsed=False))
+    assert [broken.below(row) for row in range(6)] == [2, 2, 4, 4, None, None]
+    assert [broken.above(row) for row in range(6)] == [None, 0, 0, 2, 2, 4]

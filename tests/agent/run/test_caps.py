@@ -171,6 +171,14 @@ async def test_a_role_has_caps_of_its_own_which_are_raised_too(tmp_path: Path) -
     assert model.asked == ALL
 
 
+async def test_a_role_that_a_run_can_do_without_is_not_worth_a_question(tmp_path: Path) -> None:
+    roles = {"debugger": Caps(calls=0)}
+    async with limited(tmp_path, role_budgets=roles) as (model, session):
+        result = await followed(session, await begun(session))
+    assert (result.outcome, model.asked) == ("healed", ALL[1:])
+    assert any("the debugger's cap of 0 calls" in notice.text for notice in result.notices)
+
+
 async def test_the_lesson_in_words_is_not_worth_a_question(tmp_path: Path) -> None:
     async with limited(tmp_path, budget_calls=3) as (model, session):
         result = await followed(session, await begun(session))

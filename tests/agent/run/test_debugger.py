@@ -195,7 +195,7 @@ async def test_what_its_moves_may_cost_is_reserved_before_each(tmp_path: Path) -
     async with claude(generator=fenced(SOLVED), debugger=claudes(*LOOKS[0])) as model:
         given = model.settings(tmp_path, role_budgets={"debugger": Caps(calls=2)})
         result, _ = await healed(given, HARD, HARD_TESTS)
-    assert (result.outcome, len(debuggers(model))) == ("budget", 2)
+    assert (result.outcome, len(debuggers(model))) == ("healed", 2)
 
 
 # Answers that are cut

@@ -14,7 +14,7 @@ from agent.intake import BadInput, TestText, from_page
 from agent.log.iterations import UnknownIteration, compared, iterations
 from agent.log.store import UnknownRun
 from agent.run.fork import BadFork, Edits
-from agent.run.session import open_session
+from agent.run.session import Session, open_session
 from tests.agent.claude import Claude, claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, events, followed
 from tests.agent.runs import finished, last, of_kind, settings
@@ -139,6 +139,47 @@ async def test_a_fork_asks_whom_the_agents_settings_name(tmp_path: Path) -> None
         config = AgentConfig(provider="mock", data_dir=tmp_path, max_candidates=50)
         result = await SelfHealingAgent(config=config).afork(run, 0)
     assert (result.provider, len(model.asked)) == ("mock", count)
+
+
+async def test_a_fork_keeps_to_its_parents_bounds_or_to_others_that_are_named(
+    tmp_path: Path,
+) -> None:
+    async with claude(generator=fenced(WRONG)) as model, open_session(
+        model.settings(tmp_path, max_iterations=2)
+    ) as session:
+        run = await session.start(from_page(HARD, HARD_TESTS).task)
+        await followed(session, run)
+        same = await followed(session, await session.fork(run, 0))
+        fewer = await followed(session, await session.fork(run, 0, max_iterations=1))
+        free = session.plan(provider="mock")
+        parent = await session.start(from_page(HARD, HARD_TESTS).task, plan=free)
+        await followed(session, parent)
+        asked = await session.fork(parent, 0, plan=session.plan())
+        longer = session._run(asked).options.budget_s - session._run(parent).options.budget_s
+    assert (same.iterations, fewer.iterations) == (2, 1)
+    assert longer == session.settings.model_s > 0
+
+
+async def test_an_agent_forks_within_the_bounds_that_it_was_made_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int | None, float | None]] = []
+
+    async def fork(
+        *_: object, max_iterations: int | None, budget_s: float | None, **__: Any
+    ) -> str:
+        seen.append((max_iterations, budget_s))
+        raise UnknownRun("seen")
+
+    monkeypatch.setattr(Session, "fork", fork)
+    config = AgentConfig(max_iterations=3, data_dir=tmp_path)
+    for agent in (
+        SelfHealingAgent(data_dir=tmp_path), SelfHealingAgent(config=config),
+        SelfHealingAgent(config=config, max_iterations=2, budget_s=9.0),
+    ):
+        with pytest.raises(UnknownRun, match="seen"):
+            await agent.afork("a" * 8, 0)
+    assert seen == [(None, None), (3, None), (2, 9.0)]
 
 
 async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from agent.intake import NotFixable, from_page
 from agent.log.result import fold
 from agent.run.session import open_session
 from llm import router
+from llm.budget import Caps
 from sandbox import SandboxError, open_sandbox
 from tests.agent.claude import Said, claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, followed
@@ -54,6 +55,7 @@ ADDS, ADDED = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return 
 
 WRITTEN = ["spec_tester", "generator", "qa_adversary"]
 LEARNED = ["critic", "memory_summariser"]
+UNREVIEWED = "passes all 3 tests, not reviewed, not kept"
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class Scene:
     said: dict[str, Said | list[Said]] = field(default_factory=dict)
     given: dict[str, Any] = field(default_factory=dict)
     approaches: list[str] | None = None
+    best: tuple[str, str] | None = None
+    """The best program, where none is kept, and what it is called."""
 
 
 def beside(**said: Said | list[Said]) -> dict[str, Any]:
@@ -216,11 +220,35 @@ SCENES: dict[str, Scene] = {
         **beside(generator=fenced(WRONG)), given={"budget_calls": 3},
     ),
     "a cap of calls amid a step": Scene(
-        "budget", [*WRITTEN, "arbiter"],
+        "budget", [*WRITTEN, "arbiter"], "critic",
+        best=(SOLVED, UNREVIEWED.replace("all 3", "3 of 4")),
         said={"spec_tester": ONE_WRONG, "arbiter": specs()}, given={"budget_calls": 4},
     ),
     "a cap of calls before the draft": Scene(
         "budget", ["spec_tester"], None, "", given={"budget_calls": 1},
+    ),
+    "a cap of calls after a draft that was paid for": Scene(
+        "budget", WRITTEN[:2], "critic", tests=HARD_TESTS, given={"budget_calls": 2},
+        best=(SOLVED, UNREVIEWED),
+    ),
+    "a cap of calls amid a tournament": Scene(
+        "budget", ["debugger", *["generator"] * 3], "critic", HARD,
+        **beside(generator=[fenced(WRONG), fenced(WORST), fenced(SOLVED)]),
+        given={"budget_calls": 4}, approaches=["search", "minimal", "minimal", "tournament"],
+        best=(SOLVED, UNREVIEWED),
+    ),
+    "caps of roles that a run can do without": Scene(
+        "healthy", ["generator", "critic"], tests=HARD_TESTS,
+        given={"role_budgets": {"qa_adversary": Caps(calls=0), "spec_tester": Caps(calls=0)}},
+    ),
+    "a cap of the critic's": Scene(
+        "budget", ["debugger", "generator"], "critic", HARD, **beside(generator=fenced(SOLVED)),
+        given={"role_budgets": {"critic": Caps(calls=0)}}, best=(SOLVED, UNREVIEWED),
+    ),
+    # What passes and is not kept.
+    "a critic whose server fails": Scene(
+        "model_failed", ["debugger", "generator", *["critic"] * 3], "critic", HARD,
+        **beside(generator=fenced(SOLVED), critic=DOWN), best=(SOLVED, UNREVIEWED),
     ),
 }
 
@@ -242,6 +270,10 @@ async def test_a_scripted_run_ends_as_it_must(tmp_path: Path, name: str) -> None
     assert result.code == scene.code
     assert asked == scene.asked
     assert scene.approaches is None or rounds(events) == scene.approaches
+    if scene.best is not None:
+        assert result.best is not None
+        assert (result.best.solution.text, result.best.label) == scene.best
+        assert (result.shown_report == result.best.report) and result.best.report is not None
     kinds = [one.kind for one in events]
     assert kinds.count("run_finished") == 1
     assert kinds[-1] == "run_finished"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,43 @@ def test_who_came_longest_ago_is_forgotten_first(
     memories.close()
     assert [len(one) for one in kept] == [1, 2, 2]
     assert len(kept[2] & kept[1]) == 1
+
+
+def test_a_memory_that_nobody_changed_for_long_is_forgotten(tmp_path: Path) -> None:
+    memories = Memories(tmp_path)
+    for name in "ab":
+        memories.of(name)
+    memories.close()
+    old, new = sorted((tmp_path / "visitors").glob("*.db"))
+    os.utime(old, (10, 10))
+    later = Memories(tmp_path)
+    later.forget_before(20.0)
+    later.close()
+    assert [*(tmp_path / "visitors").glob("*.db")] == [new]
+
+
+def test_a_memory_that_is_in_use_stays_open_however_many_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visitors, "MOST_OPEN", 1)
+    memories = Memories(tmp_path)
+    in_use = memories.of("a")
+    for name in "bcd":
+        memories.of(name)
+    assert in_use.fixes() == ()
+    in_use.close()
+    memories.close()
+
+
+def test_whoever_only_looks_has_nobody_elses_memory_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visitors, "MOST_KEPT", 1)
+    monkeypatch.setattr(visitors, "MOST_OPEN", 1)
+    memories = Memories(tmp_path)
+    memories.of("a")
+    kept = {*(tmp_path / "visitors").glob("*.db")}
+    for name in "bcd":
+        assert memories.known(name).fixes() == ()
+    memories.close()
+    assert {*(tmp_path / "visitors").glob("*.db")} == kept

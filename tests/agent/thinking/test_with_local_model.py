@@ -20,11 +20,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for needed in ("torch", "transformers", "accelerate", "llguidance"):
         pytest.importorskip(needed, reason="a local model needs torch, transformers, accelerate")
     import huggingface_hub.constants
+    import torch
 
     from evaluation.measures.tiny_model import saved
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-
+    torch.set_num_threads(1)  # several, on a machine that is busy, wait for each other
     made = saved(tmp_path / "tiny")
     config = made / "config.json"
     known = json.loads(config.read_text(encoding="utf-8"))
@@ -32,6 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
+@pytest.mark.slow
 async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -52,11 +54,14 @@ async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did
     }
     calls = [one.event for one in log if isinstance(one.event, ModelCalled)]
     assert calls[0].role == "debugger"  # held to a grammar, it answers in the right form
-    (failed,) = [one.event for one in log if isinstance(one.event, ModelFailed)]
-    assert (failed.role, failed.error) == ("generator", "TimedOut")  # it babbles, and is stopped
-    (_, after) = [one.event for one in log if isinstance(one.event, RoundEnded)]
-    assert after.approach in ("minimal", "rewrite")  # never side by side, as sure as it may be
+    failed = [one.event for one in log if isinstance(one.event, ModelFailed)]
+    # It babbles, and is stopped.
+    assert {(one.role, one.error) for one in failed} == {("generator", "TimedOut")}
+    (_, *after) = [one.event for one in log if isinstance(one.event, RoundEnded)]
+    # Never side by side, as sure as it may be.
+    assert after and all(one.approach != "tournament" for one in after)
     result = fold(log)
     assert (result.outcome, result.error) == ("model_failed", "")
-    assert result.tokens == sum(call.tokens for call in (*calls, failed)) > failed.tokens
+    lost = sum(one.tokens for one in failed)
+    assert result.tokens == lost + sum(call.tokens for call in calls) > lost
     assert result.cost_usd == 0.0

@@ -213,10 +213,10 @@ async def test_the_deadline_bounds_the_wait_in_the_queue() -> None:
 
     with pytest.raises(TimedOut) as late:
         await all_of(provider, replace(HELLO, role="late", deadline_s=0.05))
-    with pytest.raises(TimedOut) as begun:
-        async for _ in provider.stream(replace(HELLO, deadline_s=0.3, max_tokens=10_000)):
-            pass
     await first
+    with pytest.raises(TimedOut) as begun:
+        async for _ in provider.stream(replace(HELLO, deadline_s=0.5, max_tokens=10**6)):
+            pass
     await all_of(provider, HELLO)
 
     assert not late.value.started

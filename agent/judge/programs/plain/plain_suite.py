@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -27,8 +27,10 @@ MOST = 2_000
 """Characters of a failure's words."""
 LASTING = ("changed-runner", "tolerance")
 """Signs of what stays as it is made, and is noted in whichever test comes first."""
-WITHOUT = ("-p", "no:selfheal")
+_OURS = ("-p", "no:selfheal")
 """Our own plugin does nothing in a jail: nothing is healed there."""
+_BROUGHT = "langsmith"
+"""A package that ours brings, whose plugin takes longer to load than pytest itself."""
 _PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
 
 
@@ -61,7 +63,7 @@ def main(jail: Any) -> None:
     if payload["watched"]:
         forget_runner()
     code = pytest.main(
-        [*payload["args"], *brief, *WITHOUT, "-q", f"--rootdir={jail.folder}"],
+        [*payload["args"], *brief, *without(jail.files), "-q", f"--rootdir={jail.folder}"],
         plugins=[plugin, HealOption()],
     )
     if payload["watched"]:
@@ -69,6 +71,12 @@ def main(jail: Any) -> None:
         guard.compare_library()
     elsewhere = other_copies(jail.folder, payload["roots"])
     say({"done": int(code), "problems": [*plugin.problems, *elsewhere]})
+
+
+def without(files: Mapping[str, str]) -> tuple[str, ...]:
+    """Options that leave out plugins which do nothing for a project of these files."""
+    named = any(_BROUGHT in text for text in files.values())
+    return _OURS if named else (*_OURS, "-p", f"no:{_BROUGHT}_plugin")
 
 
 def _names_the_test(path: str) -> bool:

@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from agent.core.domain import Jail
 from agent.core.settings import BadSettings
 from agent.log.spending import CostEstimate
-from demo.access import Access
+from demo.serving.access import Access
+from demo.serving.limits import Limits, TooMuch
+from demo.serving.onlookers import Onlookers
 from llm import LlmError, NoProvider, Plan
 from sandbox import SandboxError
 
@@ -27,6 +35,10 @@ log = logging.getLogger(__name__)
 
 FAULTS = (BadSettings, LlmError, SandboxError)
 """What is raised where the surroundings lack something; the message is for people."""
+LEAVING = (
+    "This server is ending. Its page comes back by itself once it runs again, and so does each run."
+)
+TIDY_S = 3600.0
 _LOCAL = Access()
 """Only this machine reaches the page."""
 
@@ -55,6 +67,8 @@ class SavedRuns:
         self.models, self.plan, self.visitor = session.models, session.plan, session.visitor
         self.cancel, self.follow, self.log = session.cancel, session.follow, session.log
         self.settings, self.pause, self.history = session.settings, session.pause, session.history
+        self.delete, self.memory, self.task = session.delete, session.memory, session.task
+        self.going = session.going
         self._why = why
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
@@ -66,7 +80,7 @@ class SavedRuns:
     async def start(self, *_given: object, **_named: object) -> NoReturn:
         raise Unavailable(self._why)
 
-    answer = settle = fork = judge = start
+    answer = settle = fork = again = judge = start
 
 
 class Host:
@@ -79,21 +93,45 @@ class Host:
         """`open_session` may import the engine; it is called in a thread."""
         self.access = access
         self._open_session = open_session
+        self.onlookers = Onlookers()
+        self._limits = Limits()
         self._opened: asyncio.Future[Running] | None = None
         self._keeping: asyncio.Task[None] | None = None
+        self._leave = asyncio.Event()
+
+    @property
+    def standing(self) -> Literal["starting", "ready", "failed", "ending"]:
+        """Whether the engine works."""
+        if self.leaving:
+            return "ending"
+        if self._opened is not None and self._opened.done():
+            return "ready"
+        return "failed" if self._keeping is not None and self._keeping.done() else "starting"
+
+    @property
+    def leaving(self) -> bool:
+        """The server is about to end: what it leaves is taken up by the next one."""
+        return self._leave.is_set()
+
+    async def close(self) -> None:
+        """Closes the session, with every unfinished run left to be taken up."""
+        self._leave.set()
+        if self._keeping is not None:
+            if self._opened is not None and not self._opened.done():
+                self._keeping.cancel()
+            await asyncio.wait({self._keeping})
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
         """The life of the server; runs that a killed server left behind are taken up."""
         self._opened = asyncio.get_running_loop().create_future()
-        leave = asyncio.Event()
-        self._keeping = asyncio.create_task(self._keep(self._opened, leave))
+        self._leave.clear()
+        self._keeping = asyncio.create_task(self._keep(self._opened))
         self._keeping.add_done_callback(_told)
         try:
             yield
         finally:
-            leave.set()
-            await asyncio.wait({self._keeping})
+            await self.close()
 
     async def running(self) -> Running:
         """The open session with its jail; raises `Unavailable` where it cannot work."""
@@ -102,6 +140,8 @@ class Host:
         either: tuple[asyncio.Future[Running] | asyncio.Task[None], ...]
         either = (self._opened, self._keeping)
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if self.leaving:
+            raise Unavailable(LEAVING)
         if not self._opened.done():
             self._keeping.result()
             raise Unavailable("The engine has ended.")
@@ -111,7 +151,23 @@ class Host:
         """The open session; raises `Unavailable` where the engine cannot work."""
         return (await self.running()).session
 
-    async def _keep(self, opened: asyncio.Future[Running], leave: asyncio.Event) -> None:
+    def working(
+        self, session: Session | SavedRuns, visitor: str, address: str, typed: Iterable[str],
+        run: str = "",
+    ) -> AbstractContextManager[None]:
+        """Counts a piece of work for a visitor, who typed so much for it; the owner does as they
+        like. Raises `TooMuch`."""
+        if not self.access.public:
+            return nullcontext()
+        settings, size = session.settings, sum(map(len, typed))
+        if size > settings.largest_input:
+            raise TooMuch(
+                f"That is {size:,} characters, and this page takes {settings.largest_input:,}. "
+                "Bring the part that fails."
+            )
+        return self._limits.working(settings, session.going(), visitor, address, run)
+
+    async def _keep(self, opened: asyncio.Future[Running]) -> None:
         """Opens and closes in one task, as a session's own task groups demand."""
         try:
             async with await asyncio.to_thread(self._open_session) as session:
@@ -119,9 +175,16 @@ class Host:
                     await session.models.warm()
                 running = await self._admitted(session)
                 if not running.refusal:
-                    await session.recover()
+                    for run in await session.recover():
+                        # Whoever began it looks again soon, or it waits for them.
+                        with self.onlookers.looking(run, session.settings.grace_s, session.pause):
+                            pass
                 opened.set_result(running)
-                await leave.wait()
+                tidying = asyncio.create_task(_tidy(session))
+                tidying.add_done_callback(_told)
+                await self._leave.wait()
+                tidying.cancel()
+                await asyncio.wait({tidying})
         except FAULTS as fault:
             raise Unavailable(str(fault)) from fault
 
@@ -136,6 +199,13 @@ class Host:
         if refusal:
             return Running(SavedRuns(session, refusal), jail, refusal)
         return Running(session, jail, warning=self.access.warning(jail))
+
+
+async def _tidy(session: Session) -> None:
+    """Deletes, now and then, what is kept no longer."""
+    while True:
+        await session.forget_outlived()
+        await asyncio.sleep(TIDY_S)
 
 
 def _told(keeping: asyncio.Task[None]) -> None:

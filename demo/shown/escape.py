@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Literal
 
 LONGEST_TEXT = 4_000
@@ -22,6 +23,11 @@ def escaped(text: str, limit: int = LONGEST_TEXT) -> str:
         text = f"{text[:limit]}… {len(text) - limit:,} more characters"
     visible = text.translate(_UNSEEN).encode("utf-8", "backslashreplace").decode()
     return html.escape(visible, quote=True)
+
+
+def prose(text: str, limit: int = LONGEST_TEXT) -> str:
+    """As `escaped`, with what stands between backticks as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escaped(text, limit))
 
 
 def sentence(text: str, role: Literal["alert", "note", "status"] = "alert") -> str:

@@ -7,23 +7,25 @@ random word that only their browser has.
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
 from agent.healing.models import OWNER, BadKey, Models, visitor_of
-from demo import plans
 from demo.browser_state import Typed, Update, Visit
-from demo.escape import sentence
-from demo.host import Host, Unavailable
-from demo.model_choice import BadModelChoice, chosen_roles, keyed
+from demo.models import plans
+from demo.models.choice import BadModelChoice, chosen_roles, keyed
+from demo.serving.host import Host, Unavailable
+from demo.serving.visitors import is_word, new_word
+from demo.shown.escape import sentence
 from llm import LlmError, NoProvider, Plan
 
 TESTS_A_MINUTE = 20
 """Keys that a public page tests in a minute for all of its visitors."""
 SHOWN_MODELS = 5
+HF_TOKEN = "HF_TOKEN"
+"""The key of those who sign in with Hugging Face."""
 SHOWN = ("plan", "spending", "at-hand")
 """The parts that say who would answer."""
 
@@ -37,22 +39,30 @@ class Panel:
         self._host = host
         self._clock = clock
         self._tested: deque[float] = deque()
+        self._signed_in: set[str] = set()
 
     # Whose visit it is.
 
     def known(self, visit: Visit) -> Visit:
         """The visit, with a word to know its visitor by where that is needed."""
-        if visit["visitor"] or not self._host.access.public:
+        if is_word(visit["visitor"]) or not self._host.access.public:
             return visit
-        return {**visit, "visitor": secrets.token_urlsafe(24)}
+        return {**visit, "visitor": new_word()}
 
     def visitor(self, visit: Visit) -> str:
-        """Whose keys are used; on a public page never the owner's."""
-        return visitor_of(f"page {visit['visitor']}") if self._host.access.public else OWNER
+        """Whose runs, memory and keys are meant; on a public page never the owner's, and without a
+        word those of somebody who was never here."""
+        if not self._host.access.public:
+            return OWNER
+        return visitor_of(f"page {self.known(visit)['visitor']}")
 
     async def owns(self, run: str, visit: Visit) -> bool:
-        """Whether a run spends by this visitor's keys."""
-        return (await self._host.session()).visitor(run) == self.visitor(visit)
+        """Whether a run is this visitor's own: only they stop it, decide what it asks, and have it
+        spend."""
+        try:
+            return (await self._host.session()).visitor(run) == self.visitor(visit)
+        except KeyError:  # there is no such run
+            return False
 
     # Who would answer.
 
@@ -115,6 +125,19 @@ class Panel:
         except (BadKey, Unavailable) as error:
             said = sentence(str(error))
         return {**await self._told(visit, typed, said), "key": ""}
+
+    async def sign_in(self, visit: Visit, token: str, *typed: Typed) -> Update:
+        """Uses the token of a visitor who has signed in, and drops that of one who has left."""
+        try:
+            models = (await self._host.session()).models
+            visitor = self.visitor(visit)
+            if token or visitor in self._signed_in:
+                models.add_key(visitor, HF_TOKEN, token)
+                (self._signed_in.add if token else self._signed_in.discard)(visitor)
+                return await self.shown(visit, *typed)
+        except Unavailable:  # which is said already
+            pass
+        return {}
 
     def _used(self, models: Models, visit: Visit, name: str, key: str) -> str:
         variable = self._variable(name)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agent.core.domain import Jail
 from agent.core.events import RoleChoice
 from agent.log.spending import CostEstimate, dollars
-from demo.escape import escaped, sentence
+from demo.shown.escape import escaped, sentence
 from llm import Plan
 from llm.budget import Caps
 from llm.plan import Choice

@@ -59,3 +59,9 @@ def is_loopback(server_name: str) -> bool:
         return ipaddress.ip_address(server_name.strip("[]")).is_loopback
     except ValueError:
         return server_name == "localhost"
+
+
+def duplicate_link(environment: Mapping[str, str]) -> str:
+    """Where whoever visits a Space makes one of their own; empty elsewhere."""
+    space = environment.get("SPACE_ID", "")
+    return f"https://huggingface.co/spaces/{space}?duplicate=true" if space else ""

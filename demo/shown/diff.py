@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise, zip_longest
 from typing import Literal
+
+from demo.shown.escape import escaped
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
@@ -57,10 +59,12 @@ def diff_lines(diff: str) -> tuple[DiffLine, ...]:
 def _read(diff: str) -> Iterator[DiffLine]:
     """The lines as they stand; a hunk's own counts say where it ends."""
     old = new = old_end = new_end = 0
+    before = ""
     for line in diff.removesuffix("\n").split("\n"):
         inside = old < old_end or new < new_end
         if line.startswith("\\"):
-            if not inside:  # else what came follows what had gone
+            # Inside, what came follows what had gone; of a line that stays it says no change.
+            if not inside and before != " ":
                 yield DiffLine("note", None, None, (Piece(line),))
         elif inside:
             text = (Piece(line[1:]),)
@@ -72,6 +76,7 @@ def _read(diff: str) -> Iterator[DiffLine]:
                 yield DiffLine("same", old, new, text)
             old += not line.startswith("+")
             new += not line.startswith("-")
+            before = line[:1]
         elif (hunk := _HUNK.match(line)) is not None:
             old, new = int(hunk[1]), int(hunk[3])
             old_end, new_end = old + int(hunk[2] or 1), new + int(hunk[4] or 1)
@@ -90,4 +95,80 @@ def _compared(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Piece, 
     return (
         tuple(Piece("".join(olds[i:j]), tag != "equal") for tag, i, j, _, _ in blocks if j > i),
         tuple(Piece("".join(news[k:m]), tag != "equal") for tag, _, _, k, m in blocks if m > k),
+    )
+
+
+LONGEST_DIFF = 600
+"""Lines of a diff that are shown; the patch holds all of them."""
+
+
+def diff(text: str) -> str:
+    """A unified diff with line numbers, and marks on the words that changed."""
+    lines = diff_lines(text)
+    body = "".join(_diff_line(line) for line in lines[:LONGEST_DIFF] if line.kind != "file")
+    more = len(lines) - LONGEST_DIFF
+    rest = f'<p class="note">{more:,} more lines: download the patch.</p>' if more > 0 else ""
+    return f'<div class="diff">{body}</div>{rest}'
+
+
+def side_by_side(text: str, left: str, right: str) -> str:
+    """A unified diff as two programs beside each other, under their names."""
+    rows = "".join(
+        f'<tr class="{kind}">{_half(before)}{_half(after)}</tr>'
+        for kind, before, after in islice(_beside(diff_lines(text)), LONGEST_DIFF)
+    )
+    if not rows:
+        return '<p class="note">The text is the same.</p>'
+    return (
+        f'<table class="beside"><thead><tr><th scope="col">{escaped(left)}</th>'
+        f'<th scope="col">{escaped(right)}</th></tr></thead><tbody>{rows}</tbody></table>'
+    )
+
+
+def _beside(lines: tuple[DiffLine, ...]) -> Iterator[tuple[str, DiffLine | None, DiffLine | None]]:
+    """The lines of both sides that stand in one row."""
+    gone: list[DiffLine] = []
+    came: list[DiffLine] = []
+    for line in (*lines, DiffLine("note", None, None, ())):
+        if line.kind == "gone":
+            gone.append(line)
+        elif line.kind == "came":
+            came.append(line)
+        else:
+            for before, after in zip_longest(gone, came):
+                yield "changed", before, after
+            gone, came = [], []
+            if line.kind == "same":
+                yield "same", line, line
+
+
+def _half(line: DiffLine | None) -> str:
+    if line is None:
+        return '<td class="nothing"></td>'
+    _, said = _SIGNS.get(line.kind, ("", ""))
+    words = f'<i class="sr">{said} </i>' if said else ""
+    return f'<td class="{line.kind}">{words}<code>{_content(line)}</code></td>'
+
+
+_SIGNS = {"gone": ("\u2212", "removed"), "came": ("+", "added")}
+
+
+def _diff_line(line: DiffLine) -> str:
+    if line.kind == "hunk":
+        at_start = line.text.startswith(("@@ -1,", "@@ -1 ", "@@ -0,"))
+        return "" if at_start else '<p class="hunk">⋯</p>'
+    sign, said = _SIGNS.get(line.kind, ("", ""))
+    words = f'<i class="sr">{said}</i>' if said else ""
+    old = "" if line.old is None else str(line.old)
+    new = "" if line.new is None else str(line.new)
+    return (
+        f'<div class="{line.kind}"><span class="number">{old}</span>'
+        f'<span class="number">{new}</span><b>{sign}{words}</b><code>{_content(line)}</code></div>'
+    )
+
+
+def _content(line: DiffLine) -> str:
+    return "".join(
+        f"<mark>{escaped(piece.text)}</mark>" if piece.changed else escaped(piece.text)
+        for piece in line.pieces
     )

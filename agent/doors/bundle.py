@@ -1,0 +1,106 @@
+"""What a run leaves to be taken along: its patch, its tests as files of pytest, a report, JUnit XML
+and its log, all of it in one zip; pure."""
+
+from __future__ import annotations
+
+import ast
+import io
+import textwrap
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+
+from agent.core.domain import File, Script, Task, TestCase
+from agent.core.events import Stamped, to_jsonl
+from agent.core.trust import VETOING_ORIGINS
+from agent.doors.project.reports import junit, markdown_of_run
+from agent.intake.brought import PASTED
+from agent.intake.parsing import visible_names
+from agent.intake.project import module_stem
+from agent.log.result import Result, fold
+
+_OLDEST = (1980, 1, 1, 0, 0, 0)
+"""The time of each file in a zip: the same run always gives the same bytes."""
+
+
+def true_name(task: Task) -> str:
+    """The name of the program's file, as its tests and its patch have it."""
+    return task.solution.entry if task.solution is not None else PASTED
+
+
+def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
+    """The tests of a run as files that pytest takes beside the program. Files of tests that were
+    brought stay as they are; the others become functions of one."""
+    stem = module_stem(true_name(task))
+    files: dict[str, str] = {}
+    loose: list[TestCase] = []
+    known = {test.name for test in task.tests}
+    answered = [
+        Script(name=row.name, origin=row.origin, code=row.code) for row in result.rows
+        if row.name not in known and row.origin in VETOING_ORIGINS and row.code
+    ]
+    for test in (*task.tests, *answered):
+        if isinstance(test, Script) and test.node:
+            files.setdefault(test.file or f"test_{stem}.py", test.code)
+        elif test.origin in VETOING_ORIGINS:
+            loose.append(test)
+    if loose:
+        name = f"test_{stem}_healed.py" if files else f"test_{stem}.py"
+        files[name] = _written(loose, stem, task, result.program)
+    return tuple(File(path=path, text=text) for path, text in files.items() if text)
+
+
+def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
+    """A zip of all that a run leaves."""
+    result = fold(log)
+    name = true_name(task)
+    files = {
+        "heal.patch": result.diff.encode("utf-8", "surrogateescape"),
+        "report.md": markdown_of_run(result, name).encode("utf-8", "replace"),
+        "junit.xml": junit(result.report),
+        "run.jsonl": to_jsonl(log).encode(),
+        **{
+            file.path: file.text.encode("utf-8", "surrogateescape")
+            for file in regression_tests(task, result)
+        },
+    }
+    return packed({path: content for path, content in files.items() if content})
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """A zip of these files, by their paths."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in files.items():
+            archive.writestr(zipfile.ZipInfo(path, _OLDEST), content, zipfile.ZIP_DEFLATED)
+    return written.getvalue()
+
+
+def _written(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> str:
+    """A test file of pieces of code, which see the program's names and what it printed."""
+    text = "\n".join(test.code for test in tests)
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    names = sorted(used & visible_names(program))
+    printed = any(isinstance(test, Script) and test.uses_output for test in tests)
+    head = [f'"""Tests of {stem}, as its heal was judged by them."""', ""]
+    if printed:
+        head += ["import subprocess", "import sys", "from pathlib import Path", ""]
+    if names:
+        head += [f"from {stem} import {', '.join(names)}", ""]
+    if printed:
+        head += [*_runs_it(task, stem), ""]
+    return "\n".join([*head, *_functions(tests)])
+
+
+def _runs_it(task: Task, stem: str) -> Iterator[str]:
+    yield "RUN = subprocess.run("
+    yield f'    [sys.executable, str(Path(__file__).with_name("{stem}.py")), *{[*task.argv]!r}],'
+    yield f"    input={task.stdin!r}, capture_output=True, text=True, timeout=60,"
+    yield ")"
+
+
+def _functions(tests: Sequence[TestCase]) -> Iterator[str]:
+    for number, test in enumerate(tests, start=1):
+        yield f"\ndef test_{number}():"
+        if isinstance(test, Script) and test.uses_output:
+            yield "    output = RUN.stdout"
+        yield f"{textwrap.indent(test.code.rstrip(), '    ')}\n"

@@ -1,0 +1,103 @@
+"""The best program of a run so far: the one rule by which it is chosen, from the log alone; pure.
+
+The report decides: one that passes, then the score; of several alike the latest. A program that a
+user brought is outdone only by one that is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.core.domain import Report, Solution
+from agent.core.events import CodeWritten, Critiqued, Judged, RunStarted, Stamped
+
+Review = Literal["none", "reviewed", "rejected"]
+REVIEWS: dict[str, Review] = {
+    "approve": "reviewed", "object": "reviewed", "reject": "rejected", "unreviewed": "none",
+}
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best program of a run, as it was judged last."""
+
+    solution: Solution
+    diff: str
+    """From the first program; empty for that itself."""
+    report: Report | None = None
+    """`None` where no test has judged it."""
+    iteration: int | None = None
+    """By which it is shown; `None` where another program stands at the end of its iteration."""
+    review: Review = "none"
+
+    @property
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """Path and text of each of its files."""
+        return tuple((file.path, file.text) for file in self.solution.files)
+
+    @property
+    def passed(self) -> int:
+        """The tests that decide and that it passes."""
+        return 0 if self.report is None else self.report.score[0]
+
+    @property
+    def of(self) -> int:
+        """The tests that decide."""
+        return 0 if self.report is None else len(self.report.oracle)
+
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+        if self.report is None:
+            return "judged by no test"
+        tests = f"{self.of} {'test' if self.of == 1 else 'tests'}"
+        if not self.report.passed:
+            return f"passes {self.passed} of {tests}, not a fix"
+        counted = f"all {tests}" if self.passed == self.of else f"{self.passed} of {tests}"
+        said = {"none": "not reviewed, ", "reviewed": "", "rejected": "rejected by the critic, "}
+        came_out = f"passes {counted}" if self.of else "ends well"
+        return f"{came_out}, {said[self.review]}not kept"
+
+
+def best_of(log: Sequence[Stamped]) -> Best | None:
+    """The best program of a log whose attempts are folded; `None` where none was written or
+    brought."""
+    written: dict[str, Solution] = {}
+    newest: dict[str, tuple[int, Report]] = {}
+    seen: dict[tuple[int, str], None] = {}
+    reviews: dict[str, Review] = {}
+    judged, brought = "", False
+    for entry in log:
+        match entry.event:
+            case RunStarted(code=code):
+                brought = bool(code)
+            case CodeWritten(solution=solution):
+                written[solution.id] = solution
+            case Judged(iteration=number, report=report) if report.solution in written:
+                judged = report.solution
+                seen.setdefault((number, judged))
+                newest.pop(judged, None)  # the latest comes last
+                newest[judged] = number, report
+            case Critiqued(verdict=verdict, tests=tests):
+                reviews[judged] = "reviewed" if tests else REVIEWS[verdict]
+            case _:
+                pass
+    if not written:
+        return None
+    first, *_, last = (*written.values(), *written.values())
+    if not newest:
+        return Best(last, last.diff(first))
+
+    def rank(key: str) -> tuple[bool, tuple[int, int], bool]:
+        report = newest[key][1]
+        return report.passed, report.score, brought and key == first.id
+
+    key = max(reversed(newest), key=rank)
+    number, report = newest[key]
+    last_of_it = [name for at, name in seen if at == number][-1] == key
+    return Best(
+        written[key], written[key].diff(first), report, number if last_of_it else None,
+        reviews.get(key, "none"),
+    )

@@ -1,0 +1,70 @@
+// What the page does before anything is sent: large pastes are refused, and a link is shared.
+() => {
+  const MOST = 1000000;
+
+  const refuse = (words) => {
+    const said = document.getElementById("said");
+    let shown = document.getElementById("too-large");
+    if (!shown) {
+      shown = document.createElement("div");
+      shown.id = "too-large";
+      shown.className = "sentence";
+      shown.setAttribute("role", "alert");
+      said.before(shown);
+    }
+    shown.textContent = words;
+  };
+
+  const seen = (event, text) => {
+    const shown = document.getElementById("too-large");
+    if (shown) shown.remove();
+    if (text.length <= MOST) return;
+    event.preventDefault();
+    event.stopPropagation();
+    refuse(`That is ${(text.length / 1e6).toFixed(1)} MB, and 1 MB is the most that is read here. `
+      + "Bring the part that fails, or choose files.");
+  };
+  // Before an editor takes it: it would lay out all of it.
+  document.addEventListener("paste", (event) => {
+    if (event.target.closest && event.target.closest("#editors")) {
+      seen(event, event.clipboardData.getData("text/plain"));
+    }
+  }, true);
+  document.addEventListener("drop", (event) => {
+    if (event.target.closest && event.target.closest("#code, #tests, #words")) {
+      const file = event.dataTransfer.files[0];
+      if (file && file.size > MOST) {
+        event.preventDefault();
+        event.stopPropagation();
+        refuse(`${file.name} is ${(file.size / 1e6).toFixed(1)} MB, and 1 MB is the most.`);
+      } else if (!file) seen(event, event.dataTransfer.getData("text/plain"));
+    }
+  }, true);
+
+  // What a button of the list of runs shows stands below it: it is brought into view, with the focus.
+  const see = (act, until) => {
+    const name = act === "replay" ? "replay-at" : "replayed";
+    const part = document.querySelector(
+      act === "replay" ? "#replay-at input[type=range]" : "#replayed .two-runs"
+    );
+    if (part && part.offsetParent) {
+      document.getElementById(name).scrollIntoView({ block: "start" });
+      if (act === "compare") part.tabIndex = -1;
+      part.focus({ preventScroll: true });
+    } else if (performance.now() < until) requestAnimationFrame(() => see(act, until));
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest && event.target.closest("#runs-list [data-act]");
+    const act = button ? button.dataset.act : "";
+    if (act === "replay" || act === "compare") see(act, performance.now() + 10000);
+  });
+
+  document.addEventListener("click", (event) => {
+    const share = event.target.closest && event.target.closest("button.share");
+    if (!share) return;
+    navigator.clipboard.writeText(location.href).then(
+      () => { share.textContent = "Link copied"; },
+      () => { share.textContent = "Copy the address above"; },
+    );
+  });
+}

@@ -1,0 +1,120 @@
+"""What a visitor brings, made into a task: what is pasted, one module with its tests, or a small
+project, whose own suite judges."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.core.domain import Task
+from agent.core.settings import Settings
+from agent.doors.project.choice import ProjectInputs
+from agent.doors.project.look import Seen, as_it_stands, look, task_to_heal
+from agent.doors.project.sent import Sent, SentFile, received
+from agent.intake import BadInput, Brought, TestText, from_page, site_folders, task_of
+from agent.intake.parsing import statements_of
+from agent.intake.source import from_bytes
+from agent.log.history import LONGEST_TITLE
+from agent.log.result import Result
+from demo.options import RunOptions
+
+TEST_S = 10.0
+"""Seconds of one test of a project that was sent."""
+LOOK_S = 90.0
+"""Seconds in which its suite is run once, before it is healed."""
+_NOTE = "note: "
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task, or what is to be said where there is nothing to heal."""
+
+    task: Task | None
+    notices: tuple[str, ...] = ()
+    standing: Result | None = None
+    """How a project stands whose suite is green."""
+
+    @property
+    def title(self) -> str:
+        """What a run over it is called in a list of runs."""
+        return _title(self.task)[:LONGEST_TITLE] if self.task is not None else ""
+
+
+async def prepared(
+    code: str, tests: str, words: str, options: RunOptions, settings: Settings
+) -> Prepared:
+    """Raises `BadInput` and `NotFixable` with a message for people."""
+    if not options.files:
+        found = await asyncio.to_thread(
+            from_page, code, tests, words, (), False, options.stdin, options.argv
+        )
+        return Prepared(found.task, found.notices)
+    sent = await asyncio.to_thread(received, options.files)
+    if code.strip():
+        raise BadInput("Code is pasted and files are chosen: clear one of the two.")
+    if sent.program is not None:
+        return await asyncio.to_thread(_module, sent, sent.program, tests, words, options)
+    given = {"tests": tests, "a task in words": words, "standard input": options.stdin,
+             "arguments": " ".join(options.argv)}
+    if extra := [name for name, text in given.items() if text.strip()]:
+        raise BadInput(
+            f"Several modules are judged by their own tests alone: clear {' and '.join(extra)}."
+        )
+    return await _project(sent, settings)
+
+
+def _module(
+    sent: Sent, module: SentFile, tests: str, words: str, options: RunOptions
+) -> Prepared:
+    """One module under its own name, with a file of tests, or tests that were typed."""
+    texts = [TestText(tests)] if tests.strip() else []
+    if sent.tests is not None:
+        source = from_bytes(sent.tests.content, Path(sent.tests.name))
+        texts.append(TestText(source.text, sent.tests.name, sent.tests.name))
+    found = task_of(Brought(
+        from_bytes(module.content, Path(module.name)).text, module.name, words, tuple(texts),
+        stdin=options.stdin, argv=options.argv, sites=site_folders().sites, notices=sent.notices,
+    ))
+    return Prepared(found.task, found.notices)
+
+
+async def _project(sent: Sent, settings: Settings) -> Prepared:
+    """Files of a project, laid into a folder of their own for as long as they are read."""
+    notes = [*sent.notices]
+    with tempfile.TemporaryDirectory(prefix="heal-sent-") as folder:
+        top = Path(folder) / "project"
+        top.mkdir()
+        await asyncio.to_thread(sent.lay, top)
+        try:
+            async with asyncio.timeout(LOOK_S):
+                seen = await look(
+                    ProjectInputs(top, alone=True, test_timeout=TEST_S), settings,
+                    lambda text, _: notes.append(text.removeprefix(_NOTE)),
+                )
+        except TimeoutError:
+            raise BadInput(
+                f"Its suite takes more than {LOOK_S:g} seconds, which is too long for a page: heal "
+                "it where it lies, by `heal run .`, or send the tests that fail alone."
+            ) from None
+    return _of_project(seen, tuple(notes))
+
+
+def _of_project(seen: Seen, notes: tuple[str, ...]) -> Prepared:
+    if not seen.is_red:
+        return Prepared(None, notes, as_it_stands(seen))
+    return Prepared(task_to_heal(seen), notes)
+
+
+def _title(task: Task) -> str:
+    if task.project is not None:
+        return f"{len(task.project.editable)} modules, {task.tests[0].name}"
+    if task.solution is None:
+        return " ".join(task.text.split())
+    names = [
+        one.name for one in statements_of(task.solution.text)
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
+    return ", ".join(names) or task.solution.entry

@@ -1,0 +1,196 @@
+"""What a visitor brings, and the examples that fill it in."""
+
+from __future__ import annotations
+
+import gradio as gr
+import yaml
+
+from agent.core.settings import Autonomy
+from agent.doors.project.sent import MOST_SENT
+from agent.thinking.drafts import DRAFTS_FILE, read_drafts
+from demo.layout.parts import Parts
+from demo.models.choice import keyed
+from demo.models.choice import offered as providers_offered
+from demo.shown.bench import EXAMPLES_TITLE, KEYS
+from llm.provider import MOCK
+
+INPUTS = ("code", "tests", "words")
+CHIPS = 3
+"""Examples that stand above the editors."""
+
+
+FILES = (
+    '<label class="send">Choose files instead<span> a module and its test, or a small project as '
+    'a zip</span><input type="file" multiple></label>'
+    '<p class="sent" role="status"></p>'
+    '<button type="button" class="unsend" hidden>Clear files</button>'
+)
+SENDS = f"""
+const MOST = {MOST_SENT};
+const input = element.querySelector("input"), said = element.querySelector(".sent");
+const clear = element.querySelector(".unsend");
+const base64 = async (file) => {{
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 32768) {{
+    text += String.fromCharCode(...bytes.subarray(at, at + 32768));
+  }}
+  return btoa(text);
+}};
+const told = (words, files) => {{
+  said.textContent = words;
+  clear.hidden = !files;
+  props.value = files;
+}};
+input.addEventListener("change", async () => {{
+  const chosen = [...input.files];
+  const size = chosen.reduce((sum, file) => sum + file.size, 0);
+  if (!chosen.length) return told("", null);
+  if (size > MOST) {{
+    input.value = "";
+    return told(`These are ${{(size / 1e6).toFixed(1)}} MB; ${{MOST / 1e6}} MB are the most. `
+      + "Choose the modules and tests that the failure needs.", null);
+  }}
+  const files = {{}};
+  for (const file of chosen) files[file.name] = await base64(file);
+  told(chosen.map((file) => file.name).join(", "), files);
+}});
+clear.addEventListener("click", () => {{ input.value = ""; told("", null); input.focus(); }});
+"""
+"""Files go along with the click on Heal, and nowhere before it."""
+
+
+def lay_inputs(
+    parts: Parts, *, public: bool, max_iterations: int, autonomy: Autonomy
+) -> None:
+    """What a visitor brings, and who is to answer."""
+    parts.add("said", gr.HTML(""))
+    parts.add("code", gr.Code(
+        label="Your Python", language="python", lines=12, max_lines=12, buttons=[],
+    ))
+    parts.add("tests", gr.Code(
+        label="Tests that should pass (optional)", lines=6, max_lines=6, buttons=[],
+    ))
+    parts.add("words", gr.Textbox(
+        label="Or a task in words, with examples", lines=2, max_lines=3,
+        placeholder="Write double(n). double(4) returns 8.",
+    ))
+    with gr.Row(elem_id="actions"):
+        # Enabled on arrival: a click before it would be undone by what arrives.
+        parts.add("heal", gr.Button(
+            "Heal it", variant="primary", min_width=120, interactive=False,
+        ))
+        parts.add("stop", gr.Button("Stop", interactive=False, min_width=80))
+    parts.add("files", gr.HTML(None, html_template=FILES, js_on_load=SENDS))
+    parts.add("keys", gr.HTML(KEYS))
+    parts.add("spending", gr.HTML(""))
+    with gr.Accordion("Models and keys", open=False, elem_id="models"):
+        with gr.Row(elem_classes="pair"):
+            names = [(name, name) for name in providers_offered(public=public)]
+            parts.add("provider", gr.Dropdown(
+                [("as planned", ""), ("no model", MOCK), *names], value="",
+                label="Who answers", min_width=120,
+            ))
+            parts.add("model", gr.Textbox(
+                "", label="Its model", placeholder="its usual one", max_lines=1, min_width=120,
+            ))
+        parts.add("roles", gr.Textbox(
+            "", label="Roles given to others", max_lines=1,
+            placeholder="debugger=anthropic, generator=groq/MODEL",
+        ))
+        with gr.Row(elem_classes="pair"):
+            parts.add("whose", gr.Dropdown(
+                list(keyed(public=public)), label="Key for", min_width=120,
+            ))
+            parts.add("key", gr.Textbox(
+                "", label="Key", type="password", max_lines=1, min_width=120,
+                html_attributes=gr.InputHTMLAttributes(autocomplete="off", spellcheck=False),
+            ))
+        with gr.Row(elem_classes="trio"):
+            for name, label in (("use-key", "Use this key"), ("test-key", "Test key"),
+                                ("forget-keys", "Forget my keys")):
+                parts.add(name, gr.Button(label, min_width=80, size="sm"))
+        parts.add("at-hand", gr.HTML(""))
+        parts.add("came", gr.HTML(""))
+    with gr.Accordion("Options", open=False, elem_id="options"):
+        _lay_options(parts, max_iterations=max_iterations, autonomy=autonomy)
+
+
+def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> None:
+    """What one run is to do differently."""
+    with gr.Row(elem_classes="pair"):
+        parts.add("stdin", gr.Textbox(
+            "", label="Its standard input", lines=1, max_lines=4, min_width=120,
+        ))
+        parts.add("args", gr.Textbox(
+            "", label="Its arguments", max_lines=1, min_width=120, placeholder="--year 2024 in.csv",
+        ))
+    parts.add("iterations", gr.Slider(
+        1, 10, value=max_iterations, step=1, label="Repair attempts at most",
+    ))
+    parts.add("autonomy", gr.Dropdown(
+        [("never", "full_auto"), ("before a repair is kept", "review_repairs"),
+         ("also before a model writes", "review_all")],
+        value=autonomy, label="Ask me",
+    ))
+    parts.add("ask", gr.Checkbox(
+        False, label="Ask which behaviour is right before a repair is taken",
+    ))
+    with gr.Row(elem_classes="pair"):
+        parts.add("require-proof", gr.Dropdown(
+            [("E1, my tests pass", "E1"), ("E2, so do hidden ones", "E2"),
+             ("E3, and changed inputs", "E3"), ("E4, and mutants are killed", "E4")],
+            value="E1", label="The least proof", min_width=120,
+        ))
+        parts.add("require-integrity", gr.Dropdown(
+            [("any that is believed", ""), ("observed", "observed"), ("outside", "outside")],
+            value="", label="The least integrity", min_width=120,
+        ))
+    gr.HTML("<p>At most, for models and in all:</p>", elem_classes="caps-title")
+    with gr.Row(elem_classes="caps"):
+        for name, label in (
+            ("usd", "Dollars"), ("tokens", "Tokens"), ("calls", "Calls"), ("seconds", "Seconds"),
+        ):
+            parts.add(name, gr.Textbox(
+                "", label=label, placeholder="as set", min_width=70, max_lines=1,
+                html_attributes=gr.InputHTMLAttributes(autocomplete="off"),
+            ))
+    parts.add("learn", gr.Checkbox(True, label="Learn from this run"))
+
+
+Card = tuple[gr.Button, dict[str, str]]
+"""A button, and what it fills in."""
+
+
+def _examples() -> list[tuple[str, str, dict[str, str]]]:
+    """Title, blurb and what is filled in of each worked example: code to mend, or a task in words,
+    for which the mode without a model has a scripted first draft."""
+    cards = yaml.safe_load(DRAFTS_FILE.read_text(encoding="utf-8"))["cards"]
+    filled = [
+        *((card["title"], card["blurb"], (card["code"], card.get("tests", ""), ""))
+          for card in cards),
+        *((draft.title, "A task in words", ("", "", draft.task)) for draft in read_drafts()),
+    ]
+    return [
+        (title, blurb, dict(zip(INPUTS, typed, strict=True))) for title, blurb, typed in filled
+    ]
+
+
+def lay_chips() -> list[Card]:
+    """The first examples, one line above the editors."""
+    with gr.Row(elem_id="chips"):
+        gr.HTML("<p>Try</p>", elem_classes="chips-title")
+        return [
+            (gr.Button(title, elem_classes="chip", size="sm", min_width=60), typed)
+            for title, _, typed in _examples()[:CHIPS]
+        ]
+
+
+def lay_examples() -> list[Card]:
+    """A card for each of the others."""
+    gr.HTML(EXAMPLES_TITLE, elem_classes="cards-title")
+    with gr.Column(elem_classes="cards"):
+        return [
+            (gr.Button(f"{title}\n{blurb}", elem_classes="card"), typed)
+            for title, blurb, typed in _examples()[CHIPS:]
+        ]

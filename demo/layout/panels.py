@@ -1,0 +1,71 @@
+"""The panels beside the workbench; what they hold is loaded when they are opened."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from demo.layout.parts import Parts
+
+ACTS = """
+const told = (button) => {
+  const act = { act: button.dataset.act, key: button.dataset.key || "" };
+  if (button.dataset.sure && !confirm(button.dataset.sure)) return null;
+  if (button.dataset.ask) {
+    act.value = prompt(button.dataset.ask, button.dataset.value || "");
+    if (!act.value) return null;
+  }
+  return act;
+};
+element.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-act]");
+  if (!button) return;
+  const act = told(button);
+  if (!act) return;
+  act.picked = [...element.querySelectorAll("[data-pick]:checked")].map((one) => one.dataset.pick);
+  trigger("submit", act);
+});
+"""
+"""Tells of a button that was pressed in a list, once what it asks is answered."""
+ADDRESSED = """
+watch("value", () => {
+  for (const call of element.querySelectorAll("pre")) {
+    call.textContent = call.textContent.replace("ADDRESS", location.origin + location.pathname);
+  }
+});
+"""
+"""Calls of endpoints name the page that is open."""
+COMPARE = '<button type="button" data-act="compare">Compare two</button>'
+
+
+def lay_runs(parts: Parts) -> None:
+    """What the visitor has run."""
+    parts.add("runs-search", gr.Textbox(
+        "", label="Runs with these words", placeholder="healed late_fee", max_lines=1,
+    ))
+    parts.add("runs-told", gr.HTML(""))
+    parts.add("runs-list", gr.HTML("", html_template=f"${{value}}{COMPARE}", js_on_load=ACTS))
+    parts.add("runs-go", gr.Textbox("", visible=False))
+    parts.add("replay-run", gr.Textbox("", visible=False))
+    parts.add("replay-at", gr.Slider(
+        1, 2, value=1, step=1, label="After so many of its events", visible=False,
+    ))
+    parts.add("replayed", gr.HTML(""))
+
+
+def lay_memory(parts: Parts) -> None:
+    """What is remembered of the visitor's runs."""
+    parts.add("memory-search", gr.Textbox(
+        "", label="Fixes and lessons with these words", max_lines=1, placeholder="IndexError",
+    ))
+    parts.add("memory-told", gr.HTML(""))
+    parts.add("memory-list", gr.HTML("", js_on_load=ACTS))
+
+
+def lay_benchmarks(parts: Parts) -> None:
+    """What was measured on this machine."""
+    parts.add("benchmarks-list", gr.HTML(""))
+
+
+def lay_api(parts: Parts) -> None:
+    """The endpoints by name."""
+    parts.add("api-list", gr.HTML("", js_on_load=ADDRESSED))

@@ -1,0 +1,131 @@
+"""The parts of the page by name, and how an act is wired to what it changes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any
+
+import gradio as gr
+
+from demo.browser_state import NO_RUN, WISHES, BrowserRun, Update, with_choices
+from demo.serving import visitors
+
+QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+MULTIPLE: dict[str, Any] = {"trigger_mode": "multiple"}
+"""By default the page drops an event without a word while its last one is still being answered."""
+STREAMED: dict[str, Any] = {
+    "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
+    **MULTIPLE,
+}
+ANSWERED = "answered"
+"""The part that holds the answer to an act until it is known whether the page still follows the run
+that it was asked about."""
+
+
+class Parts:
+    """The parts of the page by their names, which are their identifiers in the browser too."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Any] = {}
+
+    def add(self, name: str, part: Any) -> Any:
+        """Names a part that was just made."""
+        part.elem_id = name
+        self._parts[name] = part
+        return part
+
+    def __getitem__(self, name: str) -> Any:
+        return self._parts[name]
+
+    def of(self, *names: str) -> list[Any]:
+        return [self._parts[name] for name in names]
+
+    def on(
+        self, event: Callable[..., Any], act: Callable[..., Any], given: tuple[str, ...],
+        changed: tuple[str, ...], how: dict[str, Any] = QUICK, asked: tuple[str, ...] = (),
+        **fixed: object,
+    ) -> Any:
+        """Has `act` change some parts from what others hold, whenever `event` happens. `WISHES`,
+        where `given` begins with them, are given as one visit. Who visits is what the request
+        says; `asked` names what of its page's address comes before all that."""
+        wishes = len(WISHES) if given[:len(WISHES)] == WISHES else 0
+
+        def taken(request: gr.Request, values: tuple[Any, ...]) -> tuple[Any, ...]:
+            read = _read(request, given, values)
+            read = (with_choices(*read[:wishes]), *read[wishes:]) if wishes else read
+            return (*(request.query_params.get(name, "") for name in asked), *read)
+
+        async def once(request: gr.Request, *values: Any) -> Any:
+            return in_order(await act(*taken(request, values), **fixed), changed, request)
+
+        async def streaming(request: gr.Request, *values: Any) -> AsyncIterator[Any]:
+            async for update in act(*taken(request, values), **fixed):
+                yield in_order(update, changed, request)
+
+        acting = streaming if inspect.isasyncgenfunction(act) else once
+        return event(acting, self.of(*given), self.of(*changed), **how)
+
+    def on_told(
+        self, name: str, act: Callable[..., Any], given: tuple[str, ...], changed: tuple[str, ...]
+    ) -> Any:
+        """Has `act` change some parts by what a button inside of a part tells of itself, and by
+        what others hold."""
+
+        async def once(request: gr.Request, told: gr.EventData, *values: Any) -> Any:
+            read = _read(request, given, values)
+            return in_order(await act(told._data or {}, *read), changed, request)
+
+        return self._parts[name].submit(once, self.of(*given), self.of(*changed), **QUICK)
+
+    def guarded(
+        self, event: Callable[..., Any], act: Callable[..., Any], given: tuple[str, ...],
+        changed: tuple[str, ...], *, js: str | None = None, **fixed: Any,
+    ) -> Any:
+        """As `on`, for an act upon the run that the page follows, the first of what is `given`:
+        where by the time of its answer the page follows another, nothing is changed. Answers can
+        come in any order, and one about an earlier run would undo what was begun since."""
+
+        async def boxed(kept: BrowserRun, *values: Any, **fixed: Any) -> Update:
+            update = await act(kept, *values, **fixed)
+            placed = {str(n): update[name] for n, name in enumerate(changed) if name in update}
+            return {ANSWERED: {"run": kept["run"], "parts": placed}}
+
+        how = {**QUICK, **MULTIPLE, "js": js}
+        told = self.on(event, partial(boxed, **fixed), given, (ANSWERED,), how)
+        return told.then(
+            None, self.of("kept", ANSWERED), self.of(*changed, ANSWERED), **QUICK,
+            js=f"""(kept, answered) => [...Array.from({{ length: {len(changed)} }}, (_, place) =>
+              answered.run === kept.run ? answered.parts[place] : undefined), {{}}]""",
+        )
+
+
+def in_order(update: Update, changed: tuple[str, ...], request: gr.Request) -> Any:
+    """The values of an update as Gradio takes them, to go to whoever asked."""
+    if "visit" in update:
+        update = {**update, "visit": visitors.to_keep(update["visit"], request)}
+    values = [update.get(name, gr.skip()) for name in changed]
+    return values if len(values) > 1 else values[0]
+
+
+def _read(
+    request: gr.Request, given: tuple[str, ...], values: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The values of the parts of these names."""
+    return tuple(
+        _READ[name](request, value) if name in _READ else value
+        for name, value in zip(given, values, strict=True)
+    )
+
+
+def _run_kept(_: gr.Request, told: object) -> dict[str, str]:
+    """What a browser says that it keeps of a run, in the form that every act counts on."""
+    said = told if isinstance(told, dict) else {}
+    return {name: one if isinstance(one := said.get(name), str) else "" for name in NO_RUN}
+
+
+_READ: dict[str, Callable[[gr.Request, object], Any]] = {
+    "visit": visitors.visiting, "kept": _run_kept,
+}
+"""The parts that a browser keeps, which may say anything, and how each is read."""

@@ -1,0 +1,150 @@
+"""What one run is asked to do differently, as the page's fields and its endpoints have it; pure."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from agent.core.domain import Integrity, ProofLevel
+from agent.core.settings import Autonomy, Settings
+from agent.doors.project.sent import MOST_SENT, SentFile
+from agent.intake.errors import BadInput
+from demo.browser_state import OPTIONS
+from llm.budget import Caps
+
+MOST_ITERATIONS = 10
+MOST_ARGUMENTS = 100
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What is given is asked for; all else is as the settings have it."""
+
+    iterations: int | None = None
+    autonomy: Autonomy | None = None
+    ask: bool | None = None
+    learn: bool = True
+    require_proof: ProofLevel = "E1"
+    require_integrity: Integrity | None = None
+    caps: Caps | None = None
+    seconds: float | None = None
+    stdin: str = ""
+    argv: tuple[str, ...] = ()
+    files: tuple[SentFile, ...] = ()
+
+    @property
+    def session(self) -> dict[str, Any]:
+        """The arguments by which a session starts such a run."""
+        return {
+            "max_iterations": self.iterations, "autonomy": self.autonomy, "ask": self.ask,
+            "learn": self.learn, "require_proof": self.require_proof,
+            "require_integrity": self.require_integrity, "caps": self.caps,
+            "budget_s": self.seconds,
+        }
+
+
+def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> RunOptions:
+    """The options that some values say, by their names. On a public page a run may be
+    given less than the host allows, and never more. Raises `BadInput` with the next step."""
+    unknown = sorted({*given} - {*OPTIONS})
+    if unknown:
+        raise BadInput(f"There is no option {unknown[0]!r}; there are {', '.join(OPTIONS)}.")
+
+    def number(name: str, most: float | None) -> float | None:
+        value = given.get(name)
+        if value is None or str(value).strip() == "":
+            return None
+        try:
+            found = float(str(value).strip())
+        except ValueError:
+            found = math.nan
+        if not (math.isfinite(found) and found >= 0):
+            raise BadInput(f"{_LABELS[name]}: write a number from 0 on, or leave it empty.")
+        if most is not None and found > most:
+            raise BadInput(
+                f"{_LABELS[name]}: {most:g} is the most here. Write less, or leave it empty."
+            )
+        return found
+
+    caps, limit = settings.caps, settings.budget_s + settings.model_s
+    usd = number("usd", caps.usd if public else None)
+    tokens = number("tokens", caps.tokens if public else None)
+    calls = number("calls", caps.calls if public else None)
+    seconds = number("seconds", limit if public else None)
+    if seconds is not None and seconds < 1:
+        raise BadInput("A run needs a second at least: give more, or leave the seconds empty.")
+    iterations = number("iterations", MOST_ITERATIONS)
+    if iterations is not None and (iterations < 1 or iterations % 1):
+        raise BadInput(f"Repair attempts are a whole number from 1 to {MOST_ITERATIONS}.")
+    return RunOptions(
+        iterations=int(iterations) if iterations is not None else None,
+        autonomy=cast("Autonomy | None", _one_of("autonomy", given, get_args(Autonomy))),
+        ask=True if given.get("ask") else None,
+        learn=given.get("learn") is not False,
+        require_proof=cast(
+            ProofLevel, _one_of("require-proof", given, get_args(ProofLevel)) or "E1"
+        ),
+        require_integrity=cast(
+            "Integrity | None", _one_of("require-integrity", given, get_args(Integrity))
+        ),
+        caps=None if usd is tokens is calls is None else Caps(
+            usd=caps.usd if usd is None else usd,
+            tokens=caps.tokens if tokens is None else int(tokens),
+            calls=caps.calls if calls is None else int(calls),
+        ),
+        seconds=seconds,
+        stdin=str(given.get("stdin") or ""),
+        argv=_arguments(str(given.get("args") or "")),
+        files=_files(given.get("files")),
+    )
+
+
+_LABELS = {
+    "usd": "Dollars", "tokens": "Tokens", "calls": "Calls", "seconds": "Seconds",
+    "iterations": "Repair attempts", "autonomy": "Autonomy", "require-proof": "The required proof",
+    "require-integrity": "The required integrity",
+}
+
+
+def _one_of(name: str, given: Mapping[str, object], known: Sequence[str]) -> str | None:
+    value = given.get(name)
+    if value in (None, ""):
+        return None
+    if value not in known:
+        raise BadInput(f"{_LABELS[name]}: choose one of {', '.join(known)}.")
+    return cast(str, value)
+
+
+def _arguments(typed: str) -> tuple[str, ...]:
+    """The program's arguments as a shell would read them; nothing is expanded."""
+    try:
+        found = tuple(shlex.split(typed))
+    except ValueError as error:
+        raise BadInput(
+            f"The arguments cannot be read ({error}): close each quote, as in --name 'two words'."
+        ) from None
+    if len(found) > MOST_ARGUMENTS:
+        raise BadInput(f"There are {len(found)} arguments; {MOST_ARGUMENTS} are the most.")
+    return found
+
+
+def _files(given: object) -> tuple[SentFile, ...]:
+    """Files by their names, their bytes in base64."""
+    if not given:
+        return ()
+    if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):
+        raise BadInput("Files are given as one object: each name, and its bytes in base64.")
+    if sum(len(one) for one in given.values()) > MOST_SENT * 3 // 2:
+        raise BadInput(f"What was sent is larger than {MOST_SENT // 1_000_000} MB. Send less.")
+    try:
+        return tuple(
+            SentFile(str(name), base64.b64decode(text, validate=True))
+            for name, text in given.items()
+        )
+    except (binascii.Error, ValueError):
+        raise BadInput("A file's bytes are no base64. Encode them, and send them again.") from None

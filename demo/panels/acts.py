@@ -1,0 +1,189 @@
+"""What happens on the panels beside the workbench. Each act works on what belongs to the visitor
+who asks, and finds nothing of anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import gradio as gr
+
+from agent.core.settings import data_folder
+from demo.browser_state import Update, Visit
+from demo.models.choice import BadModelChoice
+from demo.models.panel import Panel
+from demo.serving.host import Host, Unavailable
+from demo.serving.limits import TooMuch
+from llm import LlmError
+
+NOT_YOURS = "That run is not yours, or is not kept any more."
+LONGEST_NUMBER = 18
+"""Digits of a row's number, which a database holds."""
+Told = Mapping[str, Any]
+"""What a button tells of itself: its act, the key of its row, and what was typed."""
+Act = Callable[[Told, str], Coroutine[None, None, Update]]
+"""What comes of it, for a visitor."""
+
+
+class Panels:
+    """Every public method handles one kind of event; nothing is loaded before a panel is opened."""
+
+    def __init__(self, host: Host, panel: Panel) -> None:
+        self._host = host
+        self._panel = panel
+
+    # Runs.
+
+    async def runs(self, visit: Visit, search: str) -> Update:
+        """The visitor's runs that have these words."""
+        from demo.panels import shown
+
+        history = (await self._host.session()).history(self._panel.visitor(visit))
+        listed = history.runs(shown.MOST_RUNS)
+        return {"runs-list": shown.runs(listed, search or "")}
+
+    async def run_act(self, told: Told, visit: Visit, search: str) -> Update:
+        """What a button of a run asks for."""
+        acts: dict[str, Act] = {
+            "rename": self._rename, "delete": self._delete, "replay": self._replay,
+            "compare": self._compare, "again": partial(self._again, visit["address"]),
+        }
+        return await self._answered(acts, told, visit, self.runs, search)
+
+    async def replay_at(self, visit: Visit, run: str, upto: float | None) -> Update:
+        """The run that is replayed, as it stood after so many events."""
+        from agent.log.store import UnknownRun
+        from demo.panels import shown
+
+        if not run:
+            return {}
+        history = (await self._host.session()).history(self._panel.visitor(visit))
+        try:
+            log = history.log(run)
+        except UnknownRun:
+            return {"replayed": shown.told(NOT_YOURS)}
+        return {"replayed": shown.replayed(log, int(upto or 1))}
+
+    async def _rename(self, told: Told, visitor: str) -> Update:
+        history = (await self._host.session()).history(visitor)
+        history.rename(_text(told, "key"), _text(told, "value"))
+        return {}
+
+    async def _delete(self, told: Told, visitor: str) -> Update:
+        session = await self._host.session()
+        await session.delete(session.history(visitor).named(_text(told, "key")))
+        return {"replayed": "", "replay-run": "", "replay-at": gr.update(visible=False)}
+
+    async def _again(self, address: str, told: Told, visitor: str) -> Update:
+        session = await self._host.session()
+        run = str(uuid4())  # as the page names runs: it takes no other name for one
+        with self._host.working(session, visitor, address, (), run):
+            await session.again(_text(told, "key"), run_id=run, visitor=visitor)
+        return {"runs-go": f"?run={run}"}
+
+    async def _replay(self, told: Told, visitor: str) -> Update:
+        from demo.panels import shown
+
+        history = (await self._host.session()).history(visitor)
+        run = history.named(_text(told, "key"))
+        log = history.log(run)
+        return {
+            "replay-run": run, "replayed": shown.replayed(log, len(log)),
+            "replay-at": gr.update(visible=True, minimum=1, maximum=len(log), value=len(log)),
+        }
+
+    async def _compare(self, told: Told, visitor: str) -> Update:
+        from agent.log.iterations import compared
+        from demo.panels import shown
+
+        picked = told.get("picked")
+        if not isinstance(picked, list) or len(picked) != 2:
+            return {"runs-told": shown.told("Tick two runs, and then compare them.")}
+        history = (await self._host.session()).history(visitor)
+        ids = [history.named(str(one)) for one in picked]
+        titles = {one.id: one.title for one in history.runs(shown.MOST_RUNS)}
+        both = compared(history.log(ids[0]), history.log(ids[1]))
+        return {
+            "replayed": shown.comparison(both, (titles.get(ids[0], ""), titles.get(ids[1], ""))),
+            "replay-run": "", "replay-at": gr.update(visible=False),
+        }
+
+    # Memory.
+
+    async def memory(self, visit: Visit, search: str) -> Update:
+        """What is remembered of the visitor's runs, where it has these words."""
+        from agent.memory import MemoryFault
+        from demo.panels import shown
+
+        memory = (await self._host.session()).memory(self._panel.visitor(visit))
+        try:
+            html = shown.memory(memory.fixes(), memory.lessons(), search or "")
+        except MemoryFault as fault:
+            return {"memory-list": "", "memory-told": shown.told(str(fault))}
+        return {"memory-list": html}
+
+    async def memory_act(self, told: Told, visit: Visit, search: str) -> Update:
+        """What a button of a memory asks for."""
+        acts = {"forget": self._forget, "forget-all": self._forget_all}
+        return await self._answered(acts, told, visit, self.memory, search)
+
+    async def _forget(self, told: Told, visitor: str) -> Update:
+        memory, key = (await self._host.session()).memory(visitor), _text(told, "key")
+        number = key.removeprefix("L")
+        if number.isdecimal() and len(number) <= LONGEST_NUMBER:
+            rows = [int(number)]
+            memory.forget(*(((), rows) if key.startswith("L") else (rows, ())))
+        return {}
+
+    async def _forget_all(self, told: Told, visitor: str) -> Update:
+        (await self._host.session()).memory(visitor).forget_all()
+        return {}
+
+    # Benchmarks and endpoints.
+
+    async def benchmarks(self) -> Update:
+        """What was measured on this machine."""
+        from demo.panels import shown
+        from demo.panels.measured import command, measured
+
+        folder, _ = data_folder((await self._host.session()).settings)
+        shown_folder = None if self._host.access.public else folder
+        return {"benchmarks-list": shown.benchmarks(measured(folder), command(shown_folder))}
+
+    async def endpoints(self) -> Update:
+        """The endpoints by name."""
+        from demo.panels import shown
+        from demo.serving.verbs import DOCUMENTED
+
+        # A public page knows by it whose runs are asked for.
+        who = {"visitor": "SOME-RANDOM-LETTERS-OF-YOURS"} if self._host.access.public else {}
+        return {"api-list": shown.endpoints(
+            (verb.__name__, " ".join((verb.__doc__ or "").split()), {**given, **who})
+            for verb, given in DOCUMENTED
+        )}
+
+    async def _answered(
+        self, acts: Mapping[str, Act], told: Told,
+        visit: Visit, listed: Callable[[Visit, str], Coroutine[None, None, Update]], search: str,
+    ) -> Update:
+        """What came of one of these acts, over the list as it is then."""
+        from agent.log.store import UnknownRun
+        from agent.memory import MemoryFault
+        from demo.panels import shown
+
+        act, place = acts.get(str(told.get("act"))), "memory" if "forget" in acts else "runs"
+        if act is None:
+            return {}
+        try:
+            done = await act(told, self._panel.visitor(visit))
+        except UnknownRun:
+            done = {f"{place}-told": shown.told(NOT_YOURS)}
+        except (Unavailable, LlmError, BadModelChoice, MemoryFault, TooMuch) as refusal:
+            done = {f"{place}-told": shown.told(str(refusal))}
+        return {f"{place}-told": "", **await listed(visit, search), **done}
+
+
+def _text(told: Told, name: str) -> str:
+    return str(told.get(name) or "")[:200]

@@ -1,0 +1,230 @@
+"""What the panels beside the workbench show, as HTML; pure. What programs or people wrote passes
+through `escaped`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from agent.core.events import Stamped
+from agent.doors.memory.tables import facts, patch_of
+from agent.log.history import Listed
+from agent.log.iterations import Comparison
+from agent.log.result import Result, fold
+from agent.log.words import OUTCOME_WORDS, counted, event_lines, headline
+from agent.memory import StoredFix, StoredLesson
+from demo.panels.measured import Measured, Share
+from demo.shown.bench import moment
+from demo.shown.diff import diff
+from demo.shown.escape import escaped, prose, sentence
+from demo.shown.panes import fact_list
+from demo.shown.required import required
+
+MOST_RUNS = 100
+MOST_REMEMBERED = 100
+NO_RUNS = "No run of yours is kept here yet. Heal something: it is listed here with its log."
+NONE_LIKE = "No run of yours has these words in its name or its outcome."
+NOTHING_KNOWN = (
+    "Nothing is remembered of your runs yet. A repair that is proven is kept as an edit and a "
+    "lesson, and is tried first where a failure looks alike."
+)
+
+
+def standing_words(one: Listed) -> str:
+    """How a run stands, in the words of its verdict."""
+    for outcome, words in OUTCOME_WORDS.items():
+        if outcome == one.standing:
+            return words.partition(",")[0].partition(":")[0].lower()
+    return one.standing
+
+
+def runs(listed: Sequence[Listed], search: str) -> str:
+    """Runs, the newest first, each with what can be done with it."""
+    words = search.lower().split()
+    found = [
+        one for one in listed
+        if all(word in f"{one.title} {standing_words(one)} {one.id}".lower() for word in words)
+    ]
+    if not found:
+        return f'<p class="none">{NONE_LIKE if listed else NO_RUNS}</p>'
+    more = f'<p class="none">The newest {MOST_RUNS} are listed.</p>' if len(listed) >= MOST_RUNS \
+        else ""
+    return f'<ol class="kept-runs">{"".join(map(_run, found))}</ol>{more}'
+
+
+def _run(one: Listed) -> str:
+    run, title = escaped(one.id), escaped(one.title or "without a name", 200)
+    parent = f" · fork of {escaped(one.parent.run[:8])}" if one.parent is not None else ""
+    slug = standing_words(one).replace(" ", "-")
+    return (
+        f'<li class="kept-run"><label class="tick"><input type="checkbox" data-pick="{run}">'
+        f'<span class="sr">Compare {title}</span></label>'
+        f'<a class="name" href="?run={run}">{title}</a>'
+        f'<span class="standing of-{escaped(slug)}">{escaped(standing_words(one))}</span>'
+        f"<small>{_when(one.created)}{parent}</small>"
+        f'<span class="acts">{_act("replay", run, "Replay")}{_act("again", run, "Run again")}'
+        f'<a href="gradio_api/heal/{run}/log" download>Export</a>'
+        f'{_act("rename", run, "Rename", ask="What is it to be called?", value=one.title)}'
+        f'{_act("delete", run, "Delete", sure=f"Delete “{one.title}” for good, with its log?")}'
+        "</span></li>"
+    )
+
+
+def _act(act: str, key: str, label: str, *, ask: str = "", value: str = "", sure: str = "") -> str:
+    more = "".join(
+        f' data-{name}="{escaped(text, 300)}"'
+        for name, text in (("ask", ask), ("value", value), ("sure", sure)) if text
+    )
+    return f'<button type="button" data-act="{act}" data-key="{key}"{more}>{label}</button>'
+
+
+def _when(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f'<time datetime="{moment.isoformat()}">{moment:%d %b %Y, %H:%M} UTC</time>'
+
+
+def replayed(log: Sequence[Stamped], upto: int) -> str:
+    """A run as it stood after so many of its events."""
+    shown = log[: max(1, min(upto, len(log)))]
+    last = shown[-1]
+    said = "; ".join(" ".join(line.text.split()) for line in event_lines(last.event))
+    words = said or last.event.kind.replace("_", " ")
+    return (
+        f'<p class="moment-shown"><b>{last.at - log[0].at:.1f} s</b> {escaped(words, 300)}</p>'
+        f"{moment(required(fold(shown)))}"
+    )
+
+
+def comparison(two: Comparison, names: tuple[str, str]) -> str:
+    """Two runs side by side."""
+    related = f'<p class="none">{escaped(two.related)}</p>' if two.related else ""
+    rows = "".join(
+        f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left or 'not run'}</td>"
+        f"<td>{one.right or 'not run'}</td></tr>" for one in two.differing
+    ) or '<tr><td colspan="3">All tests come out alike.</td></tr>'
+    changed = diff(two.diff) if two.diff else '<p class="none">Both leave the same program.</p>'
+    return (
+        f'<section class="two-runs"><h3>Two runs</h3>{related}'
+        f'<div class="sides">{_side(two.left, names[0])}{_side(two.right, names[1])}</div>'
+        "<h4>Tests that came out otherwise</h4>"
+        '<table><thead><tr><th scope=col>test</th><th scope=col>first</th><th scope=col>second</th>'
+        f"</tr></thead><tbody>{rows}</tbody></table>"
+        f"<h4>From the first program to the second</h4>{changed}</section>"
+    )
+
+
+def _side(result: Result, name: str) -> str:
+    word, told = headline(result)
+    return (
+        f"<div><b>{escaped(name or result.run_id[:8], 200)}</b>"
+        f"<p>{escaped(word)}: {escaped('; '.join(told), 400)}</p></div>"
+    )
+
+
+def memory(fixes: Sequence[StoredFix], lessons: Sequence[StoredLesson], search: str) -> str:
+    """What is remembered, each with how it was proven and what came of it since."""
+    words = search.lower().split()
+    rows = [
+        shown for shown, text in (*map(_fix, fixes), *map(_lesson, lessons))
+        if all(word in text.lower() for word in words)
+    ]
+    if not rows:
+        none = "Nothing that is remembered has these words." if fixes or lessons else NOTHING_KNOWN
+        return f'<p class="none">{none}</p>'
+    total = f"{counted(len(fixes), 'fix', 'fixes')}, {counted(len(lessons), 'lesson')}"
+    return (
+        f'<p class="none">{total}. '
+        f'{_act("forget-all", "all", "Forget all", sure="Forget all that is remembered of you?")}'
+        f'</p><ul class="remembered">{"".join(rows[:MOST_REMEMBERED])}</ul>'
+    )
+
+
+def _fix(known: StoredFix) -> tuple[str, str]:
+    told = list(facts(known))
+    text = " ".join(value for _, value in told)
+    summary = known.fix.note or known.fix.failure.words
+    return (
+        f'<li><details><summary>{prose(summary, 200)} '
+        f'<span class="level-{known.fix.proof}">{known.fix.proof}</span></summary>'
+        f"{fact_list(*told)}{diff(patch_of(known))}"
+        f'{_act("forget", str(known.number), "Forget this fix", sure="Forget this fix for good?")}'
+        "</details></li>", text,
+    )
+
+
+def _lesson(row: StoredLesson) -> tuple[str, str]:
+    key = f"L{row.number}"
+    asked = "Forget this lesson for good?"
+    return (
+        f"<li><details><summary>{prose(row.lesson.text, 400)}</summary>"
+        f"<p><small>a lesson on {escaped(row.lesson.category.replace('_', ' '))}, "
+        f"{_when(row.created)}</small></p>{_act('forget', key, 'Forget this lesson', sure=asked)}"
+        "</details></li>", f"{row.lesson.text} {row.lesson.category}",
+    )
+
+
+def benchmarks(found: Sequence[Measured], command: str) -> str:
+    """What was measured here, each figure with how far it can be off; nothing else is shown."""
+    if not found:
+        return (
+            '<p class="none">No benchmark was run on this machine, and no figures of others are '
+            "shown. This runs one, without a model:</p>"
+            f'<pre tabindex="0">{escaped(command)}</pre>'
+        )
+    return "".join(map(_measured, found))
+
+
+def _measured(one: Measured) -> str:
+    rows = "".join(
+        f"<tr><th scope=row>{escaped(name, 80)}</th>"
+        + "".join(f"<td>{_share(share)}</td>" for share in shares)
+        + f"<td>{seconds:.1f} s</td></tr>"
+        for name, shares, seconds in one.rows
+    )
+    return (
+        f'<section class="measured"><h3>{escaped(one.name, 200)}</h3>'
+        f"{fact_list(*one.provenance)}"
+        '<table><thead><tr><th scope=col>rows</th><th scope=col>pass their tests</th>'
+        "<th scope=col>right, the first shown</th><th scope=col>right, any shown</th>"
+        f"<th scope=col>median</th></tr></thead><tbody>{rows}</tbody></table></section>"
+    )
+
+
+def _share(share: Share) -> str:
+    if not share.of:
+        return "none"
+    low, high = share.interval
+    return f"{share.hits} of {share.of} <small>{low:.0%} to {high:.0%}</small>"
+
+
+def told(words: str, *, good: bool = False) -> str:
+    """What came of an act."""
+    return sentence(words, "status" if good else "alert")
+
+
+def endpoints(documented: Iterable[tuple[str, str, Mapping[str, object]]]) -> str:
+    """The named endpoints: what each does, and a call of it that runs as it stands."""
+    return "".join(
+        f'<section class="endpoint"><h3><code>/{name}</code></h3><p>{escaped(about, 2_000)}</p>'
+        f'<pre tabindex="0">{escaped(example(name, given))}</pre></section>'
+        for name, about, given in documented
+    )
+
+
+def example(name: str, given: Mapping[str, object]) -> str:
+    """A call of an endpoint by `gradio_client`, with these values."""
+    values = "".join(f"    {key}={_literal(value)},\n" for key, value in given.items())
+    if name == "heal_code":
+        asked = f"job = client.submit(\n{values}    api_name=\"/{name}\",\n)\n"
+        return f"{CLIENT}{STREAMING}{asked}{FOLLOW}"
+    return f"{CLIENT}print(client.predict(\n{values}    api_name=\"/{name}\",\n))\n"
+
+
+CLIENT = 'from gradio_client import Client\n\nclient = Client("ADDRESS")\n'
+STREAMING = "# What it has come to is told while it goes on; job.cancel() ends the run.\n"
+FOLLOW = 'for told in job:\n    print(told["outcome"], told["seconds"])\nprint(told["diff"])\n'
+
+
+def _literal(value: object) -> str:
+    return json.dumps(value) if not isinstance(value, bool | None) else repr(value)

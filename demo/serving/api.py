@@ -1,0 +1,90 @@
+"""The named endpoints of the page, their refusals told as sentences."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any, get_type_hints
+
+import gradio as gr
+from gradio.events import api
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from demo.models.choice import BadModelChoice
+from demo.serving.host import Unavailable
+from demo.serving.limits import TooMuch
+from demo.serving.verbs import DOCUMENTED, Verbs
+from demo.serving.visitors import address_of, word_of
+
+STRICT = ConfigDict(strict=True)
+
+
+class BadValue(Exception):
+    """A value of another kind than an endpoint takes; the message says of which it may be."""
+
+
+def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb as Gradio calls it: with the request, which tells who asks. Its refusals reach them as
+    their sentences."""
+    told = inspect.signature(verb)
+    given = [one for name, one in told.parameters.items() if name != "address"]
+    kinds = get_type_hints(verb)
+    readers = {one.name: TypeAdapter(kinds[one.name], config=STRICT) for one in given}
+
+    def known(request: gr.Request, values: tuple[Any, ...]) -> dict[str, Any]:
+        named = told.bind(*values).arguments
+        for name, value in named.items():
+            try:
+                readers[name].validate_python(value)
+            except ValidationError as error:
+                why = error.errors()[0]["msg"]
+                raise BadValue(f"{name} is of another kind than it may be: {why}.") from None
+        named["visitor"] = named.get("visitor") or word_of(request.headers)
+        if "address" in told.parameters:
+            named["address"] = address_of(request)
+        return named
+
+    @functools.wraps(verb)
+    async def asked(request: gr.Request, *values: Any) -> Any:
+        try:
+            return await verb(**known(request, values))
+        except _refusals() as refusal:
+            raise gr.Error(str(refusal), print_exception=False) from refusal
+
+    @functools.wraps(verb)
+    async def streamed(request: gr.Request, *values: Any) -> AsyncIterator[Any]:
+        try:
+            async with aclosing(verb(**known(request, values))) as documents:
+                async for one in documents:
+                    yield one
+        except _refusals() as refusal:
+            raise gr.Error(str(refusal), print_exception=False) from refusal
+
+    called: Any = streamed if inspect.isasyncgenfunction(verb) else asked
+    by = inspect.Parameter("request", inspect.Parameter.POSITIONAL_ONLY, annotation=gr.Request)
+    called.__signature__ = told.replace(parameters=[by, *given])
+    called.__annotations__ = {**verb.__annotations__, "request": gr.Request}
+    return called  # type: ignore[no-any-return]
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What is said to whoever asked; the session has imported what raises it."""
+    from agent.intake import BadInput, NotFixable
+    from agent.log.iterations import UnknownIteration
+    from agent.log.store import UnknownRun
+    from agent.run.fork import BadFork
+    from llm import LlmError
+
+    return (
+        Unavailable, UnknownRun, UnknownIteration, BadFork, BadInput, NotFixable, BadModelChoice,
+        LlmError, TooMuch, BadValue,
+    )
+
+
+def offer(verbs: Verbs) -> None:
+    """What programs may ask for, by its name."""
+    for one, _ in DOCUMENTED:
+        verb = getattr(verbs, one.__name__)
+        api(_for_programs(verb), api_name=verb.__name__, concurrency_limit=None)

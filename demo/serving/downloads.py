@@ -1,0 +1,87 @@
+"""The files of a run: its patch, its tests, its log as JSON lines, and all of it in one zip.
+
+They lie beside the page's own routes under `gradio_api`. A run's identifier is a random
+UUID and the only thing needed to read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from agent.core.domain import Task
+from agent.core.events import Stamped, to_jsonl
+from agent.doors.bundle import bundle, packed, regression_tests
+from agent.log.result import fold
+from demo.serving.host import Host, Unavailable
+from demo.shown.bench import patch_of
+
+
+def download_route(host: Host) -> Route:
+    """The route `gradio_api/heal/<run>/<what>`, of which `FILES` says what there is."""
+
+    async def download(request: Request) -> Response:
+        run, what = request.path_params["run"], request.path_params["what"]
+        try:
+            session = await host.session()
+            log = session.log(run)
+        except Unavailable as fault:
+            return PlainTextResponse(f"{fault}\n", status_code=503)
+        except KeyError:
+            return PlainTextResponse("There is no such run here.\n", status_code=404)
+        found = FILES[what](lambda: session.task(run), log) if what in FILES else ("", b"")
+        name, content = found
+        if not content:
+            return PlainTextResponse("This run has no such file.\n", status_code=404)
+        return _file(content, f"heal-{run[:8]}{'-' if name[0] != '.' else ''}{name}")
+
+    return Route("/gradio_api/heal/{run}/{what}", download)
+
+
+Log = tuple[Stamped, ...]
+Found = tuple[str, bytes]
+"""The end of a file's name, and what it holds; nothing where the run has none."""
+
+
+def _patch(task: Callable[[], Task], log: Log) -> Found:
+    return ".patch", patch_of(fold(log)).encode("utf-8", "surrogatepass")
+
+
+def _log(task: Callable[[], Task], log: Log) -> Found:
+    return ".jsonl", to_jsonl(log).encode("utf-8", "surrogatepass")
+
+
+def _tests(task: Callable[[], Task], log: Log) -> Found:
+    """The file of tests; several of them in a zip."""
+    files = regression_tests(task(), fold(log))
+    if len(files) < 2:
+        return files[0].path if files else "", _bytes(files[0].text) if files else b""
+    return "tests.zip", packed({file.path: _bytes(file.text) for file in files})
+
+
+def _bundle(task: Callable[[], Task], log: Log) -> Found:
+    return ".zip", bundle(task(), log) if log and log[-1].final else b""
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+FILES: dict[str, Callable[[Callable[[], Task], Log], Found]] = {
+    "patch": _patch, "log": _log, "tests": _tests, "bundle": _bundle,
+}
+
+
+def _file(content: bytes, name: str) -> Response:
+    return Response(
+        content,
+        media_type="application/zip" if name.endswith(".zip") else "text/plain; charset=utf-8",
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "X-Content-Type-Options": "nosniff",
+            "Cache-Control": "no-store",
+        },
+    )

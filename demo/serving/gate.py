@@ -1,0 +1,156 @@
+"""What stands before every request: which of the server's routes are open, how large a request may
+be, how many one address may make, and the cookie by which a public page knows its visitors.
+
+Gradio brings many routes that this page has no use for, and a new release brings more: what is not
+named here does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent.core.settings import Settings
+from agent.doors.project.sent import MOST_SENT
+from demo.serving import visitors
+from demo.serving.limits import MINUTE_S, Rate
+
+_API = "/gradio_api/"
+_OPEN = re.compile(
+    r"/(healthz|config|robots\.txt|favicon\.ico|manifest\.json|theme\.css|pwa_icon(/\d+)?)?/?"
+    r"|/(static|assets|svelte|login|logout)(/.*)?"
+    rf"|{_API}(info|openapi\.json|startup-events|app_id|login_check|theme\.css)/?"
+    rf"|{_API}(queue/(join|data)|reset|cancel)/?"
+    rf"|{_API}(run|call|heal|heartbeat|mcp)(/.*)?"
+)
+_LOADED = ("/static/", "/assets/", "/svelte/")
+"""Files of the program itself, which each page loads dozens of."""
+_STREAMS = (f"{_API}queue/data", f"{_API}heartbeat/", f"{_API}call/")
+MOST_STREAMS = 100
+"""Answers that one address is being given at once: a page holds two or three."""
+ROOM = 16
+"""Bytes of a request for each character that may be brought: it is told twice, and a character can
+take six."""
+LEAST_BODY = 2 * MOST_SENT
+"""Files come as values of their field."""
+
+
+class TooLarge(Exception):
+    """A request's body went on beyond what is taken."""
+
+
+class Gate:
+    """Wraps the server's application; used from its event loop."""
+
+    def __init__(self, app: ASGIApp, *, public: bool, settings: Settings) -> None:
+        self._app = app
+        self._public = public
+        self._settings = settings
+        self._most = max(LEAST_BODY, ROOM * settings.largest_input)
+        self._rate = Rate()
+        self._streams: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        headers, path = Headers(scope=scope), scope["path"]
+        refusal = self._refusal(scope["method"], path, headers, _address(scope))
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        if path == "/":
+            send = self._known(scope, headers, send)
+        await self._bounded(scope, receive, send)
+
+    def _refusal(
+        self, method: str, path: str, headers: Headers, address: str
+    ) -> JSONResponse | PlainTextResponse | None:
+        """Why a request is not answered; `None` where it is."""
+        if not _OPEN.fullmatch(path):
+            return PlainTextResponse("There is no such page here.\n", status_code=404)
+        if not self._public:
+            # Whoever asks is the owner, unless another site's page makes their browser ask.
+            return None if method in ("GET", "HEAD") or visitors.same_site(headers) else _said(
+                403, "This page is asked from itself only: open it, and ask there."
+            )
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length) > self._most:
+            return self._too_large()
+        if path.startswith(_LOADED):
+            return None
+        wait_s = self._rate.full_for_s(address, self._settings.request_rate)
+        if wait_s or (path.startswith(_STREAMS) and self._streams[address] >= MOST_STREAMS):
+            wait_s = wait_s or MINUTE_S
+            return _said(
+                429, "There were too many requests from your address: wait "
+                f"{wait_s:.0f} seconds, then reload the page. Your runs go on.", wait_s,
+            )
+        self._rate.count(address)
+        return None
+
+    def _known(self, scope: Scope, headers: Headers, send: Send) -> Send:
+        """Has a browser that is not known yet keep a word."""
+        word = visitors.word_of(headers)
+        if not self._public or word:
+            return send
+        secure = "https" in (scope["scheme"], headers.get("x-forwarded-proto"))
+        given = visitors.cookie(visitors.new_word(), secure=secure)
+
+        async def with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).append("set-cookie", given)
+            await send(message)
+
+        return with_cookie
+
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers, with a body no larger than may be, and counts the answers that go on."""
+        address, had, begun = _address(scope), 0, False
+
+        async def counted() -> Message:
+            nonlocal had
+            message = await receive()
+            had += len(message.get("body", b""))
+            if self._public and had > self._most:
+                raise TooLarge
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        self._streams[address] += 1
+        try:
+            await self._app(scope, counted, noted)
+        except TooLarge:
+            if not begun:
+                await self._too_large()(scope, receive, send)
+        finally:
+            self._streams[address] -= 1
+            if not self._streams[address]:
+                del self._streams[address]
+
+    def _too_large(self) -> JSONResponse:
+        return _said(413, (
+            f"That is more than this page takes, which is {self._settings.largest_input:,} "
+            "characters: bring the part that fails."
+        ))
+
+
+def _address(scope: Scope) -> str:
+    client: Any = scope.get("client")  # of whichever server runs this
+    return visitors.network(client[0]) if client else ""
+
+
+def _said(status: int, text: str, after_s: float = 0.0) -> JSONResponse:
+    """A refusal as the page shows it and a program reads it."""
+    headers = {"Retry-After": f"{after_s:.0f}"} if after_s else {}
+    return JSONResponse({"detail": text, "error": text}, status, headers=headers)

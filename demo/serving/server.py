@@ -1,0 +1,115 @@
+"""Serves the page until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from types import FrameType
+from typing import NoReturn
+
+import gradio as gr
+from gradio.tunneling import CURRENT_TUNNELS
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from agent.core.settings import Settings
+from demo.layout.theme import ASSETS, PageTheme
+from demo.serving.access import duplicate_link, is_loopback
+from demo.serving.downloads import download_route
+from demo.serving.gate import Gate
+from demo.serving.health import health_route
+from demo.serving.host import Host
+from demo.serving.sessions import Sessions
+
+_AS_SHIPPED = Settings()
+DRAIN_S = 1.5
+"""How long a server that is told to end waits for its runs to be left in order: whoever tells it
+may kill it soon after."""
+
+
+def serve(
+    ui: gr.Blocks, host: Host, server_name: str, server_port: int, *, share: bool = False,
+    settings: Settings = _AS_SHIPPED,
+) -> NoReturn:
+    """Serves the page until interrupted, which ends the process; with `share` at a link of
+    gradio.live too.
+
+    Raises `OSError` where the port is taken, and `ValueError` for a name or a link by which other
+    machines can reach it while the host is made for this one alone.
+    """
+    if not host.access.public and (share or not is_loopback(server_name)):
+        where = "a shared link" if share else server_name
+        raise ValueError(f"{where} can be reached from elsewhere: use Access(public=True)")
+    link = duplicate_link(os.environ)
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        loops.append(asyncio.get_running_loop())
+        app.state_holder = Sessions(ui)  # type: ignore[attr-defined]  # it is Gradio's own kind
+        app.router.routes[:0] = [download_route(host), health_route(host)]
+        async with host.serving():
+            yield
+
+    with _told_to_end() as end:
+        ui.launch(
+            server_name=server_name,
+            server_port=server_port,
+            prevent_thread_lock=True,
+            # Else one answer that takes three seconds, as beside a run that is taken up, ends the
+            # start; whether the page can be reached is for whoever asks `/healthz`.
+            _frontend=False,
+            max_threads=256,
+            ssr_mode=False,
+            # Never left out: an environment variable of Gradio's would open the link unasked.
+            share=share,
+            run_history=False,
+            enable_monitoring=False,
+            footer_links=[{"label": "Duplicate this Space", "url": link}] if link else [],
+            theme=PageTheme(),
+            css_paths=ASSETS / "page.css",
+            js=(ASSETS / "page.js").read_text(encoding="utf-8"),
+            app_kwargs={
+                "lifespan": lifespan,
+                "middleware": [Middleware(Gate, public=host.access.public, settings=settings)],
+            },
+        )
+        end.wait()
+    _leave(host, loops)
+
+
+@contextmanager
+def _told_to_end() -> Iterator[threading.Event]:
+    """Set once somebody has the process end, by Ctrl+C or from outside."""
+    end = threading.Event()
+
+    def ended(_number: int, _frame: FrameType | None) -> None:
+        end.set()
+
+    before = {number: signal.signal(number, ended) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield end
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(host: Host, loops: list[asyncio.AbstractEventLoop]) -> NoReturn:
+    """Leaves every run to be taken up by the next server, and ends the process.
+
+    Nobody is waited for: each open page holds a connection as long as it is looked at, and freeing
+    what was imported takes longer than all else.
+    """
+    for loop in loops:
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(host.close(), loop).result(DRAIN_S)
+    for tunnel in CURRENT_TUNNELS:
+        tunnel.kill()  # type: ignore[no-untyped-call]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

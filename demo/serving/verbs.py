@@ -1,0 +1,213 @@
+"""What programs may ask of the page by name: to heal and to check, which runs there are, what each
+has judged, a fork of one, and two of them compared. Each visitor meets their own runs only."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+from agent.log.history import History
+from agent.log.iterations import compared, iterations
+from agent.log.result import document, fold
+from agent.log.store import UnknownRun
+from agent.memory import Memory
+from demo.browser_state import NEW_VISIT, Visit
+from demo.models.panel import Panel
+from demo.serving.host import Host, Unavailable
+from demo.serving.throttle import throttled
+from demo.serving.visitors import LEAST_WORD, is_word
+from demo.shown.required import required
+
+Document = dict[str, Any]
+"""What Gradio gives out as JSON."""
+
+
+class Verbs:
+    """The page's named endpoints. `visitor` is the word by which a public page knows whoever asks:
+    one of their own choice that nobody guesses, where their cookie has none. `address` is where
+    they ask from."""
+
+    def __init__(self, host: Host, panel: Panel) -> None:
+        self._host = host
+        self._panel = panel
+
+    async def heal_code(
+        self, code: str = "", tests: str = "", words: str = "", provider: str = "",
+        model: str = "", options: Document | None = None, visitor: str = "", *,
+        address: str = "",
+    ) -> AsyncIterator[Document]:
+        """Heals a program by its tests, or does a task in words. What the run has come to is told
+        again and again, at last with its outcome; whoever cancels ends it. options may hold
+        iterations, autonomy, ask, learn, require_proof, require_integrity, usd, tokens, calls,
+        seconds, stdin, args, and files: names, each with its bytes in base64; a zip is one."""
+        from demo.brought import prepared  # the session has imported what it needs
+        from demo.options import chosen
+
+        visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}
+        running = await self._host.running()
+        session = running.session
+        if running.refusal:
+            raise Unavailable(running.refusal)
+        asked = chosen(
+            {name.replace("_", "-"): value for name, value in (options or {}).items()},
+            session.settings, public=self._host.access.public,
+        )
+        run, own, typed = str(uuid4()), self._panel.visitor(visit), (code, tests, words)
+        with self._host.working(session, own, address, (*typed, asked.stdin), run):
+            brought = await prepared(*typed, asked, session.settings)
+            if brought.task is not None:
+                await session.start(
+                    brought.task, title=brought.title, run_id=run,
+                    plan=await self._panel.plan(visit), visitor=own, **asked.session,
+                )
+        if brought.task is None:
+            assert brought.standing is not None, "there is a task or how it stands without"
+            yield document(brought.standing)
+            return
+        followed = False
+        try:
+            async for _ in throttled(session.follow(run)):
+                yield document(required(fold(session.log(run))))
+            followed = True
+        finally:
+            # To its end, or to a question, with which it waits on the page. A server that leaves
+            # is no word of whoever asked: the run goes on with the next one.
+            if not followed and not self._host.leaving:
+                await session.cancel(run)
+
+    async def check_code(
+        self, code: str, tests: str, visitor: str = "", *, address: str = ""
+    ) -> Document:
+        """How a program stands under its tests; nothing is repaired."""
+        from agent.intake import from_page
+
+        own = self._panel.visitor(self._visit(visitor))
+        session = await self._host.session()
+        with self._host.working(session, own, address, (code, tests)):
+            task = (await asyncio.to_thread(from_page, code, tests)).task
+            assert task.solution is not None, "tests alone are refused"
+            report = await session.judge(task, task.solution)
+        verdicts = [one.model_dump(mode="json") for one in report.verdicts]
+        return {"passed": report.passed, "tests": verdicts}
+
+    async def get_run(self, run: str, visitor: str = "") -> Document:
+        """What a run has come to, or has so far."""
+        return document(required(fold((await self._history(visitor)).log(run))))
+
+    async def cancel_run(self, run: str, visitor: str = "") -> Document:
+        """Ends a run, and tells what it has come to; one that has ended stays as it is."""
+        history = await self._history(visitor)
+        await (await self._host.session()).cancel(history.named(run))
+        return document(required(fold(history.log(run))))
+
+    async def runs(self, visitor: str = "") -> list[Document]:
+        """The newest runs first, each with its standing and its parent."""
+        history = await self._history(visitor)
+        return [one.document for one in history.runs()]
+
+    async def rename_run(self, run: str, title: str, visitor: str = "") -> Document:
+        """Calls a run otherwise in lists."""
+        history = await self._history(visitor)
+        history.rename(run, title)
+        return {"run_id": history.named(run), "title": title}
+
+    async def delete_run(self, run: str, visitor: str = "") -> Document:
+        """Ends a run and deletes it for good, with its log and its steps. What was learned of it
+        stays in the memory; forget drops that."""
+        named = (await self._history(visitor)).named(run)
+        await (await self._host.session()).delete(named)
+        return {"deleted": named}
+
+    async def remembered(self, visitor: str = "") -> Document:
+        """The fixes and the lessons that later runs are helped by, each with its proof."""
+        from agent.doors.memory.tables import fix_document, lesson_document
+
+        memory = await self._memory(visitor)
+        return {
+            "fixes": [fix_document(one) for one in memory.fixes()],
+            "lessons": [lesson_document(one) for one in memory.lessons()],
+        }
+
+    async def forget(self, keys: list[str], visitor: str = "") -> Document:
+        """Forgets fixes and lessons for good, by their ids as /remembered tells them."""
+        memory = await self._memory(visitor)
+        fixes = {str(one.number): one.number for one in memory.fixes()}
+        lessons = {f"L{one.number}": one.number for one in memory.lessons()}
+        if unknown := [key for key in keys if key not in {*fixes, *lessons}]:
+            raise UnknownRun(f"Nothing is remembered as {unknown[0]}; /remembered lists what is.")
+        memory.forget(
+            [fixes[key] for key in keys if key in fixes],
+            [lessons[key] for key in keys if key in lessons],
+        )
+        return {"forgotten": len({*keys})}
+
+    async def iterations(self, run: str, visitor: str = "") -> list[Document]:
+        """The programs that a run has judged: how each came about, its verdicts, diff and text."""
+        history = await self._history(visitor)
+        return [one.document for one in iterations(history.log(run))]
+
+    async def compare(self, left: str, right: str, visitor: str = "") -> Document:
+        """Two runs: how each ended, the tests that differ, and the diff of their programs."""
+        history = await self._history(visitor)
+        return compared(history.log(left), history.log(right)).document
+
+    async def fork(
+        self, run: str, iteration: int, code: str = "", tests: str = "", provider: str = "",
+        model: str = "", visitor: str = "", *, address: str = "",
+    ) -> Document:
+        """Starts a run from a program of another, with other code, further tests or another model
+        where they are given, and names it; it is followed like any other."""
+        from agent.intake import TestText  # the session has imported both
+        from agent.run.fork import Edits
+
+        visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}
+        session = await self._host.session()
+        own, forked = self._panel.visitor(visit), str(uuid4())
+        with self._host.working(session, own, address, (code, tests), forked):
+            await session.fork(
+                run, iteration,
+                Edits(
+                    {"": code} if code.strip() else {}, [TestText(tests)] if tests.strip() else []
+                ),
+                plan=await self._panel.plan(visit) if provider or model else None,
+                run_id=forked, visitor=own, pauses=True,
+            )
+        return {"run_id": forked, "page": f"?run={forked}"}
+
+    async def _memory(self, visitor: str) -> Memory:
+        session = await self._host.session()
+        return session.memory(self._panel.visitor(self._visit(visitor)))
+
+    async def _history(self, visitor: str) -> History:
+        session = await self._host.session()
+        return session.history(self._panel.visitor(self._visit(visitor)))
+
+    def _visit(self, visitor: str) -> Visit:
+        """Who asks; on a public page nobody without a word has any run."""
+        if self._host.access.public and not is_word(visitor):
+            raise UnknownRun(
+                "A public page knows your runs by a word of yours that nobody guesses: give "
+                f"visitor= as {LEAST_WORD} or more random letters and digits, the same each time."
+            )
+        return {**NEW_VISIT, "visitor": visitor}
+
+
+_CODE = "def area(width, height):\n    return width + height\n"
+_TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
+DOCUMENTED: tuple[tuple[Callable[..., Any], Document], ...] = (
+    (Verbs.heal_code, {"code": _CODE, "tests": _TESTS, "options": {"require_proof": "E1"}}),
+    (Verbs.check_code, {"code": _CODE, "tests": _TESTS}),
+    (Verbs.get_run, {"run": "RUN"}),
+    (Verbs.cancel_run, {"run": "RUN"}),
+    (Verbs.runs, {}),
+    (Verbs.rename_run, {"run": "RUN", "title": "area"}),
+    (Verbs.delete_run, {"run": "RUN"}),
+    (Verbs.iterations, {"run": "RUN"}),
+    (Verbs.fork, {"run": "RUN", "iteration": 0, "tests": "assert area(3, 3) == 9"}),
+    (Verbs.compare, {"left": "RUN", "right": "RUN"}),
+    (Verbs.remembered, {}),
+    (Verbs.forget, {"keys": ["1", "L1"]}),
+)
+"""What is offered by name, each with values that show how it is called; RUN is a run's id."""

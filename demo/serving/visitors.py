@@ -1,0 +1,103 @@
+"""Who asks, as their request tells: a random word in a cookie that no script reads, and an address.
+
+A browser that keeps no cookie here, as one that shows the page in another site's frame may, keeps
+its word in its own storage and sends it along, as a program does. Whoever knows a word is its
+visitor; on a page that only this machine reaches there is one visitor, the owner. Pure.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import secrets
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Protocol
+
+from demo.browser_state import NEW_VISIT, Visit
+
+COOKIE = "heal_visitor"
+LEAST_WORD = 16
+"""Characters of a word: a shorter one can be guessed, and is nobody's."""
+KEPT_S = 365 * 24 * 3600
+_WORD = re.compile(rf"[\w-]{{{LEAST_WORD},200}}", re.ASCII)
+
+
+class Asked(Protocol):
+    """What is read of a request; Gradio's own is one."""
+
+    headers: Any  # a mapping by names in small letters, of the server's library
+    client: Any  # with `host`, or `None`
+
+
+def new_word() -> str:
+    """A word that nobody guesses."""
+    return secrets.token_urlsafe(24)
+
+
+def is_word(text: str) -> bool:
+    """Whether a text can be a visitor's word."""
+    return _WORD.fullmatch(text) is not None
+
+
+def same_site(headers: Mapping[str, str]) -> bool:
+    """Whether a request comes from this page or from no page at all: another site's page can make a
+    browser ask here, with its cookie."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in ("same-origin", "none")
+    origin = headers.get("origin")
+    hosts = (headers.get("host"), headers.get("x-forwarded-host"))
+    return origin is None or origin.partition("://")[2] in hosts
+
+
+def word_of(headers: Mapping[str, str]) -> str:
+    """The word in a request's cookie; empty where there is none that counts."""
+    try:
+        kept = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    word = kept.value if kept is not None else ""
+    return word if is_word(word) and same_site(headers) else ""
+
+
+def cookie(word: str, *, secure: bool) -> str:
+    """The header that has a browser keep a word. By https it is kept in another site's frame too,
+    where a Space is shown, and for that frame alone."""
+    site = "SameSite=None; Partitioned; Secure" if secure else "SameSite=Lax"
+    return f"{COOKIE}={word}; Path=/; Max-Age={KEPT_S}; HttpOnly; {site}"
+
+
+def network(address: str) -> str:
+    """Where an address belongs: itself, or what one household has of the new kind."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 6 and found.ipv4_mapped is None:
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+def visiting(request: Asked, told: object) -> Visit:
+    """The visit that a browser tells, by the word in its cookie where it keeps one; whatever else
+    it may say of itself."""
+    said = told if isinstance(told, dict) else {}
+    visit: Visit = {**NEW_VISIT}
+    for name in ("visitor", "provider", "model", "roles"):
+        if isinstance(said.get(name), str):
+            visit[name] = said[name]
+    visit["visitor"] = word_of(request.headers) or visit["visitor"]
+    visit["address"] = address_of(request)
+    return visit
+
+
+def address_of(request: Asked) -> str:
+    """Where a request comes from."""
+    return network(request.client.host) if request.client else ""
+
+
+def to_keep(visit: Visit, request: Asked) -> Visit:
+    """What a browser's storage is given of a visit: no word where a cookie has it."""
+    known = bool(word_of(request.headers))
+    return {**visit, "visitor": "" if known else visit["visitor"], "address": ""}

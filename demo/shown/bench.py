@@ -1,0 +1,195 @@
+"""The workbench of a run as HTML, from its result; pure.
+
+Everything that code, a test or a model may have written passes through `escaped`. Nothing here is
+a template: the page inserts the finished string as it is.
+"""
+
+from __future__ import annotations
+
+from agent.log.result import Result
+from agent.log.words import PROOF_MEANING, headline
+from demo.shown.diff import diff
+from demo.shown.escape import escaped, sentence
+from demo.shown.findings import behaviours, learned, proof, smallest
+from demo.shown.matrix import matrix
+from demo.shown.panes import pane, small
+from demo.shown.programs import Pair, causes, changes, console, leading, scrubber
+from demo.shown.tabs import Tab, tabs
+from demo.shown.timeline import steps, timeline, where
+from demo.shown.trace import trace
+
+STATE_MARKS: dict[str, str] = {
+    "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
+    "model_failed": "✗", "budget": "⏱", "cancelled": "■", "failed": "!", "waiting": "?",
+    "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
+}
+
+
+def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) -> str:
+    """The whole right side of the page; `own` where its reader has started the run, and `compare`
+    where two of its programs are to stand side by side."""
+    word, facts = headline(result)
+    going = result.phase == "running"
+    announced = escaped(f"{word.capitalize()}. {', '.join(facts[:1] if going else facts)}")
+    rivals = behaviours(result.rivals) if result.rivals is not None else ""
+    open_ = result.fitting > 1
+    looked = _looked(result, "" if open_ else rivals, own, compare)
+    parts = (
+        _status(result, word, _said_here(result, facts, own), _downloads(result)),
+        rivals if open_ else "", _notices(result),
+        *((timeline(result), matrix(result), looked, where(result)) if going else
+          (smallest(result), looked, matrix(result), steps(result))),
+    )
+    slug = "open" if open_ else _state(result).replace("_", "-")
+    level = f" at-{result.proof}" if result.proof is not None and not open_ else ""
+    return (
+        f'<div class="bench is-{slug}{level}" data-phase="{result.phase}" '
+        f'data-run="{escaped(result.run_id)}" data-announce="{announced}">'
+        f"{''.join(parts)}</div>"
+    )
+
+
+def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str:
+    """The programs of the run, one of which is looked at, in tabs."""
+    if not (result.columns or result.talk or result.code or result.last_diff):
+        return ""
+    lessons = len(result.learned)
+    claimed = proof(result) + rivals or '<p class="note">Nothing is proven.</p>'
+    return (
+        f'<section class="looked pane" aria-label="Programs" data-shown="{leading(result)}">'
+        + scrubber(result, own=own)
+        + tabs(
+            "What is known of it",
+            Tab("patch", "Diff", changes(result, compare)),
+            Tab("diagnosis", "Diagnosis", causes(result)),
+            Tab("proof", "Proof", claimed),
+            Tab("trace", "Trace", trace(result), len(result.talk)),
+            Tab("lessons", "Lessons", learned(result), lessons),
+            Tab("console", "Console", console(result)),
+        )
+        + "</section>"
+    )
+
+STARTING = (
+    '<div class="bench is-running" data-phase="running" data-announce="Running">'
+    '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">●</b>'
+    "<strong>RUNNING</strong><span>starting</span></p></header></div>"
+)
+"""The workbench between the click and the first event."""
+
+MASTHEAD = (
+    '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
+    "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair.</p>"
+    '<button type="button" id="theme-toggle">Light or dark</button>'
+    '<div id="live" class="sr" aria-live="polite"></div></div>'
+)
+
+KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
+"""How to work without a mouse."""
+
+EXAMPLES_TITLE = "<h2>More examples</h2><p>Choose one: it is filled in and healed at once.</p>"
+
+
+def _state(result: Result) -> str:
+    """How a run stands: its outcome, or its phase until it has one."""
+    return result.outcome or result.phase
+
+
+def _said_here(result: Result, facts: tuple[str, ...], own: bool) -> tuple[str, ...]:
+    """The facts without the question that stands above its buttons."""
+    asked = result.waiting.question if result.waiting is not None and own else None
+    return tuple(fact for fact in facts if fact != asked)
+
+
+def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:
+    mark = "?" if result.fitting > 1 else STATE_MARKS[_state(result)]
+    rest = "".join(_fact(fact, result) for fact in facts)
+    if result.phase == "running":
+        rest += f'<span class="clock" data-elapsed="{result.seconds:.1f}"></span>'
+    reason = _reason(result)
+    line = f'<p class="reason">{escaped(reason)}</p>' if reason else ""
+    if result.best is not None:
+        line += f'<p class="note">The best program so far: {escaped(result.best.label)}.</p>'
+    return (
+        f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
+        f"<strong>{escaped(word)}</strong>{rest}</p>{line}{links}</header>"
+    )
+
+
+def _reason(result: Result) -> str:
+    """Why it ended so, without the edit, which stands beside its diff; of a run that waits the
+    question stands elsewhere, or among the facts."""
+    if result.waiting is not None:
+        return ""
+    note = result.patch.note if result.patch is not None else ""
+    return result.reason.removeprefix(note).removeprefix("; ")
+
+
+def _fact(fact: str, result: Result) -> str:
+    """A fact beside the verdict; that of the proof in the colour of its level."""
+    if fact == f"proof {result.claim}":
+        return f'<b class="level-{result.proof}">{escaped(fact, 300)}</b>'
+    further = ", not proven further" if fact == PROOF_MEANING["E1"] else ""
+    return f"<span>{escaped(fact, 300)}{further}</span>"
+
+
+def _downloads(result: Result) -> str:
+    """What can be done with a run that has ended, beside its verdict."""
+    if result.phase not in ("finished", "failed"):
+        return ""
+    run = escaped(result.run_id)
+
+    def file(what: str, label: str) -> str:
+        return f'<a class="download" href="gradio_api/heal/{run}/{what}" download>{label}</a>'
+
+    entry, given = (result.start.entry, result.start.code) if result.start else ("", "")
+    named = f" of {escaped(entry, 60)}" if entry not in ("", "solution.py") else ""
+    copy = (
+        '<button type="button" class="use">Use this code</button>'
+        '<button type="button" class="copy">Copy</button>'
+        if result.shown_code not in ("", given) else ""
+    )
+    parts = (
+        copy, file("patch", f"Patch{named}") if patch_of(result) else "",
+        file("tests", "Save tests") if result.rows else "",
+        file("bundle", "Bundle") if result.phase == "finished" else file("log", "Run log"),
+        '<button type="button" class="share">Share</button>',
+    )
+    return f'<p class="downloads">{"".join(parts)}</p>' if result.run_id else ""
+
+
+def patch_of(result: Result) -> str:
+    """The patch a reader may take along: a repair, or else the best partial one."""
+    partial = result.partial.diff if result.partial is not None else ""
+    return result.last_diff or partial
+
+
+def _notices(result: Result) -> str:
+    return "".join(
+        sentence(notice.text, "note") for notice in result.notices if notice.level != "info"
+    )
+
+
+def moment(result: Result) -> str:
+    """A run as it stood at some moment, only to be looked at."""
+    word, facts = headline(result)
+    patch = pane("patch", "Patch", diff(result.last_diff)) if result.last_diff else ""
+    return (
+        f'<div class="bench is-{_state(result).replace("_", "-")} at-{result.proof}">'
+        f'{_status(result, word, facts, "")}{patch}{matrix(result)}{timeline(result)}</div>'
+    )
+
+
+def example(result: Result, lead: str) -> str:
+    """A run that has ended, shown where none is begun: nothing of it can be taken along."""
+    word, facts = headline(result)
+    note = result.patch.note if result.patch is not None else ""
+    shown = (
+        _status(result, word, facts, ""),
+        pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
+        pane("proof", "Proof", proof(result), small(result.claim)),
+    )
+    return (
+        f'<div class="bench is-empty is-healed at-{result.proof}" data-phase="empty">'
+        f'<p class="lead">{escaped(lead)}</p>{"".join(shown)}</div>'
+    )

@@ -1,0 +1,53 @@
+"""What a run asks of a person, as HTML; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.core.domain import Rivals
+from agent.core.events import Waiting
+from agent.repair.ranking.question import choice_in_words
+from demo.shown.escape import escaped
+
+
+def question(rivals: Rivals | None) -> str:
+    """What is asked above the buttons that answer it."""
+    if rivals is None:
+        return ""
+    return (
+        f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '
+        f"What should <code>{escaped(rivals.call, 400)}</code> give? The answer becomes a test, "
+        "and the program is healed again with it.</p></div>"
+    )
+
+
+def choice(labels: str, gives: str, notes: Iterable[str] = ()) -> str:
+    """The face of a button that answers a question: what is given, and by which edits; plain text,
+    cut where it is long."""
+    said = choice_in_words(labels, _cut(gives))
+    edits = "; ".join(_cut(note.replace("`", "")) for note in notes if note)
+    return f"{said}\n{edits}" if edits else said
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def paused(waiting: Waiting, *, own: bool) -> str:
+    """What a run waits for that has reached a cap or lacks a key, above its buttons."""
+    title = "A cap is reached." if waiting.needs == "budget" else "A key is needed."
+    if not own:
+        how = "Only whoever started this run can let it go on."
+    elif waiting.needs == "budget":
+        how = "Nothing more is spent unless you add to it."
+    else:
+        how = "Give it under “Models and keys”, then let the run go on."
+    return (
+        f'<div class="question"><h2>{title}</h2><p>{escaped(waiting.question)}</p>'
+        f"<p>{how}</p></div>"
+    )
+
+
+def asked(question: str) -> str:
+    """What a review asks, above its buttons."""
+    return f'<div class="question"><p>{escaped(question)}</p></div>'

@@ -1,0 +1,96 @@
+"""What was found out about a program, as HTML; pure."""
+
+from __future__ import annotations
+
+from agent.core.domain import PROOF_ORDER, Behaviour, Evidence, Rivals, Verdict
+from agent.log.result import Result
+from agent.log.words import PROOF_MEANING, doubt_words
+from demo.shown.diff import diff
+from demo.shown.escape import escaped, prose
+from demo.shown.panes import fact_list, pane, small
+
+
+def behaviours(rivals: Rivals) -> str:
+    """Repairs that the tests do not tell apart, with the call that does."""
+    own, *others = rivals.behaviours
+    shown = _rival(own, "") + "".join(_rival(one, diff(one.diff)) for one in others)
+    return pane(
+        "rivals", "Behaviours that fit the tests",
+        f'<p class="call"><code>{escaped(rivals.call, 400)}</code></p>{shown}',
+        " <small>A is the patch</small>",
+    )
+
+
+def _rival(one: Behaviour, shown: str) -> str:
+    raises = one.gives.startswith("raises ")
+    gives = escaped(one.gives.removeprefix("raises "), 400)
+    return (
+        f'<div class="rival"><p><b>{escaped(one.label, 10)}</b> {"raises" if raises else "gives"} '
+        f"<code>{gives}</code>{small(one.note)}</p>{shown}</div>"
+    )
+
+
+def seen_facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
+    """What was expected and what came; a message only where it says more."""
+    told = verdict.doubt or (verdict.expected and verdict.got)
+    return (
+        ("expected", verdict.expected), ("got", verdict.got),
+        ("message", "" if told else verdict.message),
+    )
+
+
+def smallest(result: Result) -> str:
+    verdict = result.smallest_failure
+    if verdict is None or result.outcome in (None, "healed", "healthy"):
+        return ""
+    facts = fact_list(*seen_facts(verdict))
+    return pane(
+        "smallest", "The smallest failing test",
+        f'<p class="call"><code>{escaped(verdict.call or verdict.name)}</code></p>{facts}',
+    )
+
+
+def proof(result: Result) -> str:
+    """How far a repair is shown to be right, step by step, and by what."""
+    if result.proof is None:
+        return ""
+    reached = PROOF_ORDER.index(result.proof)
+    steps = "".join(
+        f'<li class="{"reached" if index <= reached else "open"}">'
+        f'<b>{step}</b><span>{PROOF_MEANING[step]}</span></li>'
+        for index, step in enumerate(PROOF_ORDER)
+        if index > 0 or reached == 0
+    )
+    told = result.proof_why in result.reason  # beside the verdict
+    why = "" if told else f'<p class="note">{escaped(result.proof_why, 1_000)}</p>'
+    seen = _evidence(result.evidence) if result.evidence is not None else ""
+    return f'{why}<ol class="ladder level-{result.proof}">{steps}</ol>{seen}'
+
+
+def _evidence(seen: Evidence) -> str:
+    """What was looked at for a proof above E2, in figures, and what speaks against it."""
+    figures = fact_list(
+        ("changed inputs", f"{seen.probes:,} raise nothing new"),
+        ("siblings", f"{seen.siblings} tried in its place" if seen.siblings else ""),
+        ("mutants", f"{seen.killed} of {seen.mutants} noticed" if seen.mutants else ""),
+        ("equivalent", f"{seen.equivalent} left out" if seen.equivalent else ""),
+        ("re-runs", f"{seen.reruns} with other seeds" if seen.reruns else ""),
+    )
+    listed = "".join(f"<li>{escaped(line, 400)}</li>" for line in doubt_words(seen))
+    return figures + (f'<ul class="against">{listed}</ul>' if listed else "")
+
+
+def learned(result: Result) -> str:
+    """What was known of failures like this one, and what is kept."""
+    items = [
+        f"<li>{prose(lesson.text, 1_000)}"
+        f"{' <small>the edit was stored</small>' if lesson.stored_fix else ''}</li>"
+        for lesson in result.learned
+    ]
+    if result.recalled is not None and result.recalled.replayed:
+        items.insert(0, f"<li>{prose(result.recalled.note, 600)}</li>")
+    if result.recalled is not None:
+        items += [
+            f"<li>seen before: {prose(lesson, 1_000)}</li>" for lesson in result.recalled.lessons
+        ]
+    return f"<ul>{''.join(items)}</ul>" if items else '<p class="note">Nothing was learned.</p>'

@@ -1,0 +1,190 @@
+"""Tests against judged programs as an HTML table, each cell opening onto what was seen; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from agent.core.domain import Ending, Integrity, Standing, Verdict, tally
+from agent.log.result import Result
+from agent.log.timeline import Column, Row
+from agent.log.words import (
+    INTEGRITY_MEANING,
+    ORIGIN_WORDS,
+    STANDING_SIGNS,
+    ending_words,
+    verdict_words,
+)
+from demo.shown.escape import escaped
+from demo.shown.findings import seen_facts
+from demo.shown.panes import at_hand, fact_list, pane
+
+LONGEST_SEEN = 1_500
+"""Characters of a value in a cell's details."""
+
+INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-process": "i"}
+"""The small letter beside a pass."""
+
+
+def matrix(result: Result) -> str:
+    rows, endings = result.rows, result.endings
+    if not rows and not endings:
+        return ""
+    columns, places = result.columns, at_hand(result)
+    head = "".join(
+        f'<th scope="col">{_label(column.label)}</th>' for column in columns
+    )
+    groups = [
+        _group(ORIGIN_WORDS[origin], columns, (_row(row, columns, places) for row in group))
+        for origin, group in groupby(rows, key=lambda row: row.origin)
+    ]
+    if endings:
+        groups.insert(0, _group("The program", columns, (_endings(endings, columns),)))
+    marks = "".join("<col>" for _ in columns)
+    return pane(
+        "matrix", "Tests",
+        '<table class="tests"><caption class="sr">Tests, and what each judged program made of them.'
+        " In a row the arrow keys move; Enter opens what was seen.</caption>"
+        f'<colgroup><col>{marks}</colgroup><thead><tr><th scope="col">test</th>{head}</tr></thead>'
+        f"{''.join(groups)}</table>{_legend(result)}",
+        _count(result),
+    )
+
+
+def _group(title: str, columns: Sequence[Column], rows: Iterable[str]) -> str:
+    span = len(columns) + 1
+    return (
+        f'<tbody><tr class="origin"><th scope="rowgroup" colspan="{span}">{title}</th></tr>'
+        f"{''.join(rows)}</tbody>"
+    )
+
+
+def _label(label: str) -> str:
+    """A column's label; where it is narrow, the number of a try is enough."""
+    return escaped(label).replace("try ", "<i>try </i>")
+
+
+def _legend(result: Result) -> str:
+    """What marks and small signs say, for those that are used and do not speak for themselves."""
+    columns = result.columns
+    verdicts = [verdict for column in columns for verdict in column.report.verdicts]
+    came_to = {verdict.standing for verdict in verdicts}
+    signs = [
+        f"{sign.glyph} {sign.meaning}" for standing, sign in STANDING_SIGNS.items()
+        if standing in came_to and standing not in ("passed", "failed", "error", "timeout")
+    ]
+    if any(row.regressed_at(place) for row in result.rows for place in range(len(columns))):
+        signs.append("ringed: passed before")
+    if any(verdict.type_differs for verdict in verdicts):
+        signs.append("≈ equal, of another type")
+    believed = {verdict.integrity for verdict in verdicts if verdict.passed}
+    signs += [
+        f"{sign} {integrity}: {INTEGRITY_MEANING[integrity]}"
+        for integrity, sign in INTEGRITY_SIGNS.items() if sign and integrity in believed
+    ]
+    return f'<p class="legend">{"; ".join(signs)}</p>' if signs else ""
+
+
+def _count(result: Result) -> str:
+    if not result.columns or not result.columns[-1].report.verdicts:
+        return ""
+    verdicts = result.columns[-1].report.verdicts
+    return f" <small>{tally(verdicts)}</small>"
+
+
+def _row(row: Row, columns: tuple[Column, ...], places: range) -> str:
+    source = f'<pre class="source" tabindex="0">{escaped(row.code)}</pre>' if row.code else ""
+    latest = row.latest
+    alone = row.code.strip() if row.code and "\n" not in row.code.strip() else ""
+    shown = (latest.call if latest is not None else "") or alone or row.name
+    return _line(
+        f"{row.origin}-{row.name}", shown.removeprefix("assert "),
+        [_cell(cell, row.regressed_at(place)) for place, cell in enumerate(row.cells)],
+        [
+            "" if cell is None or place not in places else _verdict(cell, columns[place].label)
+            for place, cell in enumerate(row.cells)
+        ],
+        source,
+    )
+
+
+def _line(
+    key: str, name: str, faces: list[tuple[str, str]], seen: list[str], source: str = ""
+) -> str:
+    """A row of the table, and under it what its cells open onto."""
+    cells = "".join(
+        f'<td><button type="button" class="cell {kind}" data-cell="{place}" tabindex="-1" '
+        f'aria-expanded="false">{face}</button></td>' if seen[place] else
+        f'<td><span class="cell {kind}">{face}</span></td>'
+        for place, (kind, face) in enumerate(faces)
+    )
+    opened = "".join(
+        f'<div class="opened" data-seen="{place}" hidden>{one}</div>'
+        for place, one in enumerate(seen) if one
+    )
+    return (
+        f'<tr class="row" data-row="{escaped(key, 200)}"><th scope="row">{escaped(name, 200)}</th>'
+        f'{cells}</tr><tr class="inside" hidden><td colspan="{len(faces) + 1}">{source}{opened}'
+        "</td></tr>"
+    )
+
+
+def _cell(verdict: Verdict | None, regressed: bool) -> tuple[str, str]:
+    """How a cell is coloured, and its face."""
+    if verdict is None:
+        return "none", '·<i class="sr">not run</i>'
+    mark, _, word = STANDING_SIGNS[verdict.standing]
+    if regressed:
+        word += ", passed before"
+    if verdict.type_differs:
+        word += ", of another type"
+    sign = ""
+    if verdict.passed and verdict.integrity is not None:
+        word += f"; {verdict.integrity}"
+        sign = INTEGRITY_SIGNS[verdict.integrity]
+    marks = "".join(
+        f'<sup aria-hidden="true">{one}</sup>'
+        for one in ("≈" if verdict.type_differs else "", sign) if one
+    )
+    ring = " ring" if regressed else ""
+    face = f'<b aria-hidden="true">{mark}</b>{marks}<i class="sr">{word}</i>'
+    return f"{_class(verdict)}{ring}", face
+
+
+def _class(verdict: Verdict) -> str:
+    """The name by which the page colours a verdict."""
+    return verdict.standing.replace(" ", "-")
+
+
+def _verdict(verdict: Verdict, label: str) -> str:
+    mark, _, word = STANDING_SIGNS[verdict.standing]
+    notes = verdict_words(verdict)
+    if verdict.standing in ("not believed", "set aside", "vacuous"):
+        word = escaped(notes.pop(0), 600)
+    if verdict.passed and verdict.integrity == "outside":
+        notes.append(verdict.integrity)
+    facts = fact_list(("call", verdict.call), *seen_facts(verdict), limit=LONGEST_SEEN)
+    return (
+        f'<div class="seen {_class(verdict)}"><p><b>{mark}</b> {escaped(label)}: {word}'
+        f"<small>{escaped('; '.join(notes), 600)}</small></p>{facts}</div>"
+    )
+
+
+def _endings(endings: tuple[Ending | None, ...], columns: tuple[Column, ...]) -> str:
+    """The program as a script; what it printed stands in the console."""
+    faces, seen = [], []
+    for ending, column in zip(endings, columns, strict=True):
+        if ending is None:
+            faces.append(_cell(None, regressed=False))
+            seen.append("")
+            continue
+        status: Standing = (
+            "timeout" if ending.kind == "timeout" else "error" if ending.crashed else "passed"
+        )
+        mark, _, word = STANDING_SIGNS[status]
+        faces.append((status, f'<b aria-hidden="true">{mark}</b><i class="sr">{word}</i>'))
+        seen.append(
+            f'<div class="seen {status}"><p><b>{mark}</b> {escaped(column.label)}: '
+            f"{escaped(ending_words(ending), 600)}</p></div>"
+        )
+    return _line("program", "runs to its end", faces, seen)

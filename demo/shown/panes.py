@@ -1,0 +1,33 @@
+"""A pane of the workbench, and small pieces that several use; pure."""
+
+from __future__ import annotations
+
+from agent.log.result import Result
+from demo.shown.escape import LONGEST_TEXT, escaped, prose
+
+NEWEST = 3
+"""Programs that can be looked into while a run goes on: the page is sent anew at each step."""
+
+
+def at_hand(result: Result) -> range:
+    """The places of the programs that can be looked into."""
+    count = len(result.columns)
+    return range(max(0, count - NEWEST) if result.phase == "running" else 0, count)
+
+
+def pane(name: str, title: str, body: str, extra: str = "") -> str:
+    return (
+        f'<section class="pane {name}" aria-label="{title}"><h2>{title}{extra}</h2>'
+        f'<div class="scroll" data-key="{name}" tabindex="0">{body}</div></section>'
+    )
+
+
+def small(text: str) -> str:
+    return f" <small>{prose(text, 200)}</small>" if text else ""
+
+
+def fact_list(*pairs: tuple[str, str], limit: int = LONGEST_TEXT) -> str:
+    shown = "".join(
+        f"<dt>{name}</dt><dd>{escaped(value, limit)}</dd>" for name, value in pairs if value
+    )
+    return f"<dl>{shown}</dl>" if shown else ""

@@ -1,0 +1,279 @@
+"""The judged programs of a run as HTML: which is looked at, what it changes, why it fails and what
+it prints; pure.
+
+All of them stand in the page and one is shown, so that leafing through them asks nobody. What
+belongs to one carries its place as `data-at`; `page.js` shows and hides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import ceil
+
+from agent.core.domain import BlamedLine, Diagnosis
+from agent.log.iterations import changed, differing
+from agent.log.result import Result
+from agent.log.timeline import Column
+from agent.log.words import STANDING_SIGNS, category_words, partial_words, report_words
+from demo.shown.diff import diff, side_by_side
+from demo.shown.escape import escaped, prose
+from demo.shown.panes import at_hand, fact_list, small
+
+LONGEST_PROGRAM = 60_000
+AROUND = 4
+"""Lines shown around one that is suspected, where a program is long."""
+SHORT = 40
+"""Lines of a program that is shown whole."""
+
+Pair = tuple[int, int]
+"""The places of two programs that are compared: the one that is looked at, and the other."""
+
+
+def leading(result: Result) -> int:
+    """The place of the program that is looked at first: the one that the run leaves, or the best so
+    far where none is kept, or the newest while it goes on."""
+    last = len(result.columns) - 1
+    if result.phase == "running" or result.shown_report is None:
+        return max(last, 0)
+    kept = result.shown_report.solution
+    return max(
+        (at for at, column in enumerate(result.columns) if column.report.solution == kept),
+        default=max(last, 0),
+    )
+
+
+def text_of(result: Result, place: int) -> str:
+    """The text of a judged program; that which was brought need not have been written down."""
+    solution = result.columns[place].solution
+    return "" if solution is None else solution.text
+
+
+def _each(result: Result, show: Callable[[int], str]) -> str:
+    """What is shown of each program, the leading one visible."""
+    first = leading(result)
+    return "".join(
+        f'<div data-at="{place}"{"" if place == first else " hidden"}>{show(place)}</div>'
+        for place in at_hand(result)
+    )
+
+
+def scrubber(result: Result, *, own: bool) -> str:
+    """What leafs through the programs; nothing where there is one."""
+    columns, first = result.columns, leading(result)
+    if len(columns) < 2:
+        return ""
+    places = at_hand(result)
+    names = "".join(
+        f'<option value="{place}">{escaped(columns[place].label)}</option>' for place in places
+    )
+    fork = (
+        '<button type="button" class="act" data-act="fork" '
+        'title="Go on from this program in a run of its own">Fork</button>'
+        if own and result.phase in ("finished", "failed") else ""
+    )
+    opens = (
+        '<button type="button" class="act" data-act="open" '
+        'title="Put this program into the editor">Edit</button>'
+    )
+    return (
+        '<div class="scrub"><button type="button" data-step="-1" aria-label="Program before">◀'
+        f'</button><input type="range" min="{places[0]}" max="{places[-1]}" value="{first}" '
+        'list="programs" aria-label="Judged program" '
+        f'aria-valuetext="{escaped(columns[first].label)}"><datalist id="programs">{names}'
+        '</datalist><button type="button" data-step="1" aria-label="Next program">▶</button>'
+        f'<div class="which">{_each(result, lambda place: _which(result, place))}</div>'
+        f"{opens}{fork}</div>"
+    )
+
+
+def _which(result: Result, place: int) -> str:
+    column = result.columns[place]
+    solution = column.solution
+    by = "" if solution is None or solution.origin == "user" else f"by {solution.origin}"
+    note = "" if solution is None else solution.note
+    told = ", ".join(filter(None, (by, report_words(column.report))))
+    return f"<b>{escaped(column.label)}</b> {escaped(told, 300)}{small(note)}"
+
+
+def changes(result: Result, compare: Pair | None = None) -> str:
+    """What each program changes, and its text."""
+    return (
+        _unjudged(result) + _against(result)
+        + _each(result, lambda place: _program(result, place, compare))
+        + ("" if result.columns else _whole(result.shown_code, "code", final=True, shown=True))
+    )
+
+
+def _unjudged(result: Result) -> str:
+    """A patch that belongs to no judged program: one under test, or the best partial one."""
+    judged = [changed(result.columns, place, 0) for place in at_hand(result)[::-1]]
+    if result.last_diff and result.last_diff not in judged:
+        title = "Patch" if result.phase == "finished" else "Patch under test"
+        return f'<p class="which"><b>{title}</b></p>{diff(result.last_diff)}'
+    if result.partial is not None and not (result.last_diff or result.partial.diff in judged):
+        return (
+            '<div class="partial"><p class="which"><b>Best partial patch</b> '
+            '<small class="warn">not a fix</small></p>'
+            f'<p class="note">{prose(partial_words(result.partial).partition(": ")[2])}</p>'
+            f"{diff(result.partial.diff)}</div>"
+        )
+    return ""
+
+
+def _against(result: Result) -> str:
+    """The choice of what a program is held against; nothing where there is none."""
+    if len(result.columns) < 3:
+        return ""
+    others = "".join(
+        f'<option value="{place}">{escaped(column.label)}, side by side</option>'
+        for place, column in enumerate(result.columns)
+    ) if result.phase != "running" else ""
+    return (
+        '<p class="held"><label>Compared with <select class="against">'
+        '<option value="original">the original</option>'
+        f'<option value="parent">the one it was made from</option>{others}</select></label></p>'
+    )
+
+
+def _program(result: Result, place: int, compare: Pair | None) -> str:
+    columns = result.columns
+    text, first = text_of(result, place), not place
+    whole = _whole(
+        text, f"whole-{place}", final=place == leading(result), shown=first and len(columns) == 1
+    )
+    if first:
+        return whole if len(columns) == 1 else f'<p class="note">Where it began.</p>{whole}'
+    original, parent = changed(columns, place, 0), changed(columns, place)
+    shown = f'<div data-against="original">{_diff(original)}</div>'
+    if original != parent:
+        shown += f'<div data-against="parent" hidden>{_diff(parent)}</div>'
+    if compare is not None and compare[0] == place:
+        shown += f'<div data-against="{compare[1]}" hidden>{_compared(result, *compare)}</div>'
+    return shown + whole
+
+
+def _diff(text: str) -> str:
+    return diff(text) if text else '<p class="note">The text is the same.</p>'
+
+
+def _compared(result: Result, place: int, other: int) -> str:
+    """Two programs side by side, and the tests that tell them apart."""
+    columns = result.columns
+    left, right = columns[other], columns[place]
+    names = f"<th>{escaped(left.label)}</th><th>{escaped(right.label)}</th>"
+    signs = "".join(
+        f'<tr><th scope="row">{escaped(one.name, 200)}</th>'
+        + "".join(
+            f"<td>{STANDING_SIGNS[standing].glyph} {standing}</td>"
+            for standing in (one.left, one.right) if standing is not None
+        ) + "</tr>"
+        for one in differing(left.report, right.report) if one.left and one.right
+    )
+    tests = (
+        f'<table class="differing"><caption>Tests that differ</caption><thead><tr><td></td>{names}'
+        f"</tr></thead><tbody>{signs}</tbody></table>"
+        if signs else '<p class="note">Every test that both were put to comes out the same.</p>'
+    )
+    return side_by_side(changed(columns, place, other), left.label, right.label) + tests
+
+
+def _whole(text: str, key: str, *, final: bool, shown: bool = False) -> str:
+    if not text:
+        return ""
+    mark = ' data-final="yes"' if final else ""
+    return (
+        f'<details data-key="{key}" class="whole"{mark}{" open" if shown else ""}>'
+        f'<summary>The whole program</summary><pre tabindex="0">{escaped(text, LONGEST_PROGRAM)}'
+        "</pre></details>"
+    )
+
+
+def causes(result: Result) -> str:
+    """Why each program fails, as far as that was looked for."""
+    if not any(column.diagnosis for column in result.columns):
+        if result.diagnosis is not None:
+            return _cause(result.diagnosis, "")
+        return '<p class="note">No cause was looked for.</p>'
+    return _each(result, lambda place: _caused(result, place))
+
+
+def _caused(result: Result, place: int) -> str:
+    column = result.columns[place]
+    if column.diagnosis is not None:
+        return _cause(column.diagnosis, text_of(result, place))
+    passes = column.report.passed
+    return f'<p class="note">{"It passes." if passes else "No cause was looked for."}</p>'
+
+
+def _cause(found: Diagnosis, text: str) -> str:
+    evidence = "".join(f"<li>{escaped(item, 600)}</li>" for item in found.evidence)
+    fixable = "" if found.fixable else '<p class="note">No edit of this program could help.</p>'
+    lines = text.splitlines() if text else []
+    blamed = {one.line: one for one in found.blamed}
+    code = "".join(_lines(lines, blamed)) if blamed else ""
+    return (
+        f'<p class="cause">{escaped(found.cause, 1_000)}'
+        f" <small>{category_words(found)}, {found.confidence:.0%} sure</small></p>{fixable}"
+        f"{f'<ul>{evidence}</ul>' if evidence else ''}"
+        f"{_within('div', 'blame', code)}"
+    )
+
+
+def _lines(lines: list[str], blamed: dict[int, BlamedLine]) -> Iterator[str]:
+    """The program with its suspected lines; of a long one what stands around them."""
+    numbers = (
+        range(1, len(lines) + 1) if lines and len(lines) <= SHORT else sorted({
+            near for line in blamed for near in range(line - AROUND, line + AROUND + 1)
+            if near in blamed or 1 <= near <= len(lines)
+        })
+    )
+    before = 0
+    for number in numbers:
+        if number != before + 1:
+            yield '<p class="gap">⋯</p>'
+        before = number
+        one = blamed.get(number)
+        text = lines[number - 1] if number <= len(lines) else one.text if one else ""
+        yield _line(number, text, one)
+
+
+def _line(number: int, text: str, one: BlamedLine | None) -> str:
+    level = ceil(one.suspicion * 5) if one is not None else 0
+    share = f"<b>{one.suspicion:.0%}<i class=\"sr\"> suspected</i></b>" if one is not None else ""
+    values = "".join(
+        f"<span><i>{escaped(name, 80)}</i> = {escaped(value, 160)}</span>"
+        for name, value in one.values
+    ) if one is not None else ""
+    return (
+        f'<div class="line s{level}"><span class="number">{number}</span>'
+        f"<code>{escaped(text, 300)}</code>{share}</div>"
+        f"{_within('p', 'values', values)}"
+    )
+
+
+def console(result: Result) -> str:
+    """What each program printed when it was run by itself."""
+    if not any(_printed(column) for column in result.columns):
+        return _streams(result.stdout, "") or (
+            '<p class="note">Nothing was printed: the program was run by its tests alone, or said '
+            "nothing.</p>"
+        )
+    return _each(result, lambda place: _printed(result.columns[place]) or (
+        '<p class="note">It printed nothing.</p>'
+    ))
+
+
+def _printed(column: Column) -> str:
+    ending = column.report.ending
+    if ending is None:
+        return ""
+    cut = '<p class="note">The rest was cut.</p>' if ending.truncated else ""
+    return _streams(ending.stdout, ending.stderr or ending.traceback) + cut
+
+
+def _streams(stdout: str, stderr: str) -> str:
+    return fact_list(("stdout", stdout), ("stderr", stderr))
+
+
+def _within(tag: str, name: str, body: str) -> str:
+    return f'<{tag} class="{name}">{body}</{tag}>' if body else ""

@@ -1,0 +1,36 @@
+"""Tabs, as ARIA has them; pure. Which is chosen, and what the arrow keys do, is `page.js`'s."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Tab(NamedTuple):
+    """A tab and its panel; `body` is HTML."""
+
+    name: str
+    title: str
+    body: str
+    things: int = 0
+    """How many things stand there; nothing is said of 0."""
+
+
+def tabs(label: str, *parts: Tab) -> str:
+    """A list of tabs, the first of which is chosen, and their panels."""
+    heads = "".join(_head(part, chosen=not place) for place, part in enumerate(parts))
+    panels = "".join(
+        f'<div role="tabpanel" id="panel-{part.name}" class="{part.name}" '
+        f'aria-labelledby="tab-{part.name}" tabindex="0"{" hidden" if place else ""}>'
+        f"{part.body}</div>"
+        for place, part in enumerate(parts)
+    )
+    return f'<div role="tablist" aria-label="{label}">{heads}</div>{panels}'
+
+
+def _head(part: Tab, *, chosen: bool) -> str:
+    count = f" <small>{part.things}</small>" if part.things else ""
+    return (
+        f'<button type="button" role="tab" id="tab-{part.name}" '
+        f'aria-controls="panel-{part.name}" aria-selected="{"true" if chosen else "false"}" '
+        f'tabindex="{0 if chosen else -1}">{part.title}{count}</button>'
+    )

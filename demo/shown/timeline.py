@@ -1,0 +1,70 @@
+"""The steps of a run, and where it ran, as HTML; pure."""
+
+from __future__ import annotations
+
+from agent.core.domain import Report
+from agent.core.events import Searched
+from agent.log.result import Result
+from agent.log.timeline import TimelineStep
+from agent.log.words import STEP_WORDS, Line, event_lines
+from demo.models.plans import plan_html, roles_html
+from demo.shown.escape import prose
+from demo.shown.panes import pane
+
+TONE_MARKS = {"plain": "·", "good": "✓", "bad": "✗", "warning": "!"}
+
+
+def timeline(result: Result) -> str:
+    items = _moments(result)
+    return pane("timeline", "Timeline", f"<ol>{items}</ol>" if items else "<p>Starting…</p>")
+
+
+def steps(result: Result) -> str:
+    """The timeline of a run that goes on no more, folded."""
+    items = _moments(result)
+    count = f" <small>{len(result.timeline)} steps</small>"
+    return (
+        '<section class="program timeline-folded"><details data-key="steps">'
+        f"<summary>Timeline{count}</summary>{where(result)}<ol>{items}</ol></details></section>"
+    ) if items else ""
+
+
+def _moments(result: Result) -> str:
+    judged = result.columns[-1].report if result.columns else None
+    return "".join(_step(one, one is result.current, judged) for one in result.timeline)
+
+
+def _step(step: TimelineStep, now: bool, judged: Report | None) -> str:
+    took = "" if step.wall_ms is None else _duration(step.wall_ms)
+    # How far a search has come stands in the headline while it goes on.
+    events = [one for one in step.events if not (now and isinstance(one, Searched))]
+    lines = [line for event in events for line in event_lines(event, judged)]
+    bad = bool(lines) and lines[-1].tone == "bad"
+    ended = ("✓", "done") if step.wall_ms is not None else ("○", "left")
+    mark, state = ("●", "now") if now else ("!", "bad") if bad else ended
+    turn = f' <small class="turn">{step.iteration}</small>' if step.iteration else ""
+    running = '<span class="sr">running</span>' if now else ""
+    return (
+        f'<li class="moment {state}"><b class="dot" aria-hidden="true">{mark}</b>'
+        f'<div><p>{STEP_WORDS[step.step]}{turn}{running}<time>{took}</time></p>'
+        f"<ul>{''.join(map(_line, lines))}</ul></div></li>"
+    )
+
+
+def _line(line: Line) -> str:
+    return (
+        f'<li class="tone-{line.tone}"><b aria-hidden="true">{TONE_MARKS[line.tone]}</b> '
+        f"{prose(line.text, 600)}</li>"
+    )
+
+
+def _duration(wall_ms: float) -> str:
+    return f"{wall_ms:.0f} ms" if wall_ms < 1_000 else f"{wall_ms / 1_000:.1f} s"
+
+
+def where(result: Result) -> str:
+    start = result.start
+    if start is None:
+        return ""
+    roles = roles_html(start.roles, key="who-run")
+    return plan_html(start.provider, start.provider_why, start.jail, roles)

@@ -1,0 +1,59 @@
+"""The conversations with models as HTML; pure."""
+
+from __future__ import annotations
+
+from agent.core.events import FellBack, ModelCalled
+from agent.log.result import Result
+from agent.log.timeline import Call
+from agent.log.words import model_words
+from demo.shown.escape import escaped
+
+LONGEST_SHOWN = 8_000
+"""Characters of one text that are shown; the run's log holds more."""
+TEXTS_WHILE_RUNNING = 1
+"""Calls whose texts are shown while a run goes on: the page is sent anew at each step."""
+
+
+def trace(result: Result) -> str:
+    """Each question to a model, what it said, and what that cost."""
+    if not result.talk:
+        return '<p class="note">No model was asked.</p>'
+    going = result.phase == "running"
+    told = len(result.talk) - TEXTS_WHILE_RUNNING if going else 0
+    items = "".join(
+        _fallen_back(one) if isinstance(one, FellBack) else _call(one, place, texts=place >= told)
+        for place, one in enumerate(result.talk)
+    )
+    return f'<ol class="calls">{items}</ol>'
+
+
+def _fallen_back(event: FellBack) -> str:
+    return f'<li class="tone-warning"><b>!</b> {escaped(model_words(event), 600)}</li>'
+
+
+def _call(call: Call, place: int, *, texts: bool) -> str:
+    asked, ended = call.asked, call.ended
+    failed = ended is not None and not isinstance(ended, ModelCalled)
+    if ended is not None:
+        words = model_words(ended)
+    else:
+        assert asked is not None, "a call has one end at least"
+        words = f"{asked.role}: {asked.provider}/{asked.model} is being asked"
+    mark = "!" if failed else "✓" if ended is not None else "●"
+    tone = "tone-bad" if failed else "tone-good" if ended is not None else "now"
+    said = (*(asked.asked if asked is not None else ()), ("answer", ended.answer if ended else ""))
+    turns = "".join(_turn(who, text) for who, text in said if text) if texts else ""
+    head = f"<b>{mark}</b> {escaped(words, 600)}"
+    if not turns:
+        return f'<li class="{tone}">{head}</li>'
+    return (
+        f'<li class="{tone}"><details data-key="call-{place}"><summary>{head}</summary>'
+        f"{turns}</details></li>"
+    )
+
+
+def _turn(who: str, text: str) -> str:
+    return (
+        f'<p class="speaker">{escaped(who, 40)}</p>'
+        f'<pre tabindex="0">{escaped(text, LONGEST_SHOWN)}</pre>'
+    )

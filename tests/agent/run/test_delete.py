@@ -1,0 +1,118 @@
+"""A run that is deleted is gone from the disk, and what goes on from it is not harmed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.core.events import RunFailed
+from agent.intake import TestText, from_page
+from agent.log.store import RunOver, Store, UnknownRun
+from agent.run.fork import Edits
+from agent.run.session import open_session
+from tests.agent.runs import finished, followed, last, settings
+
+SECRET = "acme_secret_tariff"
+CODE = f"def {SECRET}(width, height):\n    return width + height\n"
+TESTS = f"assert {SECRET}(2, 5) == 10\nassert {SECRET}(1, 1) == 1"
+
+
+def on_disk(folder: Path, words: str) -> list[str]:
+    """The files of runs and their steps that hold these words."""
+    return sorted(
+        path.name for pattern in ("runs.db*", "checkpoints.db*") for path in folder.glob(pattern)
+        if words.encode() in path.read_bytes()
+    )
+
+
+async def test_nothing_of_a_deleted_run_is_left_on_the_disk_but_what_was_learned(
+    tmp_path: Path,
+) -> None:
+    async with open_session(settings(tmp_path)) as session:
+        run = (await finished(session, from_page(CODE, TESTS).task))[0].run
+        assert on_disk(tmp_path, SECRET) != []
+        await session.delete(run)
+        assert on_disk(tmp_path, SECRET) == []
+        assert session.history().runs() == ()
+        for ask in (session.log, session.task):
+            with pytest.raises(UnknownRun):
+                ask(run)
+
+
+async def test_a_run_that_goes_on_is_ended_and_deleted(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path)) as session:
+        endless = f"def {SECRET}(n):\n    return n * 7 % 3\n"
+        tests = "\n".join(f"assert {SECRET}({n}) == {n ** 3 + 77}" for n in range(1, 5))
+        run = await session.start(from_page(endless, tests).task)
+        await session.delete(run)
+        await session.pause(run)  # nobody looks at it any more
+        assert (on_disk(tmp_path, SECRET), session.history().runs()) == ([], ())
+
+
+async def test_a_fork_goes_on_when_the_run_it_came_from_is_deleted(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path)) as session:
+        run = (await finished(session, from_page(CODE, TESTS).task))[0].run
+        further = Edits(tests=[TestText(f"assert {SECRET}(3, 3) == 9")])
+        fork = await session.fork(run, 0, further)
+        await session.delete(run)
+        assert last(await followed(session, fork)).outcome == "healed"
+        again = await session.fork(fork, 0)
+        assert last(await followed(session, again)).outcome == "healed"
+
+
+async def test_what_visitors_left_is_kept_as_long_as_the_settings_say(tmp_path: Path) -> None:
+    other = CODE.replace(SECRET, "area"), TESTS.replace(SECRET, "area")
+    async with open_session(settings(tmp_path, keep_runs=1, keep_days=0)) as session:
+        owners = (await finished(session, from_page(*other).task))[0].run
+        task, theirs = from_page(CODE, TESTS).task, {"visitor": "a" * 32}
+        waits = (await finished(session, task, autonomy="review_repairs", **theirs))[0].run
+        old = (await finished(session, task, **theirs))[0].run
+        new = (await finished(session, from_page(*other).task, visitor="b" * 32))[0].run
+        assert await session.forget_outlived() == (old,)
+        await session.cancel(waits)
+        assert await session.forget_outlived() == (waits,)
+        assert on_disk(tmp_path, SECRET) == []
+        assert [session.log(run)[-1].final for run in (owners, new)] == [True, True]
+
+
+def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "runs.db")
+    for at, run, options, final in (
+        (10.0, "old", '{"visitor": "v"}', True), (10.0, "waits", '{"visitor": "v"}', False),
+        (10.0, "owners", "{}", True), (30.0, "new", '{"visitor": "v"}', True),
+    ):
+        monkeypatch.setattr("time.time", lambda at=at: at)
+        store.add_run(run, "", "", options)
+        if final:
+            store.append(run, "step", 0, 0, RunFailed(error="it ends"))
+    assert store.outlived(20.0, 10) == ("old",)
+    assert store.outlived(0.0, 1) == ("old",)
+    assert store.outlived(0.0, 10) == ()
+    store.close()
+
+
+def test_a_value_that_two_runs_keep_goes_with_the_second(tmp_path: Path) -> None:
+    store, value = Store(tmp_path / "runs.db"), from_page(CODE, TESTS).task
+    for run in ("a", "b"):
+        store.add_run(run, "", store.of(run).put(value), "{}")
+    store.delete("a")
+    key = store.run("b").task
+    assert store.get(key, type(value)) == value
+    store.delete("b")
+    with pytest.raises(KeyError):
+        store.get(key, type(value))
+    store.close()
+
+
+def test_a_deleted_run_writes_no_more(tmp_path: Path) -> None:
+    from agent.core.events import Notice
+
+    store = Store(tmp_path / "runs.db")
+    store.add_run("a", "", "", "{}")
+    store.delete("a")
+    with pytest.raises(RunOver):
+        store.append("a", "step", 0, 0, Notice(level="info", text="late"))
+    store.close()

@@ -1,0 +1,126 @@
+"""The page by the rules of WCAG AA, in every state it can be in: axe-core reads it in Chromium."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_page import fits, heal
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SIZES = ((1440, 900), (1280, 720), (390, 844))
+STATES = {
+    "rounds": "HEALED", "rivals": "one of at least 2 repairs that fit your tests",
+    "failed_tries": "NOT HEALED", "waiting": "AWAITING REVIEW, NOT KEPT YET",
+    "fault": "FAULT OF OURS",
+    "mute": "NOT HEALED: A MODEL GAVE NO USABLE ANSWER",
+}
+RULES = """async () => (await axe.run(document, {
+  runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], resultTypes: ["violations"],
+})).violations.flatMap((one) => one.nodes.map((node) =>
+  `${one.id}: ${node.html.slice(0, 160)}: ${node.failureSummary.slice(0, 200)}`
+))"""
+DARK = "(dark) => document.body.classList.toggle('dark', dark)"
+IN_VIEW = """() => {
+  const seen = document.querySelector(".status").getBoundingClientRect();
+  return seen.top >= 0 && seen.bottom <= innerHeight;
+}"""
+
+
+def axe() -> Path:
+    """The file that a test dependency brings; nothing is fetched."""
+    found = find_spec("axe_playwright_python")
+    if found is None or found.origin is None:
+        pytest.skip("install the test dependencies: axe-playwright-python is missing")
+    return Path(found.origin).with_name("axe.min.js")
+
+
+def keeps_the_rules(page: Page, *, whole: bool = True) -> None:
+    """In both themes, on a desk and, dark, on a phone; at every size without a scroll to the
+    side."""
+    for width, height in SIZES[::-1] if whole else SIZES[:1]:
+        page.set_viewport_size({"width": width, "height": height})
+        fits(page)
+        for dark in {1440: (True, False), 1280: (), 390: (True,)}[width]:
+            page.evaluate(DARK, dark)
+            assert page.evaluate(RULES) == [], (width, dark)
+
+
+def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
+    recorded_page: Any, tmp_path: Path
+) -> None:
+    page = recorded_page.page
+    page.add_script_tag(path=axe())
+    page.emulate_media(reduced_motion="reduce")
+    keeps_the_rules(page)
+    for state, word in STATES.items():
+        heal(page, words=state)
+        expect(page.locator(".verdict strong")).to_have_text(word)
+        if state == "waiting":
+            expect(page.locator("#question, #review").first).to_be_visible()
+        keeps_the_rules(page)
+        if state == "rounds":
+            for tab in page.locator("#bench").get_by_role("tab").all():
+                tab.click()
+                for one in page.locator("#bench [role=tabpanel]:visible summary:visible").all():
+                    one.click()
+                keeps_the_rules(page, whole=False)
+            page.locator("[data-cell]").first.click()
+            keeps_the_rules(page)
+        elif state == "waiting":
+            page.get_by_role("button", name="Approve the patch").click()
+            expect(page.locator(".verdict strong")).to_have_text("HEALED")
+    heal(page, words=f"rounds held by {tmp_path / 'gate'}")
+    expect(page.locator(".timeline .moment").first).to_be_visible()
+    keeps_the_rules(page)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_verdict_is_in_view_after_a_click(recorded_page: Any) -> None:
+    page = recorded_page.page
+    heal(page, words="rounds")
+    expect(page.locator(".verdict strong")).to_have_text("HEALED")
+    page.wait_for_function(IN_VIEW)
+
+
+def test_the_keyboard_leafs_through_programs_tabs_and_tests(recorded_page: Any) -> None:
+    page = recorded_page.page
+    heal(page, words="rounds")
+    expect(page.locator(".verdict strong")).to_have_text("HEALED")
+    page.get_by_role("tab", name="Diff").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Diagnosis")).to_be_focused()
+    expect(page.locator("#bench").get_by_role("tabpanel")).to_have_count(1)
+    page.get_by_role("slider", name="Judged program").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".blame .s5").first).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".which [data-at]:visible b")).to_have_text("try 1")
+    cell = page.locator("[data-cell='1'].ring")
+    assert "failed, passed before" in cell.inner_text()
+    cell.locator("xpath=../..").locator("[data-cell='3']").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(cell).to_have_attribute("aria-expanded", "true")
+    expect(page.locator(".opened:visible dt")).to_have_text(["call", "expected", "got"])
+
+
+def test_two_programs_stand_side_by_side_and_one_is_put_into_the_editor(
+    recorded_page: Any
+) -> None:
+    page = recorded_page.page
+    heal(page, words="rounds")
+    expect(page.locator(".verdict strong")).to_have_text("HEALED")
+    page.get_by_label("Compared with").select_option("try 2, side by side")
+    expect(page.locator(".beside:visible td.came")).to_contain_text("word.upper()")
+    expect(page.locator(".differing:visible tbody tr").first).to_contain_text("✗ failed")
+    page.get_by_role("button", name="Program before").click()
+    page.get_by_label("Compared with").select_option("the one it was made from")
+    page.get_by_role("button", name="Edit", exact=True).click()
+    expect(page.locator("#code .cm-content")).to_contain_text("word + '!'")

@@ -1,0 +1,40 @@
+"""A server that goes away, and what its page says of it and of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.conftest import free_port, started
+from tests.demo.served import ENDLESS, UNREACHED
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def test_a_server_that_is_away_is_said_and_so_is_a_run_that_is_taken_up_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    port = free_port()
+    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
+           "HEAL_BUDGET_S": "600", "HEAL_SEARCH_S": "600"}
+    page = browser.new_context().new_page()
+    with started("app.py", port=port, env=env) as (home, process):
+        page.goto(home)
+        expect(page.locator("#plan .badge").first).to_be_visible()
+        page.locator("#code .cm-content").fill(ENDLESS)
+        page.locator("#tests .cm-content").fill(UNREACHED)
+        page.get_by_role("button", name="Heal it").click()
+        expect(page.locator(".timeline .moment").first).to_be_visible()
+        expect(page.locator("#away")).to_be_empty()
+        process.terminate()
+        expect(page.locator("#away")).to_contain_text("goes on once it is back")
+    with started("app.py", port=port, env=env):
+        expect(page.locator("#away")).to_be_empty()
+        expect(page.locator(".bench .sentence", has_text="Taken up again")).to_be_visible()
+        stop = page.get_by_role("button", name="Stop", exact=True)
+        expect(stop).to_be_enabled()
+        stop.click()
+        expect(page.locator(".bench .verdict strong")).to_have_text("CANCELLED")
+    page.context.close()

@@ -1,0 +1,196 @@
+"""What a person does beside the workbench: files, large pastes, options, runs and the memory."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import shipped
+from tests.browser.test_accessible import axe, keeps_the_rules
+from tests.browser.test_page import HEALED, UNNAMED, ended, fits, heal
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+CODE = "def fee(days):\n    if days > 14:\n        return 0\n    return days - 14\n"
+TESTS = "assert fee(14) == 0\nassert fee(13) == 0\nassert fee(15) == 1"
+PASTE = """([place, size]) => {
+  const text = new DataTransfer();
+  text.setData("text/plain", "x = 1\\n".repeat(size / 6));
+  const into = document.querySelector(place);
+  into.focus();
+  const begun = performance.now();
+  into.dispatchEvent(new ClipboardEvent("paste", {
+    clipboardData: text, bubbles: true, cancelable: true,
+  }));
+  return new Promise((done) => requestAnimationFrame(
+    () => setTimeout(() => done(performance.now() - begun))
+  ));
+}"""
+
+
+@pytest.fixture(scope="module")
+def home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the page as it ships, which remembers what was healed."""
+    with shipped(tmp_path_factory.mktemp("panels")) as address:
+        yield address
+
+
+def opened(page: Page, name: str) -> None:
+    """Opens a panel, from the menu where its tab does not fit."""
+    tab = page.get_by_role("tab", name=name)
+    if tab.count() and tab.first.is_visible():
+        tab.first.click()
+        return
+    page.locator(".overflow-menu > button").click()
+    page.locator(".overflow-dropdown button", has_text=name).click()
+
+
+def test_a_paste_that_is_too_large_is_refused_at_once_and_the_page_stays_usable(page: Any) -> None:
+    shown = page.page
+    for place in ("#code .cm-content", "#tests .cm-content", "#words textarea"):
+        took_ms = shown.evaluate(PASTE, [place, 5_000_000])
+        assert took_ms < 500, place
+        expect(shown.locator("#too-large")).to_contain_text("1 MB is the most")
+    expect(shown.locator("#code .cm-content")).to_have_text("")
+    shown.evaluate(PASTE, ["#code .cm-content", 60])
+    expect(shown.locator("#too-large")).to_have_count(0)
+    expect(shown.locator("#code .cm-content")).to_contain_text("x = 1")
+
+
+def test_files_are_healed_under_their_names_and_a_zip_by_its_own_suite(page: Any) -> None:
+    shown = page.page
+    files = [
+        {"name": "fees.py", "mimeType": "text/x-python", "buffer": CODE.encode()},
+        {"name": "test_fees.py", "mimeType": "text/x-python", "buffer": b"from fees import fee\n\n"
+         b"def test_free():\n    assert fee(14) == 0\n\ndef test_due():\n    assert fee(15) == 1\n"
+         b"\ndef test_early():\n    assert fee(13) == 0\n"},
+    ]
+    shown.locator("#files input").set_input_files(files)
+    expect(shown.locator("#files .sent")).to_have_text("fees.py, test_fees.py")
+    shown.get_by_role("button", name="Heal it").click()
+    ended(shown, HEALED)
+    expect(shown.locator(".downloads")).to_contain_text("Patch of fees.py")
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("shop/fees.py", files[0]["buffer"])
+        archive.writestr("shop/other.py", "import fees\n")
+        archive.writestr("shop/test_fees.py", files[1]["buffer"])
+    sent = {"name": "shop.zip", "mimeType": "application/zip", "buffer": packed.getvalue()}
+    shown.locator("#files input").set_input_files([sent])
+    expect(shown.locator("#files .sent")).to_have_text("shop.zip")
+    shown.get_by_role("button", name="Heal it").click()
+    expect(shown.locator("#said")).to_contain_text("its suite: 3 tests")
+    ended(shown, HEALED)
+
+    shown.get_by_role("button", name="Clear files").click()
+    expect(shown.locator("#files .sent")).to_have_text("")
+    big = {"name": "big.zip", "mimeType": "application/zip", "buffer": b"0" * 2_000_001}
+    shown.locator("#files input").set_input_files([big])
+    expect(shown.locator("#files .sent")).to_contain_text("2 MB are the most")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=["desk", "phone"])
+def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page: Any) -> None:
+    shown = page.page
+    for days in (20, 30):
+        heal(shown, code=CODE, tests=f"{TESTS}\nassert fee({days}) == {days - 14}")
+        expect(shown.locator(".matrix")).to_contain_text(f"fee({days})")
+        ended(shown, HEALED)
+    opened(shown, "Runs")
+    rows = shown.locator(".kept-run", has_text="fee")
+    expect(rows.first).to_contain_text("healed")
+    count = rows.count()
+    fits(shown)
+    assert shown.evaluate(UNNAMED) == []
+
+    rows.first.get_by_role("button", name="Replay").click()
+    slider = shown.locator("#replay-at input[type=range]")
+    expect(shown.locator("#replayed .verdict strong")).to_have_text(HEALED)
+    slider.focus()
+    slider.press("Home")
+    expect(shown.locator("#replayed .verdict strong")).to_have_text("RUNNING")
+    rows.nth(0).locator("[data-pick]").check()
+    rows.nth(1).locator("[data-pick]").check()
+    shown.get_by_role("button", name="Compare two").click()
+    expect(shown.locator(".two-runs")).to_contain_text("Both leave the same program.")
+    fits(shown)
+
+    shown.once("dialog", lambda dialog: dialog.accept("late fee"))
+    rows.first.get_by_role("button", name="Rename").click()
+    expect(shown.locator(".kept-run").first).to_contain_text("late fee")
+    shown.once("dialog", lambda dialog: dialog.accept())
+    shown.locator(".kept-run").first.get_by_role("button", name="Delete").click()
+    expect(shown.locator(".kept-run", has_text="late fee")).to_have_count(0)
+    expect(shown.locator(".kept-run", has_text="fee")).to_have_count(count - 1)
+
+    rows.first.get_by_role("button", name="Run again").click()
+    ended(shown, HEALED)
+
+
+def test_every_panel_keeps_the_rules_with_what_is_opened_on_it(page: Any) -> None:
+    shown = page.page
+    shown.add_script_tag(path=axe())
+    shown.emulate_media(reduced_motion="reduce")
+    heal(shown, code=CODE, tests=TESTS)
+    ended(shown, HEALED)
+    opened(shown, "Runs")
+    shown.get_by_role("button", name="Replay").first.click()
+    expect(shown.locator("#replay-at input[type=range]")).to_be_focused()
+    keeps_the_rules(shown)
+    opened(shown, "Memory")
+    expect(shown.locator(".remembered summary")).not_to_have_count(0)
+    for row in shown.locator(".remembered summary").all():
+        row.click()
+    expect(shown.locator(".remembered .diff").first).to_be_visible()
+    keeps_the_rules(shown)
+    for name, part in (("Benchmarks", "#benchmarks-list pre"), ("API", ".endpoint pre")):
+        opened(shown, name)
+        expect(shown.locator(part).first).to_be_visible()
+        keeps_the_rules(shown)
+
+
+def test_what_is_remembered_is_found_and_forgotten_on_its_panel(page: Any) -> None:
+    shown = page.page
+    heal(shown, code=CODE.replace("fee", "due"), tests=TESTS.replace("fee", "due"))
+    ended(shown, HEALED)
+    opened(shown, "Memory")
+    row = shown.locator(".remembered > li").first
+    row.locator("summary").click()
+    expect(row).to_contain_text("replays")
+    shown.once("dialog", lambda dialog: dialog.accept())
+    shown.get_by_role("button", name="Forget all").click()
+    expect(shown.locator("#memory-list")).to_contain_text("Nothing is remembered")
+    opened(shown, "Benchmarks")
+    expect(shown.locator("#benchmarks-list")).to_contain_text("No benchmark was run")
+    opened(shown, "API")
+    expect(shown.locator(".endpoint").first).to_contain_text(f'Client("{page.home}")')
+
+
+def test_an_option_that_cannot_be_used_is_told_and_what_is_asked_for_is_said(page: Any) -> None:
+    shown = page.page
+    shown.get_by_role("button", name="Options").click()
+    shown.get_by_label("Dollars").fill("a lot")
+    heal(shown, code=CODE, tests=TESTS)
+    expect(shown.locator("#said")).to_contain_text("Dollars: write a number")
+    expect(shown.get_by_role("button", name="Heal it")).to_be_enabled()
+    expect(shown).not_to_have_url(re.compile("run="))
+    shown.get_by_label("Dollars").fill("")
+    shown.get_by_label("Its arguments").fill("7")
+    shown.get_by_label("Its standard input").fill("5")
+    code = "import sys\nprint(int(input()) * int(sys.argv[1]))\n"
+    heal(shown, code=code, tests="assert output == '35\\n'")
+    ended(shown, "HEALTHY")
+
+
+def test_the_call_that_the_panel_shows_runs_as_it_stands(page: Any, capsys: Any) -> None:
+    opened(page.page, "API")
+    call = page.page.locator(".endpoint pre").first.inner_text()
+    exec(compile(call, "heal_code", "exec"), {})
+    assert "-    return width + height" in capsys.readouterr().out

@@ -1,0 +1,96 @@
+"""Files that are sent become a program, or a small project which its own suite judges."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from agent.core.settings import Settings
+from agent.doors.project.sent import SentFile
+from agent.intake import BadInput
+from agent.log.result import fold
+from agent.run.session import open_session
+from demo.brought import prepared
+from demo.options import RunOptions
+from tests.agent.runs import finished, settings
+
+MODULE = b"def fee(days):\n    if days < 14:\n        return 0\n    return days - 14 + 1\n"
+SUITE = b"from shop.fee import fee\n\ndef test_free():\n    assert fee(14) == 0\n\n" \
+        b"def test_late():\n    assert fee(16) == 3\n"
+HOST = Settings.from_env({}, provider="mock")
+
+
+def zipped(files: dict[str, bytes]) -> SentFile:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return SentFile("shop.zip", written.getvalue())
+
+
+def project(**more: bytes) -> SentFile:
+    return zipped({
+        "work/shop/__init__.py": b"", "work/shop/fee.py": MODULE,
+        "work/shop/other.py": b"from shop.fee import fee\n", "work/tests/test_fee.py": SUITE,
+        **more,
+    })
+
+
+async def test_a_zip_is_healed_by_its_own_suite(tmp_path: Path) -> None:
+    host = settings(tmp_path)
+    found = await prepared("", "", "", RunOptions(files=(project(),)), host)
+    assert found.task is not None
+    assert found.task.project is not None
+    async with open_session(host) as session:
+        result = fold(await finished(session, found.task, title=found.title))
+    assert result.outcome == "healed"
+    assert "a/shop/fee.py" in result.diff
+    assert not Path(found.task.project.root).exists()
+
+
+async def test_nothing_that_a_sent_project_asks_of_this_machine_is_given() -> None:
+    asking = b"[tool.heal]\nloopback = true\nenvironment = ['HOME']\nread = ['/etc']\n"
+    sent = project(**{"work/pyproject.toml": asking})
+    found = await prepared("", "", "", RunOptions(files=(sent,)), HOST)
+    assert found.task is not None
+    asked = found.task.project
+    assert asked is not None
+    given = (asked.loopback, asked.environment, asked.readable, asked.test_s)
+    assert given == (False, (), (), 10.0)
+    assert not any("HOME" in notice or "/etc" in notice for notice in found.notices)
+
+
+async def test_a_green_project_is_said_to_be_and_begins_no_run() -> None:
+    right = MODULE.replace(b"<", b"<=").replace(b" + 1", b"").replace(b"- 14", b"- 13")
+    suite = SUITE.replace(b"shop.fee", b"fee")
+    sent = zipped({"fee.py": right, "tax.py": b"", "test_fee.py": suite})
+    found = await prepared("", "", "", RunOptions(files=(sent,)), HOST)
+    assert found.task is None
+    assert found.standing is not None
+    assert found.standing.outcome == "healthy"
+
+
+async def test_a_module_keeps_its_name_and_takes_a_file_of_tests_or_typed_ones() -> None:
+    module, suite = SentFile("fee.py", MODULE), SentFile(
+        "test_fee.py", SUITE.replace(b"shop.fee", b"fee")
+    )
+    found = await prepared("", "", "", RunOptions(files=(module, suite), argv=("-v",)), HOST)
+    assert found.task is not None
+    assert found.task.solution is not None
+    assert found.task.solution.entry == "fee.py"
+    assert [one.name for one in found.task.tests[:2]] == ["test_free", "test_late"]
+    assert (found.task.argv, found.title) == (("-v",), "fee")
+    typed = await prepared("", "assert fee(14) == 0", "", RunOptions(files=(module,)), HOST)
+    assert typed.task is not None
+    assert [one.name for one in typed.task.tests] == ["assert fee(14) == 0"]
+
+
+async def test_what_goes_with_files_and_what_does_not_is_said() -> None:
+    module = SentFile("fee.py", MODULE)
+    with pytest.raises(BadInput, match="clear one of the two"):
+        await prepared("x = 1", "", "", RunOptions(files=(module,)), HOST)
+    with pytest.raises(BadInput, match="clear tests and arguments"):
+        await prepared("", "assert 1", "", RunOptions(files=(project(),), argv=("-v",)), HOST)

@@ -1,0 +1,170 @@
+"""How much a visitor of a public page may have, and what stands before every request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from agent.core.settings import Settings
+from demo.browser_state import NEW_VISIT
+from demo.serving.access import Access
+from demo.serving.gate import Gate
+from demo.serving.health import health_route
+from demo.serving.host import Host, Unavailable
+from demo.serving.limits import ADDRESS_SHARE, Limits, TooMuch
+from demo.serving.visitors import network, new_word, to_keep, visiting
+from sandbox import SandboxUnavailable
+from tests.demo.recorded import RecordedSession, hosting
+
+PAGE = "/gradio_api/info"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_visitor_has_so_many_runs_at_once_and_an_address_some_more() -> None:
+    limits, settings, going = Limits(Clock()), Settings(visitor_runs=1, visitor_rate=99), {}
+    for number in range(ADDRESS_SHARE):
+        with limits.working(settings, going, f"v{number}", "here", f"run-{number}"):
+            with pytest.raises(TooMuch, match="1 of your runs go on already"):
+                limits.working(settings, going, f"v{number}", "elsewhere").__enter__()
+            going[f"run-{number}"] = f"v{number}"
+    with pytest.raises(TooMuch, match="started from your address"):
+        limits.working(settings, going, "new", "here").__enter__()
+    with limits.working(settings, going, "new", "elsewhere"):
+        pass
+    del going["run-0"]
+    with limits.working(settings, going, "v0", "here"):
+        pass
+
+
+def test_the_page_as_a_whole_has_so_many_and_a_minute_has_so_many_starts() -> None:
+    clock = Clock()
+    limits, settings = Limits(clock), Settings(live_runs=2, visitor_rate=2)
+    with pytest.raises(TooMuch, match="this machine takes at once"):
+        limits.working(settings, {"a": "v1", "b": "v2"}, "new", "here").__enter__()
+    for at in (0.0, 10.0):
+        clock.now = at
+        with limits.working(settings, {}, "v", "here"):
+            pass
+    with pytest.raises(TooMuch, match="try again in 50 seconds"):
+        limits.working(settings, {}, "v", "here").__enter__()
+    clock.now = 60.0
+    with limits.working(settings, {}, "v", "here"):
+        pass
+
+
+async def test_the_owner_is_bounded_by_nothing_and_a_visitor_by_the_size() -> None:
+    session = RecordedSession()
+    session.settings = Settings(largest_input=3)
+    with hosting(session).working(session, "", "here", ["x" * 1_000_000]):
+        pass
+    with pytest.raises(TooMuch, match=r"4 characters, and this page takes 3\. Bring the part"):
+        hosting(session, Access(public=True)).working(session, "v", "here", ["xx", "xx"])
+
+
+def gated(*, public: bool = True, scheme: str = "http", **settings: int) -> TestClient:
+    async def answer(request: Request) -> Response:
+        return PlainTextResponse(str(len(await request.body())))
+
+    routes = [Route(path, answer, methods=["GET", "POST"])
+              for path in ("/", PAGE, "/gradio_api/upload", "/gradio_api/queue/status")]
+    gate = Middleware(Gate, public=public, settings=Settings(**settings))
+    return TestClient(Starlette(routes=routes, middleware=[gate]), f"{scheme}://page")
+
+
+def test_a_browser_gets_a_word_that_no_script_reads_and_keeps_it() -> None:
+    client = gated()
+    first = client.get("/").headers["set-cookie"]
+    assert "HttpOnly" in first and "SameSite=Lax" in first and "Secure" not in first
+    assert "set-cookie" not in client.get("/").headers
+    framed = gated(scheme="https").get("/").headers["set-cookie"]
+    assert "SameSite=None; Partitioned; Secure" in framed
+    assert "set-cookie" not in gated(public=False).get("/").headers
+    assert "set-cookie" in gated().get("/", headers={"cookie": "heal_visitor=short"}).headers
+
+
+def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None:
+    client = gated(request_rate=2, largest_input=1)
+    for path in ("/gradio_api/upload", "/gradio_api/queue/status", "/monitoring", "/x"):
+        assert client.get(path).status_code == 404
+    large = client.post(PAGE, content=b"x" * 4_000_001)
+    assert (large.status_code, "bring the part" in large.json()["detail"]) == (413, True)
+    assert [client.get(PAGE).status_code for _ in range(3)] == [200, 200, 429]
+    refused = client.get(PAGE)
+    assert int(refused.headers["retry-after"]) > 0
+    assert "then reload the page. Your runs go on" in refused.json()["detail"]
+
+
+def test_another_sites_page_asks_nothing_of_the_owner() -> None:
+    client = gated(public=False)
+    for elsewhere in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
+        assert client.post(PAGE, headers=elsewhere).status_code == 403
+    for own in ({}, {"origin": "http://page"}, {"sec-fetch-site": "same-origin"}):
+        assert client.post(PAGE, headers=own).status_code == 200
+
+
+def asked(**headers: str) -> Request:
+    told = [(name.encode(), value.encode()) for name, value in headers.items()]
+    return Request({"type": "http", "headers": told, "client": ("2001:db8::7", 1)})
+
+
+def test_who_visits_is_what_the_cookie_says_and_else_the_browsers_own_word() -> None:
+    word, own = new_word(), new_word()
+    told = {**NEW_VISIT, "visitor": own, "address": "forged", "model": "m", "more": 1}
+    known = visiting(asked(cookie=f"a=b; heal_visitor={word}"), told)
+    assert known == {**NEW_VISIT, "visitor": word, "address": "2001:db8::/64", "model": "m"}
+    assert to_keep(known, asked(cookie=f"heal_visitor={word}"))["visitor"] == ""
+    unknown = visiting(asked(), told)
+    assert (unknown["visitor"], to_keep(unknown, asked())["visitor"]) == (own, own)
+    assert visiting(asked(), ["no", "visit"])["visitor"] == ""
+
+
+@pytest.mark.parametrize(("address", "where"), [
+    ("10.0.0.1", "10.0.0.1"), ("2001:db8:0:1::7", "2001:db8:0:1::/64"), ("name", "name"),
+])
+def test_a_household_is_one_address(address: str, where: str) -> None:
+    assert network(address) == where
+
+
+async def test_whoever_watches_over_the_page_is_told_whether_it_works() -> None:
+    host = hosting(RecordedSession())
+    transport = httpx.ASGITransport(app=Starlette(routes=[health_route(host)]))
+    async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+        starting = await client.get("/healthz")
+        assert (starting.status_code, starting.json()) == (503, {"status": "starting"})
+        async with host.serving():
+            await host.running()
+            ready = await client.get("/healthz")
+        assert (ready.status_code, ready.json()) == (
+            200, {"status": "ready", "jail": "", "runs_code": True, "runs": 0},
+        )
+        assert (await client.get("/healthz")).json() == {"status": "ending"}
+
+
+async def test_an_engine_that_does_not_work_is_told_without_its_reason() -> None:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[RecordedSession]:
+        raise SandboxUnavailable("of a secret path")
+        yield
+
+    host = Host(opened)
+    transport = httpx.ASGITransport(app=Starlette(routes=[health_route(host)]))
+    async with host.serving(), httpx.AsyncClient(transport=transport, base_url="http://p") as asks:
+        with pytest.raises(Unavailable):
+            await host.running()
+        failed = await asks.get("/healthz")
+    assert (failed.status_code, failed.json()) == (503, {"status": "failed"})

@@ -1,0 +1,296 @@
+"""Arrival, reload and click lose no run, in whatever order the server's answers come: a browser is
+played over the page's own wiring, with every answer held back until the test lets it through."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import gradio as gr
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.requests import Request
+
+from agent.core.domain import Task
+from agent.log.result import fold
+from demo.acts import begun_page
+from demo.browser_state import NEW_VISIT, NO_RUN
+from demo.layout.parts import ANSWERED
+from demo.serving.host import Host
+from demo.web import _ADDRESS, _PRESS, BEGUN, begins, build
+from tests.demo.recorded import Log, RecordedSession, recorded
+
+RUNS = ("healed", "waiting", "rivals", "held")
+CLICKS = ("heal", "stop", "approve", "reject", "use", "choice-0", "choice-1")
+
+
+def chosen(task: Task) -> Log:
+    """The recorded run that the words name; a held one goes on until it is stopped, and one by an
+    answer heals."""
+    log = recorded(task.text if task.text in RUNS[:3] else "healed")
+    return log[:3] if task.text == "held" else log
+
+
+@dataclass
+class Call:
+    """An event on its way: asked of the server, and answered."""
+
+    act: Any
+    values: list[Any]
+    query: str
+    answers: list[list[Any]] = field(default_factory=list)
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is an answer, or it is over."""
+        return bool(self.answers) or (self.task is not None and self.task.done())
+
+
+class Tab:
+    """What a browser does with the page's wiring: it reads the inputs of an event when it happens,
+    and changes its parts when the answer is there."""
+
+    def __init__(self, ui: gr.Blocks, kept: dict[str, Any], query: str) -> None:
+        self.acts: list[Any] = list(ui.fns.values())
+        self.names = {
+            part._id: part.elem_id for part in ui.blocks.values() if getattr(part, "elem_id", "")
+        }
+        self.parts = {
+            self.names[part._id]: {
+                "value": getattr(part, "value", None), "visible": part.visible,
+                "interactive": getattr(part, "interactive", None),
+            }
+            for part in ui.blocks.values() if part._id in self.names
+        }
+        for name, value in kept.items():
+            self.parts[name]["value"] = value
+        self.query = query
+        self.calls: list[Call] = []
+        for act in self.acts:
+            if any(event == "load" for _, event in act.targets):
+                self.happen(act)
+
+    def value(self, name: str) -> Any:
+        return self.parts[name]["value"]
+
+    def enabled(self, name: str) -> bool:
+        part = self.parts[name]
+        shown = {"approve": "review", "reject": "review", "choice-0": "question",
+                 "choice-1": "question"}.get(name, name)
+        return part["interactive"] is not False and bool(self.parts[shown]["visible"])
+
+    def click(self, name: str) -> None:
+        for act in self.acts:
+            if any(self.names.get(part) == name and event == "click"
+                   for part, event in act.targets):
+                self.happen(act)
+
+    def happen(self, act: Any) -> None:
+        values = [self.parts[self.names[part._id]]["value"] for part in act.inputs]
+        if act.fn is None:
+            self.change(act, _in_the_browser(act, values, self))
+            self.follow(act)
+        elif act.trigger_mode == "multiple" or all(one.act is not act for one in self.calls):
+            self.calls.append(Call(act, values, self.query))
+
+    def change(self, act: Any, values: list[Any] | None) -> None:
+        for part, value in zip(act.outputs, values or (), strict=False):
+            if isinstance(value, dict) and value.get("__type__") == "update":
+                self.parts[self.names[part._id]].update(value)
+            elif value is not None:
+                self.parts[self.names[part._id]]["value"] = value
+
+    def follow(self, act: Any) -> None:
+        for one in self.acts:
+            if one.trigger_after == act._id:
+                self.happen(one)
+
+    def answered(self, call: Call) -> None:
+        """One answer of the server arrives; with the last one, the event is over."""
+        if call.answers:
+            self.change(call.act, call.answers.pop(0))
+        if call.task is not None and call.task.done() and not call.answers:
+            self.calls.remove(call)
+            self.follow(call.act)
+
+
+def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
+    """What the page's own scripts do, in Python."""
+    if act.js == begins():
+        code, tests, words = values
+        page = begun_page(NO_RUN)
+        kept = {**NO_RUN, "run": str(uuid4()), "code": code, "tests": tests, "words": words}
+        return [kept, *(page[name] for name in BEGUN[1:])]
+    if "answered.run === kept.run" in act.js:
+        kept, answered = values
+        current = answered.get("run") == kept["run"]
+        places = range(len(act.outputs) - 1)
+        parts = answered["parts"] if current else {}
+        return [*(parts.get(str(place)) for place in places), {}]
+    if act.js == _ADDRESS:
+        tab.query = f"run={values[0]['run']}"
+    elif act.js == _PRESS and tab.enabled("heal"):
+        tab.click("heal")
+    return None
+
+
+class Browsing:
+    """One visitor at one tab, on a slow and shuffling line."""
+
+    def __init__(self, session: RecordedSession, ui: gr.Blocks, again: str) -> None:
+        self.session, self.ui = session, ui
+        self.begun: list[str] = []
+        """The runs that a click on Heal began, as far as it left the browser."""
+        self.stopped: set[str] = set()
+        self.tab = Tab(ui, {"kept": {**NO_RUN, "run": again}, "visit": dict(NEW_VISIT),
+                            ANSWERED: {}}, "")
+
+    async def serve(self, call: Call) -> None:
+        """The server hears of an event, and begins to answer it."""
+        scope = {"type": "http", "headers": [], "query_string": call.query.encode(), "client": None}
+        request = gr.Request(Request(scope))
+
+        def told(values: Any) -> None:
+            call.answers.append([values] if len(call.act.outputs) == 1 else list(values))
+
+        async def answer() -> None:
+            answering = call.act.fn(request, *call.values)
+            if hasattr(answering, "__aiter__"):
+                async for values in answering:
+                    told(values)
+            else:
+                told(await answering)
+
+        call.task = asyncio.create_task(answer())
+        await a_while()
+
+    async def heard(self, place: int) -> None:
+        waiting = [one for one in self.tab.calls if one.task is None]
+        if waiting:
+            await self.serve(waiting[place % len(waiting)])
+
+    async def answered(self, place: int) -> None:
+        ready = [one for one in self.tab.calls if one.is_ready]
+        if ready:
+            self.tab.answered(ready[place % len(ready)])
+
+    async def click(self, place: int) -> None:
+        name = CLICKS[place % len(CLICKS)]
+        for _ in range(1 + place % 2):  # or a double click
+            if self.tab.enabled(name):
+                self.tab.click(name)
+                run = self.tab.value("kept")["run"]
+                if name == "heal":
+                    self.begun.append(run)
+                    assert self.tab.query == f"run={run}"
+                if name in ("stop", "reject"):
+                    self.stopped.add(run)
+
+    async def type(self, place: int) -> None:
+        self.tab.parts["words"]["value"] = RUNS[place % len(RUNS)]
+
+    async def reload(self, place: int) -> None:
+        for call in self.tab.calls:
+            if call.task is None and place % 2:
+                await self.serve(call)
+        # What never left the browser was begun by nobody; the page says that it is not known.
+        self.begun = [one for one in self.begun if one in self.session.recorded]
+        names = ("kept", "visit", ANSWERED)
+        self.tab = Tab(self.ui, {name: self.tab.value(name) for name in names}, self.tab.query)
+
+    async def settle(self) -> None:
+        """Every answer arrives, and none is a fault."""
+        for _ in range(400):
+            for call in [*self.tab.calls]:
+                if call.task is None:
+                    await self.serve(call)
+                elif call.task.done():
+                    call.task.result()
+                while call in self.tab.calls and call.is_ready:
+                    self.tab.answered(call)
+            await a_while()
+            if not any(one.task is None or one.is_ready for one in self.tab.calls):
+                return
+        raise AssertionError("the page never comes to rest")
+
+
+ACTS = ("heard", "heard", "answered", "answered", "answered", "click", "type", "reload")
+
+
+async def a_while() -> None:
+    """Lets the server do what it can."""
+    for _ in range(60):
+        await asyncio.sleep(0)
+
+
+class Stage:
+    """The page, built once, over a session for each visit; in one event loop."""
+
+    def __init__(self) -> None:
+        self.session = RecordedSession(chosen)
+        self.host = Host(self.opened)
+        self.runner = asyncio.Runner()
+        self.ui = self.runner.run(self.built())
+
+    async def built(self) -> gr.Blocks:
+        return build(self.host)  # which makes a loop of its own where none runs
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[RecordedSession]:
+        self.session = RecordedSession(chosen)
+        yield self.session
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    built = Stage()
+    with built.runner:
+        yield built
+
+
+async def play(stage: Stage, again: str, script: list[tuple[str, int]]) -> None:
+    """One visit, and what must hold once it comes to rest."""
+    async with stage.host.serving():
+        await stage.host.running()
+        session = stage.session
+        earlier = str(uuid4()) if again else ""
+        if again:
+            await session.start(Task(text=again), run_id=earlier)
+        browsing = Browsing(session, stage.ui, earlier)
+        for act, place in script:
+            await getattr(browsing, act)(place)
+        await browsing.settle()
+
+        tab, known = browsing.tab, session.recorded
+        for run in browsing.begun:
+            assert run in known or run in browsing.stopped or tab.value("said")
+        followed = tab.value("kept")["run"]
+        last = [one for one in known if one != earlier][-1:]
+        assert not last or followed == last[0] or followed in browsing.begun
+        phase = fold(session.log(followed)).phase if followed in known else "empty"
+        going = phase in ("running", "waiting")
+        assert tab.enabled("heal") is not going
+        assert bool(tab.parts["stop"]["interactive"]) == going
+        if followed in known and phase == "finished":
+            assert 'data-phase="finished"' in tab.value("bench")
+        for task in (one.task for one in tab.calls):
+            assert task is not None
+            task.cancel()
+        await asyncio.gather(*(one.task for one in tab.calls if one.task), return_exceptions=True)
+
+
+@settings(max_examples=100)
+@given(
+    again=st.sampled_from(["", *RUNS]),
+    script=st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 60)), max_size=40),
+)
+def test_no_order_of_answers_loses_a_run(
+    stage: Stage, again: str, script: list[tuple[str, int]]
+) -> None:
+    stage.runner.run(play(stage, again, script))

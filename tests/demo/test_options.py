@@ -1,0 +1,123 @@
+"""What one run is asked to do differently is taken, or refused with the next step; and each option
+changes the run."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.core.settings import Settings
+from agent.intake import BadInput, from_page
+from agent.log.result import fold
+from agent.run.run import Options
+from agent.run.session import open_session
+from demo.browser_state import OPTIONS
+from demo.options import RunOptions, chosen
+from demo.shown.required import required
+from llm.budget import Caps
+from tests.agent.runs import finished, settings
+
+HOST = Settings.from_env({}, provider="mock")
+CODE = "def area(width, height):\n    return width + height\n"
+TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
+
+
+def asked(public: bool = False, **given: object) -> RunOptions:
+    return chosen(
+        {name.replace("_", "-"): value for name, value in given.items()}, HOST, public=public
+    )
+
+
+def test_nothing_that_is_chosen_leaves_all_as_the_settings_have_it() -> None:
+    assert chosen(dict.fromkeys(OPTIONS), HOST, public=True) == RunOptions()
+    assert chosen(dict.fromkeys(OPTIONS, ""), HOST, public=True) == RunOptions()
+
+
+def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
+    found = asked(
+        iterations=3, autonomy="review_all", ask=True, learn=False, require_proof="E3",
+        require_integrity="outside", usd="0.25", tokens=5000, calls="7", seconds="30",
+        stdin="2\n3\n", args="--name 'two words' -v",
+        files={"a.py": base64.b64encode(b"x").decode()},
+    )
+    assert found.session == {
+        "max_iterations": 3, "autonomy": "review_all", "ask": True, "learn": False,
+        "require_proof": "E3", "require_integrity": "outside", "budget_s": 30.0,
+        "caps": Caps(usd=0.25, tokens=5000, calls=7),
+    }
+    assert (found.stdin, found.argv) == ("2\n3\n", ("--name", "two words", "-v"))
+    assert [(one.name, one.content) for one in found.files] == [("a.py", b"x")]
+    assert asked(usd=0).caps == Caps(usd=0.0, tokens=HOST.budget_tokens, calls=HOST.budget_calls)
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    ({"usd": "a lot"}, "Dollars: write a number"), ({"usd": -1}, "from 0 on"),
+    ({"calls": "nan"}, "Calls: write a number"), ({"tokens": "inf"}, "Tokens: write a number"),
+    ({"seconds": 0.2}, "a second at least"), ({"iterations": 11}, "10 is the most"),
+    ({"iterations": 0}, "from 1 to 10"), ({"autonomy": "none"}, "choose one of full_auto"),
+    ({"require_proof": "E9"}, "choose one of E0"), ({"args": "'open"}, "close each quote"),
+    ({"args": "x " * 101}, "100 are the most"), ({"files": ["a.py"]}, "each name"),
+    ({"files": {"a.py": "%%"}}, "no base64"), ({"files": {"a.zip": "A" * 3_000_001}}, "Send less"),
+    ({"colour": "red"}, "There is no option 'colour'"),
+])
+def test_what_cannot_be_used_is_refused_with_the_next_step(
+    given: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(BadInput, match=told):
+        asked(**given)
+
+
+@pytest.mark.parametrize("given", [
+    {"usd": 0.51}, {"tokens": 200_001}, {"calls": 41}, {"seconds": 361},
+])
+def test_a_stranger_may_spend_less_than_the_host_allows_and_never_more(
+    given: dict[str, float]
+) -> None:
+    with pytest.raises(BadInput, match="is the most here"):
+        asked(public=True, **given)
+    asked(public=True, **{name: value / 2 for name, value in given.items()})
+    asked(public=False, **given)
+
+
+async def test_what_is_asked_for_is_what_the_run_is_given(tmp_path: Path) -> None:
+    found = asked(
+        iterations=2, autonomy="review_all", ask=True, usd=0.1, calls=3, seconds=33, learn=False,
+        require_proof="E4", require_integrity="outside",
+    )
+    async with open_session(settings(tmp_path)) as session:
+        run = await session.start(from_page(CODE, TESTS).task, pauses=True, **found.session)
+        options = Options.from_json(session._store.run(run).options)
+        await session.cancel(run)
+    assert (options.max_iterations, options.autonomy_level, options.ask) == (2, "review_all", True)
+    assert (options.caps.usd, options.caps.calls, options.budget_s) == (0.1, 3, 33)
+    assert (options.learn, options.require_proof) == (False, "E4")
+    assert options.require_integrity == "outside"
+
+
+async def test_a_run_that_does_not_learn_leaves_nothing_in_the_memory(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path)) as session:
+        await finished(session, from_page(CODE, TESTS).task, learn=False)
+        assert (session.memory().fixes(), session.memory().lessons()) == ((), ())
+        await finished(session, from_page(CODE, TESTS).task)
+        assert len(session.memory().fixes()) == 1
+
+
+async def test_less_than_was_required_is_said_beside_the_verdict(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path)) as session:
+        log = await finished(session, from_page(CODE, TESTS).task, require_proof="E4")
+        plain = await finished(session, from_page(CODE, TESTS).task)
+    told = required(fold(log))
+    assert told.reason.startswith("Proof E4 was required and E1 was reached.")
+    assert required(fold(plain)) == fold(plain)
+
+
+async def test_input_and_arguments_reach_the_program(tmp_path: Path) -> None:
+    code = "import sys\nprint(sum(map(int, sys.stdin)) * int(sys.argv[1]))\n"
+    task = from_page(code, "assert output == '10\\n'", stdin="2\n3\n", argv=("2",)).task
+    async with open_session(settings(tmp_path)) as session:
+        assert fold(await finished(session, task)).outcome == "healthy"
+        without = from_page(code, "assert output == '10\\n'", stdin="2\n", argv=("2",)).task
+        assert fold(await finished(session, without)).outcome != "healthy"

@@ -1,0 +1,210 @@
+"""The panels beside the workbench: visitors meet what is theirs, and what is deleted is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from agent.intake import from_page
+from agent.memory import Failure, Fix
+from agent.run.session import Session, open_session
+from demo.browser_state import NEW_VISIT, Visit
+from demo.models.panel import Panel
+from demo.panels.acts import Panels
+from demo.panels.measured import Share, measured
+from demo.serving.access import Access
+from demo.serving.host import Host
+from demo.serving.verbs import DOCUMENTED, Verbs
+from tests.agent.runs import finished, settings
+from tests.demo.test_render import Reader
+
+ONE: Visit = {**NEW_VISIT, "visitor": "one-word-that-nobody-guesses"}
+OTHER: Visit = {**NEW_VISIT, "visitor": "another-word-nobody-guesses"}
+CODE = "def acme_area(width, height):\n    return width + height\n"
+TESTS = "assert acme_area(2, 5) == 10\nassert acme_area(1, 1) == 1"
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path, *, public: bool = True
+) -> AsyncIterator[tuple[Panels, Panel, Session]]:
+    host = Host(lambda: open_session(settings(folder)), Access(public=public))
+    async with host.serving():
+        session, panel = await host.session(), Panel(host)
+        assert isinstance(session, Session)
+        yield Panels(host, panel), panel, session
+
+
+async def healed(session: Session, panel: Panel, title: str = "area") -> str:
+    log = await finished(
+        session, from_page(CODE, TESTS).task, title=title, visitor=panel.visitor(ONE)
+    )
+    return log[0].run
+
+
+async def test_a_visitor_finds_renames_and_deletes_their_runs_and_nobody_elses(
+    tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as (panels, panel, session):
+        run = await healed(session, panel)
+        assert run in (await panels.runs(ONE, "AREA healed"))["runs-list"]
+        assert run not in (await panels.runs(ONE, "unresolved"))["runs-list"]
+        for search in ("", "area"):
+            assert run not in (await panels.runs(OTHER, search))["runs-list"]
+
+        for act in ("rename", "delete", "again", "replay"):
+            told = await panels.run_act({"act": act, "key": run, "value": "x"}, OTHER, "")
+            assert "is not yours" in told["runs-told"], act
+            assert "replayed" not in told
+        assert await panels.replay_at(ONE, "", 3) == {}
+
+        told = await panels.run_act({"act": "rename", "key": run, "value": "<b>  fee"}, ONE, "")
+        assert "&lt;b&gt; fee" in told["runs-list"]
+        assert "<b>" not in told["runs-list"].replace("<b>fee", "")
+        told = await panels.run_act({"act": "delete", "key": run}, ONE, "")
+        assert run not in told["runs-list"]
+        with pytest.raises(KeyError):
+            session.log(run)
+
+
+async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (panels, panel, session):
+        run = await healed(session, panel)
+        told = await panels.run_act({"act": "replay", "key": run}, ONE, "")
+        assert "HEALED" in Reader(told["replayed"]).text
+        assert told["replay-at"]["maximum"] == len(session.log(run))
+        first = (await panels.replay_at(ONE, run, 1))["replayed"]
+        assert "HEALED" not in first
+        assert "gradio_api" not in told["replayed"], "what is replayed is taken along elsewhere"
+
+        again = (await panels.run_act({"act": "again", "key": run}, ONE, ""))["runs-go"]
+        new = again.removeprefix("?run=")
+        async for _ in session.follow(new):
+            pass
+        assert str(UUID(new)) == new, "the page opens it by this name"
+        assert (new != run, session.visitor(new)) == (True, panel.visitor(ONE))
+        assert session.task(new) == session.task(run)
+
+        one = await panels.run_act({"act": "compare", "picked": [run]}, ONE, "")
+        assert "Tick two runs" in one["runs-told"]
+        both = await panels.run_act({"act": "compare", "picked": [run, new]}, ONE, "")
+        assert "Both leave the same program." in both["replayed"]
+        none = await panels.run_act({"act": "compare", "picked": [run, new]}, OTHER, "")
+        assert "is not yours" in none["runs-told"]
+
+
+async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good(
+    tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as (panels, panel, session):
+        await healed(session, panel)
+        memory = session.memory(panel.visitor(ONE))
+        (fix,), (lesson,) = memory.fixes(), memory.lessons()
+        html = (await panels.memory(ONE, ""))["memory-list"]
+        assert "before: 0 of 2 tests pass; after: E1" in Reader(html).text
+        assert "acme_area" not in (await panels.memory(OTHER, ""))["memory-list"]
+        assert "has these words" in (await panels.memory(ONE, "IndexError"))["memory-list"]
+
+        forget = {"act": "forget", "key": str(fix.number)}
+        await panels.memory_act(forget, OTHER, "")
+        assert len(memory.fixes()) == 1
+        await panels.memory_act(forget, ONE, "")
+        assert (len(memory.fixes()), len(memory.lessons())) == (0, 1)
+        left = await panels.memory_act({"act": "forget", "key": f"L{lesson.number}"}, ONE, "")
+        assert "Nothing is remembered" in left["memory-list"]
+        kept = [path for path in tmp_path.rglob("visitors/*") if b"acme_area" in path.read_bytes()]
+        memory._db.execute("pragma wal_checkpoint(truncate)")
+        kept = [path for path in kept if b"acme_area" in path.read_bytes()]
+        assert kept == []
+
+
+async def test_what_a_program_wrote_is_text_on_every_panel(tmp_path: Path) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    async with opened(tmp_path, public=False) as (panels, _, session):
+        log = await finished(session, from_page(CODE, TESTS).task, title=hostile)
+        memory = session.memory()
+        made = Fix.made(
+            Failure(signature="s", exception=hostile, message=hostile), f"x = '{hostile}'\n",
+            f"y = '{hostile}'\n", "E1", hostile, "settled", None,
+        )
+        assert made is not None
+        memory.remember(made)
+        for html in (
+            (await panels.runs(NEW_VISIT, ""))["runs-list"],
+            (await panels.memory(NEW_VISIT, ""))["memory-list"],
+            (await panels.run_act(
+                {"act": "compare", "picked": [log[0].run, log[0].run]}, NEW_VISIT, ""
+            ))["replayed"],
+        ):
+            assert "<img" not in html
+            assert "&lt;img" in html
+
+
+async def test_only_what_was_measured_here_is_shown_with_its_interval(tmp_path: Path) -> None:
+    async with opened(tmp_path, public=False) as (panels, _, _session):
+        empty = (await panels.benchmarks())["benchmarks-list"]
+        assert f"--out {tmp_path}/benchmarks/seen" in Reader(empty).text
+        assert not re.search(r"\d+ of \d+", empty)
+        folder = tmp_path / "benchmarks" / "seen"
+        folder.mkdir(parents=True)
+        figures = {"rows": 20, "plausible": 15, "correct": 9, "with_truth": 10, "any": 10,
+                   "seconds_median": 1.25}
+        (folder / "summary.json").write_text(json.dumps(
+            {"suite": "seen.jsonl", "provider": "mock", "figures": {"all": figures}}
+        ))
+        text = Reader((await panels.benchmarks())["benchmarks-list"]).text
+        for words in ("15 of 20", "53% to 89%", "9 of 10", "seen.jsonl", "on this machine"):
+            assert words in text, words
+        (folder / "summary.json").write_text("{")
+        assert "cannot be read" in (await panels.benchmarks())["benchmarks-list"]
+
+
+async def test_a_public_page_tells_no_stranger_where_its_files_lie(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (panels, _, _session):
+        assert str(tmp_path) not in (await panels.benchmarks())["benchmarks-list"]
+        assert "visitor=" in (await panels.endpoints())["api-list"]
+
+
+def test_an_interval_holds_its_share_and_narrows_with_more_rows() -> None:
+    assert Share(0, 5).interval[0] == 0
+    assert Share(5, 5).interval[1] == 1
+    few, many = Share(8, 10).interval, Share(800, 1000).interval
+    assert few[0] < many[0] < 0.8 < many[1] < few[1]
+    assert measured(Path(os.devnull)) == ()
+
+
+async def test_each_endpoint_is_told_with_a_call_that_is_python(tmp_path: Path) -> None:
+    async with opened(tmp_path, public=False) as (panels, _, _session):
+        html = (await panels.endpoints())["api-list"]
+    shown = re.findall(
+        r'<h3><code>/(\w+)</code></h3><p>(.*?)</p><pre tabindex="0">(.*?)</pre>', html, re.S
+    )
+    assert [name for name, _, _ in shown] == [verb.__name__ for verb, _ in DOCUMENTED]
+    for name, about, call in shown:
+        assert about, name
+        compile(call.replace("&quot;", '"').replace("&#x27;", "'"), name, "exec")
+        assert f"api_name=&quot;/{name}&quot;" in call
+
+
+async def test_programs_rename_delete_and_forget_what_is_theirs(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (panels, panel, session):
+        run = await healed(session, panel)
+        verbs = Verbs(panels._host, panel)
+        mine, theirs = ONE["visitor"], OTHER["visitor"]
+        for ask in (verbs.rename_run(run, "x", theirs), verbs.delete_run(run, theirs),
+                    verbs.forget(["1"], theirs)):
+            with pytest.raises(KeyError):
+                await ask
+        assert (await verbs.remembered(theirs)) == {"fixes": [], "lessons": []}
+        await verbs.rename_run(run, "fee", mine)
+        assert [one["title"] for one in await verbs.runs(mine)] == ["fee"]
+        assert await verbs.forget(["1", "L1"], mine) == {"forgotten": 2}
+        assert await verbs.delete_run(run[:8], mine) == {"deleted": run}
+        assert await verbs.runs(mine) == []

@@ -1,0 +1,228 @@
+"""The programs of a run on the page: which are shown, what of them, and what models said."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from agent.core.events import (
+    Critiqued,
+    Judged,
+    ModelAsked,
+    ModelCalled,
+    RunFinished,
+    Searched,
+    StepStarted,
+)
+from agent.intake import from_page
+from agent.log.result import Result, fold
+from agent.log.timeline import Call
+from agent.run.session import Session, open_session
+from demo.acts import Page
+from demo.browser_state import NEW_VISIT, BrowserRun, Visit
+from demo.serving.access import Access
+from demo.serving.host import Host
+from demo.shown.bench import patch_of, workbench
+from demo.shown.programs import changes, leading
+from tests.agent.model_runs import followed
+from tests.agent.runs import settings
+from tests.demo.recorded import RecordedSession, recorded
+from tests.demo.test_render import Reader
+from tests.demo.test_verbs import CODE, TESTS
+from tests.demo.test_web import ran, serving
+
+
+def panel(page: str, name: str) -> str:
+    """The HTML of one tab's panel."""
+    return page.partition(f'id="panel-{name}"')[2].partition('role="tabpanel"')[0]
+
+
+def text(part: str) -> str:
+    """The text of a piece of HTML."""
+    return unescape(re.sub("<[^>]*>", "", part))
+
+
+def at(panel: str, place: int) -> str:
+    """What of a panel belongs to one program."""
+    return panel.partition(f'data-at="{place}"')[2].partition("data-at=")[0]
+
+
+def test_every_judged_program_stands_in_the_page_also_those_of_failed_tries() -> None:
+    result = fold(recorded("failed_tries"))
+    page = workbench(result)
+    assert [column.label for column in result.columns] == ["before", *(
+        f"try {number}" for number in range(1, 5)
+    )]
+    for place, column in enumerate(result.columns):
+        assert column.solution is not None
+        assert column.solution.text in text(at(panel(page, "patch"), place))
+    assert leading(result) == 0  # what an unresolved run leaves
+    assert "NOT HEALED" in Reader(page).text
+
+
+def test_the_best_program_of_a_run_that_keeps_none_leads_and_is_called_what_it_is() -> None:
+    log = [one for one in recorded("rounds") if not isinstance(one.event, Critiqued)]
+    first = fold(log).columns[0].solution
+    end = log.pop()
+    assert first is not None and isinstance(end.event, RunFinished)
+    result = fold([*log, end.model_copy(update={"event": end.event.model_copy(update={
+        "outcome": "model_failed", "proof": None, "diff": "", "code": first.text,
+        "solution": first.id,
+    })})])
+    assert result.best is not None and result.best.report is not None
+    assert result.columns[leading(result)].report.solution == result.best.solution.id != first.id
+    page = workbench(result)
+    assert f"The best program so far: {result.best.label}." in Reader(page).text
+    assert "not reviewed, not kept" in result.best.label and "not a fix" not in page
+    assert patch_of(result) == result.best.diff
+
+
+def test_a_healthy_draft_of_a_model_is_shown_whole() -> None:
+    log = recorded("rounds")
+    draft = fold(log).columns[-1].solution
+    assert draft is not None
+    column = replace(fold(log).columns[-1], label="draft", parent=None)
+    page = workbench(replace(fold(log), columns=(column,), diff="", patch=None))
+    assert draft.text in Reader(page).text
+    assert 'class="whole" data-final="yes" open' in page
+
+
+def test_a_program_is_held_against_the_original_and_against_the_one_it_was_made_from() -> None:
+    result = fold(recorded("rounds"))
+    first, second, *rest = result.columns
+    made = replace(result, columns=(first, second, *(replace(one, parent=1) for one in rest)))
+    shown = at(panel(workbench(made), "patch"), 3)
+    original, parent = shown.split('data-against="parent"')
+    assert "return words<" in original
+    assert "words.upper()" in text(parent)
+
+
+def test_two_programs_stand_side_by_side_with_the_tests_that_differ() -> None:
+    result = fold(recorded("rounds"))
+    shown = at(changes(result, (3, 2)), 3)
+    assert shown.index('<table class="beside">') < shown.index("Tests that differ")
+    assert re.findall(r"<td>(. \w+)</td>", shown) == ["✗ failed", "✓ passed"] * 2
+    assert '<table class="beside">' not in changes(result)
+
+
+def test_each_diagnosis_stands_on_the_code_that_it_is_about() -> None:
+    result = fold(recorded("rounds"))
+    shown = panel(workbench(result), "diagnosis")
+    found = [(n, one) for n, one in enumerate(result.columns) if one.diagnosis is not None]
+    assert [place for place, _ in found] == [0]
+    for place, column in found:
+        assert column.diagnosis is not None
+        assert column.diagnosis.cause in text(at(shown, place))
+        assert re.search(r'class="line s[1-5]"><span class="number">2</span>', at(shown, place))
+    assert "It passes." in at(shown, 3)
+
+
+def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
+    log = recorded("mute")
+    calls = [one for one in fold(log).talk if isinstance(one, Call)]
+    read = Reader(workbench(fold(log)))
+    for call in calls:
+        assert call.asked is not None
+        assert isinstance(call.ended, ModelCalled)
+        assert [who for who, _ in call.asked.asked][:2] == ["system", "user"]
+        assert call.asked.asked[1][1] in read.text
+        assert call.ended.answer in read.text
+    place = max(n for n, one in enumerate(log) if isinstance(one.event, ModelAsked))
+    going = workbench(fold(log[: place + 1]))
+    assert "is being asked" in going
+    assert calls[-1].asked is not None
+    assert calls[-1].asked.asked[1][1] in text(going)
+    assert going.count(">system<") == 1  # of earlier calls no text, while it goes on
+
+
+def test_while_a_run_goes_on_the_newest_programs_can_be_looked_into() -> None:
+    log = recorded("failed_tries")
+    last = max(n for n, one in enumerate(log) if isinstance(one.event, Judged))
+    page = workbench(fold(log[: last + 1]))
+    assert 'type="range" min="2" max="4" value="4"' in page
+    assert 'data-at="1"' not in page
+
+
+def test_a_search_tells_its_pace_and_its_best_while_it_runs() -> None:
+    log = recorded("rounds")
+    start = next(n for n, one in enumerate(log) if isinstance(one.event, StepStarted))
+    seen = log[start].model_copy(update={"seq": 99, "event": Searched(
+        candidates=300, plausible=0, best_passed=2, total=3, wall_s=2.0
+    )})
+    read = Reader(workbench(fold((*log[: start + 1], seen)))).text
+    assert "300 candidates, 150 a second" in read
+    assert "best passes 2 of 3" in read
+    assert read.count("300 candidates") == 1
+
+
+def test_a_regression_is_told_in_words_and_tabs_name_their_panels() -> None:
+    page = workbench(fold(recorded("rounds")))
+    assert 'class="cell failed ring"' in page
+    assert "failed, passed before" in page
+    assert "ringed: passed before" in page
+    named = re.findall(r'aria-controls="(panel-\w+)"', page)
+    assert named == re.findall(r'role="tabpanel" id="([\w-]+)"', page)
+    assert page.count('aria-selected="true"') == 1
+    assert page.count("<caption") == 1
+
+
+@pytest.mark.parametrize(("own", "name"), [(True, "rounds"), (False, "rounds")])
+def test_only_whoever_started_a_run_is_offered_a_fork(own: bool, name: str) -> None:
+    assert ('data-act="fork"' in workbench(fold(recorded(name)), own=own)) == own
+
+
+def test_a_question_above_its_buttons_is_not_told_again() -> None:
+    result: Result = fold(recorded("waiting"))
+    assert result.waiting is None
+    asked = next(one for one in recorded("waiting") if one.event.kind == "waiting")
+    waits = fold(recorded("waiting")[: asked.seq])
+    assert waits.waiting is not None
+    question = waits.waiting.question
+    assert question not in Reader(workbench(waits)).text.partition("Timeline")[0]
+    assert question in Reader(workbench(waits, own=False)).text
+
+
+async def test_the_program_looked_at_is_compared_and_put_into_the_editor() -> None:
+    result = fold(recorded("rounds"))
+    tried = result.columns[1].solution
+    assert tried is not None
+    async with serving(RecordedSession()) as page:
+        kept = await ran(page, "rounds")
+        assert (await page.use(kept, "1 original"))["code"] == tried.text
+        assert (await page.use(kept))["code"] == result.code
+        assert '<table class="beside">' in (await page.compare(kept, "3 1", NEW_VISIT))["bench"]
+        for nothing in ("", "3 original", "3 9", "x y"):
+            assert await page.compare(kept, nothing, NEW_VISIT) == {}
+
+
+async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
+    tmp_path: Path
+) -> None:
+    host = Host(lambda: open_session(settings(tmp_path)), Access(public=True))
+    async with host.serving():
+        session = await host.session()
+        assert isinstance(session, Session)
+        page = Page(host)
+        mine: Visit = {**NEW_VISIT, "visitor": "one" * 16}
+        run = await session.start(
+            from_page(CODE, TESTS).task, visitor=page.panel.visitor(mine), run_id=str(uuid4())
+        )
+        before = await followed(session, run)
+        kept: BrowserRun = {
+            "run": run, "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "",
+            "words": "",
+        }
+        forked = (await page.begin_fork(kept, "0 original"))["kept"]
+        (refused,) = [one async for one in page.fork(forked, {**mine, "visitor": "another" * 16})]
+        assert "Only whoever started this run" in refused["said"]
+        shown = [one async for one in page.fork(forked, mine)]
+        assert "said" not in shown[-1], shown[-1]["said"]
+        assert "HEALED" in shown[-1]["bench"]
+        after = fold(session.log(forked["run"]))
+        assert after.parent is not None
+        assert (after.parent.run, after.code) == (run, before.code)
