@@ -87,7 +87,8 @@ async def test_a_client_heals_checks_and_reads_while_nothing_is_written(
         diff = await client.call_tool("copy_diff")
     assert {one.name for one in listed} >= {*OWN, "run_tests", "file_read", "execute_code"}
     assert all(one.description and one.input_schema["type"] == "object" for one in listed)
-    assert (file.is_error, file.structured_content["outcome"]) == (False, "healed")
+    assert not file.is_error, file.content[0].text
+    assert file.structured_content["outcome"] == "healed"
     assert "--- a/sum.py\n" in file.structured_content["diff"]
     found = project.structured_content
     assert (found["outcome"], {*found["project"]["failed_before"]}) == ("healed", FAILING)
