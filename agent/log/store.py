@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 
 from agent.core.domain import Value, address
 from agent.core.events import Event, Stamped
+from agent.core.sqlite import PATIENCE_S, make_shrinking
 
 V = TypeVar("V", bound=Value)
 
@@ -75,9 +76,8 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._run = ""
-        self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
-        self._db.execute("pragma auto_vacuum=incremental")
-        self._db.execute("pragma journal_mode=wal")
+        make_shrinking(path)
+        self._db = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
         self._db.execute("pragma synchronous=normal")
         self._db.execute("pragma secure_delete=on")
         self._db.executescript(_SCHEMA)

@@ -13,19 +13,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from agent.core.sqlite import PATIENCE_S, use_wal
+
 FORMAT = 4
 """The version of the tables."""
 APPLICATION = 0x6865616C
 """Marks our files for SQLite and for `file`."""
-PATIENCE_S = 10.0
-"""How long a write waits for another process's."""
 
 _TABLES = (
     """
@@ -70,7 +69,6 @@ end""",
 )
 
 _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 class MemoryFault(Exception):
@@ -165,9 +163,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         raise MemoryFault(f"The fix memory {path} cannot be opened: {error}.") from error
     try:
         is_new = _is_new(db, path)  # before a byte of it is changed
-        if _pragma(db, "journal_mode") != "wal":
-            # SQLite does not wait for another process that is making the same change.
-            _patiently(lambda: db.execute("pragma journal_mode=wal"))
+        use_wal(db)
         db.execute("pragma synchronous=normal")
         db.execute("pragma secure_delete=on")
         if is_new:
@@ -249,15 +245,3 @@ def _set_aside(path: Path) -> Path:
 
 def _pragma(db: sqlite3.Connection, name: str) -> Any:  # an integer or a text
     return db.execute(f"pragma {name}").fetchone()[0]
-
-
-def _patiently(work: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            work()
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > until:
-                raise
-            time.sleep(0.01)

@@ -9,6 +9,7 @@ has its whole log, and a step that is run again after a crash writes a new attem
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -25,6 +26,7 @@ from langgraph.types import Command, Send
 
 from agent.core.domain import Report
 from agent.core.events import Step, StepFinished, StepStarted, Waiting
+from agent.core.sqlite import PATIENCE_S, make_shrinking
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.rounds import side_by_side
@@ -346,9 +348,8 @@ def _config(run: str) -> RunnableConfig:
 @asynccontextmanager
 async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
     """The graph over this file, which only LangGraph's saver writes."""
-    async with aiosqlite.connect(checkpoints) as connection:
-        await connection.execute("pragma auto_vacuum=incremental")
-        await connection.execute("pragma journal_mode=wal")
+    await asyncio.to_thread(make_shrinking, checkpoints)
+    async with aiosqlite.connect(checkpoints, timeout=PATIENCE_S) as connection:
         await connection.execute("pragma synchronous=normal")
         await connection.execute("pragma secure_delete=on")
         saver = _Saver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=()))

@@ -1,0 +1,34 @@
+"""An SQLite file that several processes open, read and write at once."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+PATIENCE_S = 10.0
+"""How long a write waits for another process's."""
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+def use_wal(db: sqlite3.Connection) -> None:
+    """Puts a file into WAL mode, unless it is. SQLite does not wait for another process that is
+    making the same change."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            if db.execute("pragma journal_mode").fetchone()[0] != "wal":
+                db.execute("pragma journal_mode=wal")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+
+
+def make_shrinking(path: Path) -> None:
+    """Makes a file in WAL mode that can give back what was deleted, where there is none."""
+    with closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as db:
+        db.execute("pragma auto_vacuum=incremental")
+        use_wal(db)
