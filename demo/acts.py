@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 import gradio as gr
@@ -27,7 +28,7 @@ from demo.first_screen import FIRST_SCREEN
 from demo.models.choice import BadModelChoice
 from demo.models.panel import Panel
 from demo.models.plans import banner
-from demo.serving.host import Host, Unavailable
+from demo.serving.host import Host, SavedRuns, Unavailable
 from demo.serving.limits import TooMuch
 from demo.serving.throttle import throttled
 from demo.shown import cards
@@ -37,10 +38,13 @@ from demo.shown.programs import text_of
 from demo.shown.required import required
 from llm import NoProvider
 
+if TYPE_CHECKING:
+    from agent.run.session import Session
+
 LONGEST_KEPT = 200_000
 """Characters of input a browser is asked to keep; its storage is small."""
-MOST_STOPPED = 1_000
-"""Runs that were stopped early and never begun, which are remembered."""
+MOST_STOPPED, MOST_STOPPED_NEAR = 1_000, 20
+"""Runs that were stopped early and never begun, which are remembered; and those of one address."""
 LONGEST_PLACE = 6
 """Digits by which a program of a run is named, and one more."""
 CHOICES = tuple(f"choice-{place}" for place in range(MOST))
@@ -53,8 +57,8 @@ class Page:
     def __init__(self, host: Host) -> None:
         self._host = host
         self.panel = Panel(host)
-        self._stopped_early: OrderedDict[str, str] = OrderedDict()
-        """Runs that were stopped before they began, and by whom."""
+        self._stopped_early: OrderedDict[tuple[str, str], str] = OrderedDict()
+        """Runs that were stopped before they began, by whom, and from which address."""
         self._preparing: dict[str, asyncio.Event] = {}
         """Runs whose task is being made of what was brought, each with its end."""
 
@@ -133,7 +137,7 @@ class Page:
                 size = (*typed, asked.stdin)
                 with self._host.working(session, visitor, visit["address"], size, run):
                     brought = await prepared(*typed, asked, session.settings)
-                    if self._stopped_early.get(run) == visitor:
+                    if (run, visitor) in self._stopped_early:
                         raise BadInput("Stopped before it began.")
                     if brought.task is not None:
                         await session.start(
@@ -149,14 +153,16 @@ class Page:
         finally:
             preparing.set()
             self._preparing.pop(run, None)
-        if self._stopped_early.get(run) == visitor:  # stopped while it was being started
+        begins = brought is not None and brought.task is not None
+        if begins and (run, visitor) in self._stopped_early:  # while it was being started
             await session.cancel(run)
-        yield {"said": "".join(map(sentence, brought.notices if brought else ()))}
-        if brought is not None and brought.standing is not None:
-            yield {"bench": workbench(brought.standing)}
-            return
-        async for shown in self.watch(kept, visit):
-            yield shown
+        with self._looking(session, run) if begins else nullcontext():
+            yield {"said": "".join(map(sentence, brought.notices if brought else ()))}
+            if brought is not None and brought.standing is not None:
+                yield {"bench": workbench(brought.standing)}
+                return
+            async for shown in self.watch(kept, visit):
+                yield shown
 
     async def choose_behaviour(self, kept: BrowserRun, *, place: int) -> Update:
         """The answer to the question that is shown, by its place among the buttons."""
@@ -220,9 +226,7 @@ class Page:
         seen: tuple[Stamped, ...] = ()
         # Whoever has no more than the link keeps nobody else's run going.
         own = await self.panel.owns(kept["run"], visit)
-        grace_s = session.settings.grace_s
-        looking = self._host.onlookers.looking(kept["run"], grace_s, session.pause)
-        with looking if own else nullcontext():
+        with self._looking(session, kept["run"]) if own else nullcontext():
             waiting = (await self._result(kept["run"])).waiting
             if waiting is not None and waiting.needs == "visitor" and not (
                 await self._refused_to(visit, kept["run"])
@@ -347,9 +351,12 @@ class Page:
         if await self._log(kept["run"]) is None:
             if not _is_new_id(kept["run"]):
                 return {"said": sentence("There is no run to stop.")}
-            self._stopped_early[kept["run"]] = self.panel.visitor(visit)
-            while len(self._stopped_early) > MOST_STOPPED:
-                self._stopped_early.popitem(last=False)
+            stopped, near = self._stopped_early, visit["address"]
+            stopped[kept["run"], self.panel.visitor(visit)] = near
+            if [*stopped.values()].count(near) > MOST_STOPPED_NEAR:
+                del stopped[next(one for one, where in stopped.items() if where == near)]
+            while len(stopped) > MOST_STOPPED:
+                stopped.popitem(last=False)
         elif not await self.panel.owns(kept["run"], visit):
             return {"said": sentence("Only whoever started this run can stop it.")}
         else:
@@ -409,6 +416,10 @@ class Page:
         if refusal or await self.panel.owns(run, visit):
             return refusal
         return "Only whoever started this run can answer it."
+
+    def _looking(self, session: Session | SavedRuns, run: str) -> AbstractContextManager[None]:
+        """Whoever started a run looks at it."""
+        return self._host.onlookers.looking(run, session.settings.grace_s, session.pause)
 
     async def _result(self, run: str) -> Result:
         return fold(await self._log(run) or ())
