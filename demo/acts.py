@@ -20,7 +20,7 @@ from agent.core.events import Stamped, Waiting
 from agent.log.iterations import UnknownIteration
 from agent.log.result import Result, fold
 from agent.log.store import UnknownRun
-from agent.log.waiting import REVIEWED
+from agent.log.waiting import REVIEWED, BadExtension, BadReview
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from agent.repair.ranking.rivals import MOST
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
@@ -94,11 +94,14 @@ class Page:
                 "Heal something to start a new one."
             )
             run = ""
+        own = bool(run) and await self.panel.owns(run, visit)
+        if run and not own and not asked:  # somebody else's, whose link is left
+            run, said = "", ""
         return {
             **update, "kept": {**kept, "run": run, "interrupt": ""}, "said": sentence(said),
             "banner": banner(running.warning, running.refusal), **shown,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
-            **_buttons(running=bool(run), closed=bool(running.refusal)),
+            **_buttons(running=own, closed=bool(running.refusal)),
         }
 
     async def foresee(self, visit: Visit, *typed: Typed) -> Update:
@@ -209,7 +212,7 @@ class Page:
                 yield _refused(refused)
                 return
             else:
-                await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
+                await self._go_on(kept["run"], kept["interrupt"], visit, answer=kept["answer"])
         except (Unavailable, NoProvider, BadInput, TooMuch, UnknownRun, ValueError) as fault:
             yield _refused(fault)
             return
@@ -231,7 +234,10 @@ class Page:
             if waiting is not None and waiting.needs == "visitor" and not (
                 await self._refused_to(visit, kept["run"])
             ):
-                await session.answer(kept["run"], waiting.interrupt, {})
+                try:
+                    await self._go_on(kept["run"], waiting.interrupt, visit)
+                except TooMuch as refusal:
+                    yield {"said": sentence(str(refusal))}
             async for batch in throttled(session.follow(kept["run"])):
                 if not batch:
                     yield {}
@@ -259,7 +265,8 @@ class Page:
         waiting, closed = result.waiting, bool(here.refusal)
         needs = waiting.needs if waiting is not None else None
         paused = waiting if needs in ("budget", "key") and not closed else None
-        own = waiting is not None and await self.panel.owns(kept["run"], visit)
+        own = await self.panel.owns(kept["run"], visit)
+        going = own and result.phase in ("running", "waiting")
         review = waiting if needs in REVIEWED and own and not closed else None
         interrupt = waiting.interrupt if waiting is not None else ""
         return {
@@ -267,7 +274,7 @@ class Page:
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
                 "asked": "", "answer": "",
             },
-            **_buttons(running=result.phase in ("running", "waiting"), closed=closed),
+            **_buttons(running=going, closed=closed),
             **_review(review), **_question(None if closed else result.question),
             **_paused(paused, own=paused is not None and own),
         }
@@ -332,13 +339,13 @@ class Page:
         async for shown in self.watch(kept, visit):
             yield shown
 
-    async def choose(self, kept: BrowserRun, *, typed: dict[str, str]) -> Update:
+    async def choose(self, kept: BrowserRun, visit: Visit, *, typed: dict[str, str]) -> Update:
         """Fills an example in, unless that would put it beside another program's run."""
         try:
-            result = await self._result(kept["run"])
+            result, own = await self._result(kept["run"]), await self.panel.owns(kept["run"], visit)
         except Unavailable as fault:
             return {"said": sentence(str(fault))}
-        if result.phase in ("running", "waiting"):
+        if own and result.phase in ("running", "waiting"):
             said = "A run goes on here. Stop it, then choose an example."
             return {"said": sentence(said)}
         return {**typed, "said": ""}
@@ -370,12 +377,11 @@ class Page:
         run."""
         from agent.intake import BadInput  # the session has imported it
 
-        session = await self._host.session()
         try:
             if refused := await self._refused_to(visit, kept["run"]):
                 return {"said": sentence(refused)}
-            taken = await session.answer(kept["run"], kept["interrupt"], value)
-        except (Unavailable, BadInput) as refusal:
+            taken = await self._go_on(kept["run"], kept["interrupt"], visit, **value)
+        except (Unavailable, BadInput, BadReview, BadExtension, TooMuch) as refusal:
             return {"said": sentence(str(refusal))}
         closed = "" if taken else sentence("That question is closed.")
         return {"said": closed, "review": gr.update(visible=False)}
@@ -409,6 +415,16 @@ class Page:
         else:
             return await self.decide(kept, visit, **({"end": True} if end else {}))
         return {"said": sentence(said)}
+
+    async def _go_on(self, run: str, interrupt: str, visit: Visit, **value: object) -> bool:
+        """Answers what a visitor's run waits for, so that it goes on, which counts as its start
+        did; returns whether the answer was taken. Raises `TooMuch`."""
+        session = await self._host.session()
+        brought = [one for one in value.values() if isinstance(one, str)]
+        with nullcontext() if "end" in value else self._host.working(
+            session, self.panel.visitor(visit), visit["address"], brought, run
+        ):
+            return await session.answer(run, interrupt, value)
 
     async def _refused_to(self, visit: Visit, run: str) -> str:
         """Why a visitor may not answer what a run asks; empty where they may."""

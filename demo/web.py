@@ -159,7 +159,7 @@ def _wire(
     forked = on(addressed(begun).then, page.fork, state, ("bench", "said"), STREAMED)
     guarded(forked.then, page.settle, state, SETTLED)
     for button, typed in cards:
-        chosen = on(button.click, page.choose, ("kept",), (*INPUTS, "said"), typed=typed)
+        chosen = on(button.click, page.choose, state, (*INPUTS, "said"), typed=typed)
         chosen.then(None, None, None, js=_PRESS, **QUICK)
     answering = ("visit", *SHOWN, "came")
     for left in (parts["provider"].input, *(

@@ -218,8 +218,8 @@ class Settings(BaseSettings):
         "one address four times as many", ge=1,
     )
     visitor_rate: int = _set(
-        "HEAL_VISITOR_RATE", 20, "runs and checks that one visitor of a public page starts in a "
-        "minute; from one address four times as many", ge=1,
+        "HEAL_VISITOR_RATE", 20, "runs and checks that one visitor of a public page starts, and "
+        "answers by which runs go on, in a minute; from one address four times as many", ge=1,
     )
     live_runs: int = _set(
         "HEAL_LIVE_RUNS", 64, "runs that go on at once on a public page, for all of its visitors",
@@ -234,12 +234,12 @@ class Settings(BaseSettings):
         "run", ge=1,
     )
     keep_days: Number = _set(
-        "HEAL_KEEP_DAYS", 30, "days after which an ended run of a public page's visitor is "
-        "deleted; `0`: never. The owner's own are kept",
+        "HEAL_KEEP_DAYS", 30, "days after which a run of a public page's visitor is deleted, "
+        "one that waits too; `0`: never. The owner's own are kept",
     )
     keep_runs: Number = _set(
-        "HEAL_KEEP_RUNS", 5_000, "ended runs of a public page's visitors that are kept, the newest "
-        "of them; `0`: all",
+        "HEAL_KEEP_RUNS", 5_000, "runs of a public page's visitors that are kept, the newest of "
+        "them; one that goes on is never deleted; `0`: all",
     )
     data_dir: File = _set(
         "HEAL_DATA_DIR", Path(), "runs, checkpoints and the fix memory",

@@ -44,6 +44,11 @@ insert into kept select '', id from artifacts where not exists (select 1 from ke
 
 _OWN = "coalesce(json_extract(options, '$.visitor'), '') = ?"
 """Holds of the runs of one visitor."""
+_WAITS = (
+    "(select json_extract(body, '$.kind') from events where run = id order by seq desc limit 1)"
+    " = 'waiting'"
+)
+"""Holds of the runs that wait for a person."""
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
@@ -202,14 +207,19 @@ class Store:
         self._db.execute("pragma wal_checkpoint(truncate)")
 
     def outlived(self, before: float, most: int) -> tuple[str, ...]:
-        """The ended runs of visitors that began before a time, and those behind the `most` newest
-        of them. What the owner has run is not theirs."""
+        """The runs of visitors that began before a time, and those behind the `most` newest of
+        them, but for what goes on. What the owner has run is not theirs."""
         rows = self._db.execute(
             "select id from (select id, created, row_number() over (order by created desc) as place"
-            f" from runs where final = 1 and not {_OWN}) where created < ? or place > ?",
+            f" from runs where (final = 1 or {_WAITS}) and not {_OWN})"
+            " where created < ? or place > ?",
             ("", before, most),
         )
         return tuple(run for (run,) in rows)
+
+    def unfinished(self, visitor: str) -> frozenset[str]:
+        """The runs of a visitor that have not ended."""
+        return frozenset(row.id for row in self._runs(f"where final = 0 and {_OWN}", (visitor,)))
 
     def _runs(self, clause: str, values: Sequence[object]) -> tuple[RunRow, ...]:
         rows = self._db.execute(

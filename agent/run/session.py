@@ -163,12 +163,13 @@ class Session:
 
     async def forget_outlived(self) -> tuple[str, ...]:
         """Deletes what visitors left longer ago than the settings keep it, or behind as much as
-        they keep; returns the runs. One that goes on, or waits, is never among them."""
+        they keep; returns the runs. One that goes on is never among them."""
         days, most = self.settings.keep_days, self.settings.keep_runs
         before = time.time() - days * 24 * 3600 if days else 0.0
         outlived = self._store.outlived(before, most or sys.maxsize)
         for run in outlived:
-            await self.delete(run)
+            if run not in self._driven:  # by now its visitor may have answered it
+                await self.delete(run)
         self._shared.memories.forget_before(before)
         return outlived
 
@@ -260,6 +261,10 @@ class Session:
     def going(self) -> dict[str, str]:
         """The runs that go on in this process, and whose each is."""
         return {run.id: run.options.visitor for run in self._driven.values() if run.is_running}
+
+    def unfinished(self, visitor: str) -> frozenset[str]:
+        """A visitor's runs that go on, or wait."""
+        return self._store.unfinished(visitor)
 
     async def close(self) -> None:
         """Stops driving, and lets go of whoever follows; runs still going are left to be taken up

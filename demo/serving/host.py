@@ -23,7 +23,7 @@ from agent.core.domain import Jail
 from agent.core.settings import BadSettings
 from agent.log.spending import CostEstimate
 from demo.serving.access import Access
-from demo.serving.limits import Limits, TooMuch
+from demo.serving.limits import MOST_WAITING, Limits, TooMuch
 from demo.serving.onlookers import Onlookers
 from llm import LlmError, NoProvider, Plan
 from sandbox import SandboxError
@@ -68,7 +68,7 @@ class SavedRuns:
         self.cancel, self.follow, self.log = session.cancel, session.follow, session.log
         self.settings, self.pause, self.history = session.settings, session.pause, session.history
         self.delete, self.memory, self.task = session.delete, session.memory, session.task
-        self.going = session.going
+        self.going, self.unfinished = session.going, session.unfinished
         self._why = why
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
@@ -155,8 +155,9 @@ class Host:
         self, session: Session | SavedRuns, visitor: str, address: str, typed: Iterable[str],
         run: str = "",
     ) -> AbstractContextManager[None]:
-        """Counts a piece of work for a visitor, who typed so much for it; the owner does as they
-        like. Raises `TooMuch`."""
+        """Counts a piece of work for a visitor, who typed so much for it: a `run` that begins or
+        goes on, or what is done before it returns. The owner does as they like. Raises
+        `TooMuch`."""
         if not self.access.public:
             return nullcontext()
         settings, size = session.settings, sum(map(len, typed))
@@ -165,7 +166,14 @@ class Host:
                 f"That is {size:,} characters, and this page takes {settings.largest_input:,}. "
                 "Bring the part that fails."
             )
-        return self._limits.working(settings, session.going(), visitor, address, run)
+        going = session.going()
+        waiting = len(session.unfinished(visitor) - {*going, run}) if run else 0
+        if waiting >= MOST_WAITING:
+            raise TooMuch(
+                f"{waiting} of your runs wait for you, which is as many as one visitor may have "
+                "here: answer, stop or delete one, which “Runs” lists."
+            )
+        return self._limits.working(settings, going, visitor, address, run)
 
     async def _keep(self, opened: asyncio.Future[Running]) -> None:
         """Opens and closes in one task, as a session's own task groups demand."""

@@ -12,6 +12,8 @@ from agent.core.settings import Settings
 
 ADDRESS_SHARE = 4
 """An address may have so many times what a visitor may: several people can sit behind one."""
+MOST_WAITING = 20
+"""Runs of one visitor that may wait for them when another begins or goes on."""
 MOST_KNOWN = 10_000
 """Visitors and addresses whose last minute is remembered."""
 MINUTE_S = 60.0

@@ -73,6 +73,12 @@ class RecordedSession(Session):
             if run.player is not None and not run.player.done()
         }
 
+    def unfinished(self, visitor: str) -> frozenset[str]:
+        return frozenset(
+            name for name, run in self.recorded.items()
+            if run.visitor == visitor and not (run.played and run.played[-1].final)
+        )
+
     async def forget_outlived(self) -> tuple[str, ...]:
         return ()
 

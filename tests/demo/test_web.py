@@ -168,7 +168,7 @@ async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back() -
         assert "set one" in (await healed(page, kept))["said"]
         assert "set one" in (await arrived(page))["said"]
         assert (can_heal(settled), settled["stop"]["interactive"]) == (True, False)
-        assert (await page.choose(kept, typed={"code": "a"})).keys() == {"said"}
+        assert (await page.choose(kept, NEW_VISIT, typed={"code": "a"})).keys() == {"said"}
 
 
 async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page) -> None:
@@ -249,14 +249,14 @@ async def test_an_example_is_not_filled_in_beside_another_programs_run() -> None
     typed = {"code": "c", "tests": "t", "words": "w"}
     async with serving(RecordedSession(pause_s=30)) as page:
         kept = await begun(page, words="healed")
-        assert await page.choose(kept, typed=typed) == {**typed, "said": ""}
+        assert await page.choose(kept, NEW_VISIT, typed=typed) == {**typed, "said": ""}
         following = asyncio.create_task(healed(page, kept))
-        while "code" in (refused := await page.choose(kept, typed=typed)):
+        while "code" in (refused := await page.choose(kept, NEW_VISIT, typed=typed)):
             await asyncio.sleep(0)
         assert "Stop it, then choose an example" in refused["said"]
         await page.stop(kept)
         await following
-        assert await page.choose(kept, typed=typed) == {**typed, "said": ""}
+        assert await page.choose(kept, NEW_VISIT, typed=typed) == {**typed, "said": ""}
 
 
 async def test_many_runs_are_followed_at_once() -> None:

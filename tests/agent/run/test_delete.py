@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.events import RunFailed
+from agent.core.events import RunFailed, Waiting
 from agent.intake import TestText, from_page
 from agent.log.store import RunOver, Store, UnknownRun
 from agent.run.fork import Edits
@@ -69,9 +69,8 @@ async def test_what_visitors_left_is_kept_as_long_as_the_settings_say(tmp_path: 
         waits = (await finished(session, task, autonomy="review_repairs", **theirs))[0].run
         old = (await finished(session, task, **theirs))[0].run
         new = (await finished(session, from_page(*other).task, visitor="b" * 32))[0].run
-        assert await session.forget_outlived() == (old,)
-        await session.cancel(waits)
-        assert await session.forget_outlived() == (waits,)
+        assert session.unfinished(theirs["visitor"]) == {waits}
+        assert {*await session.forget_outlived()} == {old, waits}
         assert on_disk(tmp_path, SECRET) == []
         assert [session.log(run)[-1].final for run in (owners, new)] == [True, True]
 
@@ -86,10 +85,10 @@ def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
     ):
         monkeypatch.setattr("time.time", lambda at=at: at)
         store.add_run(run, "", "", options)
-        if final:
-            store.append(run, "step", 0, 0, RunFailed(error="it ends"))
-    assert store.outlived(20.0, 10) == ("old",)
-    assert store.outlived(0.0, 1) == ("old",)
+        ends = RunFailed(error="it ends") if final else Waiting(interrupt="ask", question="?")
+        store.append(run, "step", 0, 0, ends)
+    store.add_run("goes on", "", "", '{"visitor": "v"}')
+    assert {*store.outlived(20.0, 10)} == {*store.outlived(0.0, 1)} == {"old", "waits"}
     assert store.outlived(0.0, 10) == ()
     store.close()
 
