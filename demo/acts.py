@@ -7,9 +7,15 @@ only follows it: reloading follows again, and a run that asks models waits for w
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, nullcontext
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
@@ -25,7 +31,7 @@ from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from agent.repair.ranking.rivals import MOST
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
 from demo.first_screen import FIRST_SCREEN
-from demo.models.choice import BadModelChoice
+from demo.models.choice import BadModelChoice, offered
 from demo.models.panel import Panel
 from demo.models.plans import banner
 from demo.serving.host import Host, SavedRuns, Unavailable
@@ -37,6 +43,8 @@ from demo.shown.escape import sentence
 from demo.shown.programs import text_of
 from demo.shown.required import required
 from llm import NoProvider
+from llm.provider import MOCK
+from sandbox import SandboxError
 
 if TYPE_CHECKING:
     from agent.run.session import Session
@@ -61,6 +69,10 @@ class Page:
         """Runs that were stopped before they began, by whom, and from which address."""
         self._preparing: dict[str, asyncio.Event] = {}
         """Runs whose task is being made of what was brought, each with its end."""
+        self._newest: dict[str, object] = {}
+        """The stream that each open page follows."""
+        self._standing: deque[str] = deque(maxlen=MOST_STOPPED)
+        """Runs that were not begun, since what was brought is green."""
 
     async def arrive(
         self, asked: str, kept: BrowserRun | None, code: str, tests: str, words: str,
@@ -73,6 +85,8 @@ class Page:
         """
         kept = {**NO_RUN, **kept} if kept else NO_RUN
         visit = self.panel.known({**NEW_VISIT, **visit} if visit else NEW_VISIT)
+        if visit["provider"] not in ("", MOCK, *offered(public=self._host.access.public)):
+            visit = {**visit, "provider": "", "model": ""}  # it was, when the browser kept it
         before = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
         now = {"code": code, "tests": tests, "words": words}
         typed = before if any(before.values()) and not any(now.values()) else {}
@@ -106,10 +120,7 @@ class Page:
 
     async def foresee(self, visit: Visit, *typed: Typed) -> Update:
         """What a run may cost for what is typed now."""
-        try:
-            return {"spending": (await self.panel.shown(visit, *typed))["spending"]}
-        except Unavailable:
-            return {}
+        return {"spending": (await self.panel.shown(visit, *typed))["spending"]}
 
     async def heal(
         self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str,
@@ -122,46 +133,43 @@ class Page:
 
         run, visitor, brought = kept["run"], self.panel.visitor(visit), None
         typed = (code or "", tests or "", words or "")
-        while begun := self._preparing.get(run):
-            await begun.wait()  # the same click came twice: one of them begins the run
-        preparing = self._preparing[run] = asyncio.Event()
+        self._newest.pop(visit["page"], None)  # it follows no other run from here on
         try:
-            running = await self._host.running()
-            session = running.session
-            if running.refusal:  # also the suite of a project that was sent runs code
-                raise Unavailable(running.refusal)
-            if not _is_new_id(run):
-                raise BadInput("This page has lost its run: reload it, then heal again.")
-            asked = chosen(
-                dict(zip(OPTIONS, options, strict=False)), session.settings,
-                public=self._host.access.public,
-            )
-            if await self._log(run) is None:
-                size = (*typed, asked.stdin)
-                with self._host.working(session, visitor, visit["address"], size, run):
-                    brought = await prepared(*typed, asked, session.settings)
-                    if (run, visitor) in self._stopped_early:
-                        raise BadInput("Stopped before it began.")
-                    if brought.task is not None:
-                        await session.start(
-                            brought.task, title=brought.title, run_id=run,
-                            plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
-                            **asked.session,
-                        )
+            async with self._beginning(run, visit):
+                running = await self._host.running()
+                session = running.session
+                if running.refusal:  # also the suite of a project that was sent runs code
+                    raise Unavailable(running.refusal)
+                if not _is_new_id(run):
+                    raise BadInput("This page has lost its run: reload it, then heal again.")
+                asked = chosen(
+                    dict(zip(OPTIONS, options, strict=False)), session.settings,
+                    public=self._host.access.public,
+                )
+                if await self._log(run) is None:
+                    size = (*typed, asked.stdin)
+                    with self._host.working(session, visitor, visit["address"], size, run):
+                        brought = await prepared(*typed, asked, session.settings)
+                        if (run, visitor) in self._stopped_early:
+                            raise BadInput("Stopped before it began.")
+                        if brought.task is not None:
+                            await session.start(
+                                brought.task, title=brought.title, run_id=run,
+                                plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
+                                **asked.session,
+                            )
         except (
-            Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch,
+            Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch, SandboxError,
         ) as refusal:
             yield _refused(refusal)
             return
-        finally:
-            preparing.set()
-            self._preparing.pop(run, None)
         begins = brought is not None and brought.task is not None
         if begins and (run, visitor) in self._stopped_early:  # while it was being started
             await session.cancel(run)
         with self._looking(session, run) if begins else nullcontext():
             yield {"said": "".join(map(sentence, brought.notices if brought else ()))}
             if brought is not None and brought.standing is not None:
+                self._standing.append(run)
                 yield {"bench": workbench(brought.standing)}
                 return
             async for shown in self.watch(kept, visit):
@@ -196,25 +204,29 @@ class Page:
             return
         from agent.intake import BadInput  # the session has imported it
 
+        self._newest.pop(visit["page"], None)
         try:
             session = await self._host.session()
             if kept["asked"]:
                 visitor = self.panel.visitor(visit)
-                if not _is_new_id(kept["run"]):
-                    raise BadInput("This page has lost its run: reload it, then answer again.")
-                with self._host.working(
-                    session, visitor, visit["address"], [kept["answer"]], kept["run"]
-                ):
-                    await session.settle(
-                        kept["asked"], kept["answer"], run_id=kept["run"], visitor=visitor,
-                    )
+                async with self._beginning(kept["run"], visit):
+                    if await self._log(kept["run"]) is not None:
+                        pass  # by a click that came twice
+                    elif not _is_new_id(kept["run"]):
+                        raise BadInput("This page has lost its run: reload it, then answer again.")
+                    else:
+                        with self._host.working(
+                            session, visitor, visit["address"], [kept["answer"]], kept["run"]
+                        ):
+                            await session.settle(
+                                kept["asked"], kept["answer"], run_id=kept["run"], visitor=visitor,
+                            )
             elif refused := await self._refused_to(visit, kept["run"]):
-                yield _refused(refused)
-                return
+                raise BadInput(refused)
             else:
                 await self._go_on(kept["run"], kept["interrupt"], visit, answer=kept["answer"])
         except (Unavailable, NoProvider, BadInput, TooMuch, UnknownRun, ValueError) as fault:
-            yield _refused(fault)
+            yield await self._back(kept, visit, fault)
             return
         async for shown in self.watch(kept, visit):
             yield shown
@@ -229,24 +241,30 @@ class Page:
         seen: tuple[Stamped, ...] = ()
         # Whoever has no more than the link keeps nobody else's run going.
         own = await self.panel.owns(kept["run"], visit)
-        with self._looking(session, kept["run"]) if own else nullcontext():
-            waiting = (await self._result(kept["run"])).waiting
-            if waiting is not None and waiting.needs == "visitor" and not (
-                await self._refused_to(visit, kept["run"])
-            ):
-                try:
-                    await self._go_on(kept["run"], waiting.interrupt, visit)
-                except TooMuch as refusal:
-                    yield {"said": sentence(str(refusal))}
-            async for batch in throttled(session.follow(kept["run"])):
-                if not batch:
-                    yield {}
-                    continue
-                seen = (*seen, *batch)
-                result = required(fold(seen))
-                yield {"bench": workbench(result, own=own)}
-                if result.waiting is not None:
-                    return
+        looking = self._looking(session, kept["run"]) if own else nullcontext()
+        try:
+            with looking, self._following(visit) as newest:
+                waiting = (await self._result(kept["run"])).waiting
+                if waiting is not None and waiting.needs == "visitor" and not (
+                    await self._refused_to(visit, kept["run"])
+                ):
+                    try:
+                        await self._go_on(kept["run"], waiting.interrupt, visit)
+                    except TooMuch as refusal:  # it waits on, and is shown
+                        yield {"said": sentence(str(refusal))}
+                async for batch in throttled(session.follow(kept["run"])):
+                    if not newest():
+                        return
+                    if not batch:
+                        yield {}
+                        continue
+                    seen = (*seen, *batch)
+                    result = required(fold(seen))
+                    yield {"bench": workbench(result, own=own)}
+                    if result.waiting is not None:
+                        return
+        except TooMuch as refusal:
+            yield {"said": sentence(str(refusal))}
 
     async def settle(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
         """The run ended, waits or never began: gives the buttons back. A page that came to follow
@@ -256,6 +274,9 @@ class Page:
         try:
             here = await self._host.running()
             known = await self._log(kept["run"])
+            if known is None and kept["asked"]:  # nothing was begun from that run
+                kept = {**kept, "run": kept["asked"]}
+                known = await self._log(kept["run"])
             result = fold(known or ())
         except Unavailable:  # `heal` has said why
             return {
@@ -269,7 +290,9 @@ class Page:
         going = own and result.phase in ("running", "waiting")
         review = waiting if needs in REVIEWED and own and not closed else None
         interrupt = waiting.interrupt if waiting is not None else ""
+        lost = known is None and kept["run"] not in self._standing
         return {
+            **({"bench": FIRST_SCREEN} if lost else {}),
             "kept": {
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
                 "asked": "", "answer": "",
@@ -287,10 +310,7 @@ class Page:
     async def use(self, kept: BrowserRun, looked: str = "") -> Update:
         """Puts a program of the run that is shown where the next one is typed: the one that is
         looked at, or that which the run leaves."""
-        try:
-            result = await self._result(kept["run"])
-        except Unavailable as fault:
-            return {"said": sentence(str(fault))}
+        result = await self._result(kept["run"])
         place, _ = _looked_at(looked)
         known = place is not None and place < len(result.columns)
         code = text_of(result, place) if known and place is not None else result.shown_code
@@ -307,16 +327,23 @@ class Page:
 
     async def begin_fork(self, kept: BrowserRun, looked: str) -> Update:
         """Gives the browser the identifier of a run that starts from the program looked at."""
-        return begun_page(_answering({**kept, "interrupt": ""}, looked.partition(" ")[0]))
+        place, _ = _looked_at(looked)
+        if place is None:
+            return {"said": sentence("That program is not known here.")}
+        return begun_page(_answering({**kept, "interrupt": ""}, str(place)))
 
     async def fork(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
         """Starts a run from a program of another, for whoever started that, and follows it."""
         from agent.intake import BadInput  # the session has imported both
         from agent.run.fork import BadFork, Edits
 
-        columns = (await self._result(kept["asked"])).columns
-        place, _ = _looked_at(kept["answer"])
+        if not kept["asked"]:  # by now the page has begun another run
+            yield {}
+            return
+        self._newest.pop(visit["page"], None)
         try:
+            columns = (await self._result(kept["asked"])).columns
+            place, _ = _looked_at(kept["answer"])
             if refused := await self._refused_to(visit, kept["asked"]):
                 raise BadFork(refused)
             if place is None or place >= len(columns):
@@ -324,27 +351,26 @@ class Page:
             at = columns[place]
             last = [one for one in columns if one.iteration == at.iteration][-1]
             other = {} if at is last or at.solution is None else {"": at.solution.text}
-            if not _is_new_id(kept["run"]) or await self._log(kept["run"]) is not None:
+            if not _is_new_id(kept["run"]):
                 raise BadFork("This page has lost its run: reload it, then fork again.")
             session, visitor = await self._host.session(), self.panel.visitor(visit)
-            with self._host.working(session, visitor, visit["address"], (), kept["run"]):
-                await session.fork(
-                    kept["asked"], at.iteration, Edits(other), plan=await self.panel.plan(visit),
-                    run_id=kept["run"], visitor=visitor, pauses=True,
-                )
-        except (Unavailable, NoProvider, BadInput, BadModelChoice, BadFork, TooMuch,
+            async with self._beginning(kept["run"], visit):
+                if await self._log(kept["run"]) is None:  # else by a click that came twice
+                    with self._host.working(session, visitor, visit["address"], (), kept["run"]):
+                        await session.fork(
+                            kept["asked"], at.iteration, Edits(other), run_id=kept["run"],
+                            plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
+                        )
+        except (Unavailable, NoProvider, BadInput, BadModelChoice, BadFork, TooMuch, UnknownRun,
                 UnknownIteration) as refusal:
-            yield _refused(refusal)
+            yield await self._back(kept, visit, refusal)
             return
         async for shown in self.watch(kept, visit):
             yield shown
 
     async def choose(self, kept: BrowserRun, visit: Visit, *, typed: dict[str, str]) -> Update:
         """Fills an example in, unless that would put it beside another program's run."""
-        try:
-            result, own = await self._result(kept["run"]), await self.panel.owns(kept["run"], visit)
-        except Unavailable as fault:
-            return {"said": sentence(str(fault))}
+        result, own = await self._result(kept["run"]), await self.panel.owns(kept["run"], visit)
         if own and result.phase in ("running", "waiting"):
             said = "A run goes on here. Stop it, then choose an example."
             return {"said": sentence(said)}
@@ -432,6 +458,42 @@ class Page:
         if refusal or await self.panel.owns(run, visit):
             return refusal
         return "Only whoever started this run can answer it."
+
+    @asynccontextmanager
+    async def _beginning(self, run: str, visit: Visit) -> AsyncIterator[None]:
+        """The same click can come twice: one of them begins the run, and the other waits for that.
+        Raises `TooMuch`."""
+        while begun := self._preparing.get(run):
+            with self._host.following(self.panel.visitor(visit), visit["address"]):
+                await begun.wait()
+        preparing = self._preparing[run] = asyncio.Event()
+        try:
+            yield
+        finally:
+            preparing.set()
+            del self._preparing[run]
+
+    @contextmanager
+    def _following(self, visit: Visit) -> Iterator[Callable[[], bool]]:
+        """A stream of an open page, which tells whether it still is the newest: a page shows one.
+        Raises `TooMuch`."""
+        page, own = visit["page"] or uuid4().hex, object()
+        with self._host.following(self.panel.visitor(visit), visit["address"]):
+            self._newest[page] = own
+            try:
+                yield lambda: self._newest.get(page) is own
+            finally:
+                if self._newest.get(page) is own:
+                    del self._newest[page]
+
+    async def _back(self, kept: BrowserRun, visit: Visit, why: object) -> Update:
+        """The page of the run that was asked about, where nothing came of it, and why."""
+        run = kept["asked"] or kept["run"]
+        with suppress(Unavailable):
+            if log := await self._log(run):
+                own = await self.panel.owns(run, visit)
+                return {**_refused(why), "bench": workbench(required(fold(log)), own=own)}
+        return _refused(why)
 
     def _looking(self, session: Session | SavedRuns, run: str) -> AbstractContextManager[None]:
         """Whoever started a run looks at it."""

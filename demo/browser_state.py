@@ -36,6 +36,8 @@ class Visit(TypedDict):
     where it keeps no cookie."""
     address: str
     """Where they ask from; no browser is asked to keep it."""
+    page: str
+    """Which open page asks; not kept either."""
     provider: str
     """A provider's name, `mock` for no model, or empty for whoever is planned."""
     model: str
@@ -46,7 +48,9 @@ class Visit(TypedDict):
 NO_RUN: BrowserRun = {
     "run": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "", "words": "",
 }
-NEW_VISIT: Visit = {"visitor": "", "address": "", "provider": "", "model": "", "roles": ""}
+NEW_VISIT: Visit = {
+    "visitor": "", "address": "", "page": "", "provider": "", "model": "", "roles": "",
+}
 WISHES = ("visit", "provider", "model", "roles")
 """The parts that a visit with the present choices is read from."""
 OPTIONS = (

@@ -27,7 +27,7 @@ CLOSED = (
     "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",
     "end-here",
 )
-SETTLED = (*CLOSED, "reviewed", "approve", "reject", "otherwise", "hint", "edited")
+SETTLED = (*CLOSED, "reviewed", "approve", "reject", "otherwise", "hint", "edited", "bench")
 """The parts that change where a run has ended or waits."""
 BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
 """Those that change where one begins, or a question is answered."""
@@ -139,7 +139,7 @@ def _wire(
         on(parts["go-on"].click, page.go_on, state, ("said", "review")),
         on(parts["end-here"].click, page.go_on, state, ("said", "review"), end=True),
     ):
-        watched = on(event.then, page.watch, state, ("bench",), STREAMED)
+        watched = on(event.then, page.watch, state, ("bench", "said"), STREAMED)
         guarded(watched.then, page.settle, state, SETTLED)
     for event in (
         *(guarded(parts[name].click, page.choose_behaviour, ("kept",), BEGUN, place=place)
@@ -148,16 +148,20 @@ def _wire(
           for given in (parts["write"].click, parts["written"].submit)),
     ):
         answered = on(addressed(event).then, page.answer, state, ("bench", "said"), STREAMED)
-        guarded(answered.then, page.settle_answer, state, SETTLED)
-    on(parts["use"].click, page.use, ("kept",), ("code", "said"))
-    seeing: dict[str, Any] = {**QUICK, "js": _LOOKED_AT}
-    on(parts["open"].click, page.use, ("kept", "looked"), ("code", "said"), seeing)
-    on(parts["compare"].click, page.compare, ("kept", "looked", "visit"), ("bench",), seeing)
+        addressed(guarded(answered.then, page.settle_answer, state, SETTLED))
+    guarded(parts["use"].click, page.use, ("kept",), ("code", "said"))
+    guarded(
+        parts["open"].click, page.use, ("kept", "looked"), ("code", "said"), js=_LOOKED_AT
+    )
+    guarded(
+        parts["compare"].click, page.compare, ("kept", "looked", "visit"), ("bench", "said"),
+        js=_LOOKED_AT,
+    )
     begun = guarded(
         parts["fork"].click, page.begin_fork, ("kept", "looked"), BEGUN, js=_LOOKED_AT
     )
     forked = on(addressed(begun).then, page.fork, state, ("bench", "said"), STREAMED)
-    guarded(forked.then, page.settle, state, SETTLED)
+    addressed(guarded(forked.then, page.settle_answer, state, SETTLED))
     for button, typed in cards:
         chosen = on(button.click, page.choose, state, (*INPUTS, "said"), typed=typed)
         chosen.then(None, None, None, js=_PRESS, **QUICK)

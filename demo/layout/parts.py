@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
 import gradio as gr
 
-from demo.browser_state import NO_RUN, WISHES, BrowserRun, Update, with_choices
+from demo.browser_state import NO_RUN, WISHES, BrowserRun, Update, Visit, with_choices
 from demo.serving import visitors
+from demo.serving.host import Unavailable
+from demo.shown.escape import sentence
 
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 MULTIPLE: dict[str, Any] = {"trigger_mode": "multiple"}
@@ -19,6 +22,8 @@ STREAMED: dict[str, Any] = {
     "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
     **MULTIPLE,
 }
+TOLD_IN = ("said", "runs-told", "memory-told", "replayed", "benchmarks-list")
+"""The parts that say why an act could not be."""
 ANSWERED = "answered"
 """The part that holds the answer to an act until it is known whether the page still follows the run
 that it was asked about."""
@@ -33,6 +38,8 @@ class Parts:
     def add(self, name: str, part: Any) -> Any:
         """Names a part that was just made."""
         part.elem_id = name
+        if isinstance(part, gr.Slider | gr.Dropdown):  # whoever reads it says what is wrong with it
+            part.preprocess = _as_given  # type: ignore[method-assign]
         self._parts[name] = part
         return part
 
@@ -58,11 +65,18 @@ class Parts:
             return (*(request.query_params.get(name, "") for name in asked), *read)
 
         async def once(request: gr.Request, *values: Any) -> Any:
-            return in_order(await act(*taken(request, values), **fixed), changed, request)
+            try:
+                update = await act(*taken(request, values), **fixed)
+            except Unavailable as lack:
+                update = lacking(lack, changed)
+            return in_order(update, changed, request)
 
         async def streaming(request: gr.Request, *values: Any) -> AsyncIterator[Any]:
-            async for update in act(*taken(request, values), **fixed):
-                yield in_order(update, changed, request)
+            try:
+                async for update in act(*taken(request, values), **fixed):
+                    yield in_order(update, changed, request)
+            except Unavailable as lack:
+                yield in_order(lacking(lack, changed), changed, request)
 
         acting = streaming if inspect.isasyncgenfunction(act) else once
         return event(acting, self.of(*given), self.of(*changed), **how)
@@ -74,8 +88,12 @@ class Parts:
         what others hold."""
 
         async def once(request: gr.Request, told: gr.EventData, *values: Any) -> Any:
-            read = _read(request, given, values)
-            return in_order(await act(told._data or {}, *read), changed, request)
+            said = told._data if isinstance(told._data, dict) else {}
+            try:
+                update = await act(said, *_read(request, given, values))
+            except Unavailable as lack:
+                update = lacking(lack, changed)
+            return in_order(update, changed, request)
 
         return self._parts[name].submit(once, self.of(*given), self.of(*changed), **QUICK)
 
@@ -88,7 +106,10 @@ class Parts:
         come in any order, and one about an earlier run would undo what was begun since."""
 
         async def boxed(kept: BrowserRun, *values: Any, **fixed: Any) -> Update:
-            update = await act(kept, *values, **fixed)
+            try:
+                update = await act(kept, *values, **fixed)
+            except Unavailable as lack:
+                update = lacking(lack, changed)
             placed = {str(n): update[name] for n, name in enumerate(changed) if name in update}
             return {ANSWERED: {"run": kept["run"], "parts": placed}}
 
@@ -101,10 +122,17 @@ class Parts:
         )
 
 
+def lacking(lack: Unavailable, changed: tuple[str, ...]) -> Update:
+    """Why the engine does not work, in the first of the changed parts that says something."""
+    told = [name for name in changed if name in TOLD_IN]
+    return {name: sentence(str(lack)) for name in told[:1]}
+
+
 def in_order(update: Update, changed: tuple[str, ...], request: gr.Request) -> Any:
     """The values of an update as Gradio takes them, to go to whoever asked."""
     if "visit" in update:
-        update = {**update, "visit": visitors.to_keep(update["visit"], request)}
+        kept = visitors.to_keep(update["visit"], request)
+        update = {**update, "visit": {**kept, "page": ""}}
     values = [update.get(name, gr.skip()) for name in changed]
     return values if len(values) > 1 else values[0]
 
@@ -125,7 +153,27 @@ def _run_kept(_: gr.Request, told: object) -> dict[str, str]:
     return {name: one if isinstance(one := said.get(name), str) else "" for name in NO_RUN}
 
 
+def _as_given(payload: Any) -> Any:
+    return payload
+
+
+def _text(_: gr.Request, told: object) -> str:
+    return told if isinstance(told, str) else ""
+
+
+def _number(_: gr.Request, told: object) -> float:
+    return told if isinstance(told, int | float) and math.isfinite(told) else 0.0
+
+
+def _visiting(request: gr.Request, told: object) -> Visit:
+    return {**visitors.visiting(request, told), "page": request.session_hash or ""}
+
+
 _READ: dict[str, Callable[[gr.Request, object], Any]] = {
-    "visit": visitors.visiting, "kept": _run_kept,
+    "visit": _visiting, "kept": _run_kept, "replay-at": _number,
+    **dict.fromkeys((
+        "code", "tests", "words", "hint", "edited", "written", "looked", "provider", "model",
+        "roles", "whose", "key", "runs-search", "memory-search", "replay-run",
+    ), _text),
 }
-"""The parts that a browser keeps, which may say anything, and how each is read."""
+"""Who asks may say anything: how the parts are read that acts count on."""

@@ -52,7 +52,7 @@ class Panels:
         }
         return await self._answered(acts, told, visit, self.runs, search)
 
-    async def replay_at(self, visit: Visit, run: str, upto: float | None) -> Update:
+    async def replay_at(self, visit: Visit, run: str, upto: float) -> Update:
         """The run that is replayed, as it stood after so many events."""
         from agent.log.store import UnknownRun
         from demo.panels import shown
@@ -64,7 +64,7 @@ class Panels:
             log = history.log(run)
         except UnknownRun:
             return {"replayed": shown.told(NOT_YOURS)}
-        return {"replayed": shown.replayed(log, int(upto or 1))}
+        return {"replayed": shown.replayed(log, int(upto) or 1)}
 
     async def _rename(self, told: Told, visitor: str) -> Update:
         history = (await self._host.session()).history(visitor)

@@ -17,6 +17,7 @@ from demo.serving.host import Unavailable
 from demo.serving.limits import TooMuch
 from demo.serving.verbs import DOCUMENTED, Verbs
 from demo.serving.visitors import address_of, word_of
+from sandbox import SandboxError
 
 STRICT = ConfigDict(strict=True)
 
@@ -74,12 +75,13 @@ def _refusals() -> tuple[type[Exception], ...]:
     from agent.intake import BadInput, NotFixable
     from agent.log.iterations import UnknownIteration
     from agent.log.store import UnknownRun
+    from agent.memory import MemoryFault
     from agent.run.fork import BadFork
     from llm import LlmError
 
     return (
         Unavailable, UnknownRun, UnknownIteration, BadFork, BadInput, NotFixable, BadModelChoice,
-        LlmError, TooMuch, BadValue,
+        LlmError, TooMuch, BadValue, MemoryFault, SandboxError,
     )
 
 

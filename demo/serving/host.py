@@ -175,6 +175,11 @@ class Host:
             )
         return self._limits.working(settings, going, visitor, address, run)
 
+    def following(self, visitor: str, address: str) -> AbstractContextManager[None]:
+        """Counts a run that a visitor follows; the owner follows as many as they like. Raises
+        `TooMuch`."""
+        return self._limits.following(visitor, address) if self.access.public else nullcontext()
+
     async def _keep(self, opened: asyncio.Future[Running]) -> None:
         """Opens and closes in one task, as a session's own task groups demand."""
         try:

@@ -14,6 +14,8 @@ ADDRESS_SHARE = 4
 """An address may have so many times what a visitor may: several people can sit behind one."""
 MOST_WAITING = 20
 """Runs of one visitor that may wait for them when another begins or goes on."""
+MOST_FOLLOWED = 12
+"""Runs that one visitor may follow at once: each takes one of the server's places."""
 MOST_KNOWN = 10_000
 """Visitors and addresses whose last minute is remembered."""
 MINUTE_S = 60.0
@@ -60,6 +62,7 @@ class Limits:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = Rate(clock)
         self._starting: Counter[str] = Counter()
+        self._followed: Counter[str] = Counter()
         self._started_at: dict[str, str] = {}
         """The address from which a run was started, while it goes on."""
 
@@ -85,6 +88,23 @@ class Limits:
         finally:
             self._starting.subtract(names)
             self._starting += Counter()  # which drops what is at nought
+
+    @contextmanager
+    def following(self, visitor: str, address: str) -> Iterator[None]:
+        """Counts one run that is followed. Raises `TooMuch`."""
+        names = (f"visitor {visitor}", f"address {address}")
+        for name, most in zip(names, (MOST_FOLLOWED, MOST_FOLLOWED * ADDRESS_SHARE), strict=True):
+            if self._followed[name] >= most:
+                raise TooMuch(
+                    "Many runs are followed from where you are, and this one goes on unseen: close "
+                    "a page that follows another, then reload this one."
+                )
+        self._followed.update(names)
+        try:
+            yield
+        finally:
+            self._followed.subtract(names)
+            self._followed += Counter()
 
     def _admit(
         self, settings: Settings, going: Mapping[str, str], visitor: str, address: str

@@ -14,6 +14,7 @@ from agent.core.events import Answered, Event, RunFinished, Stamped, Waiting, fr
 from agent.core.settings import Settings
 from agent.healing.context import PROMPTS
 from agent.healing.models import OWNER, Models
+from agent.run.fork import UNEDITED, Edits
 from agent.run.session import Session
 from demo.serving.access import Access
 from demo.serving.host import Host
@@ -96,6 +97,8 @@ class RecordedSession(Session):
         visitor: str = OWNER, **_: Any,
     ) -> str:
         run = run_id or f"recorded-{len(self.recorded)}"
+        if run in self.recorded:
+            raise ValueError(f"a run with the id {run!r} exists already")
         self.recorded[run] = RecordedRun(task, plan or self.plan(visitor), visitor)
         self.play(run, self.choose(task))
         return run
@@ -143,6 +146,9 @@ class RecordedSession(Session):
         return await self.start(
             Task(text=f"answered {answer}"), run_id=run_id, visitor=visitor or self.visitor(run)
         )
+
+    async def fork(self, run: str, iteration: int, edits: Edits = UNEDITED, **given: Any) -> str:
+        return await self.start(self.task(run), run_id=given["run_id"], visitor=given["visitor"])
 
     async def recover(self, run: str | None = None) -> tuple[str, ...]:
         self.recovered = True

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import gradio as gr
 import pytest
+from starlette.requests import Request
 
-from agent.core.events import Waiting
+from agent.core.domain import Task
+from agent.core.events import Extended, Waiting
 from agent.core.settings import Settings
-from demo.acts import MOST_STOPPED
+from agent.log.result import fold
+from agent.log.waiting import read_answer
+from agent.run.session import open_session
+from demo.acts import MOST_STOPPED, Page
+from demo.brought import Prepared
 from demo.browser_state import NEW_VISIT, NO_RUN, Visit
-from demo.serving.limits import MOST_WAITING
-from tests.demo.recorded import RecordedSession
+from demo.first_screen import FIRST_SCREEN
+from demo.layout.parts import ANSWERED, TOLD_IN
+from demo.serving.host import Host
+from demo.serving.limits import MOST_FOLLOWED, MOST_WAITING
+from demo.web import build
+from sandbox import SandboxUnavailable
+from tests.agent.runs import settings
+from tests.demo.recorded import RecordedSession, hosting, recorded
 from tests.demo.test_web import (
     PUBLIC,
     STRONG,
+    UNKNOWN,
     answers,
     begun,
     can_heal,
@@ -25,6 +43,7 @@ from tests.demo.test_web import (
     last,
     ran,
     replaced,
+    seen,
     serving,
 )
 
@@ -74,6 +93,13 @@ async def test_a_page_that_goes_away_as_its_run_begins_leaves_it_to_wait() -> No
             while not session.paused:
                 await asyncio.sleep(0)
     assert session.paused == [kept["run"]]
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[Host]:
+    host = hosting(RecordedSession())
+    async with host.serving():
+        yield host
 
 
 def waiting(needs: str, event: str = "diagnosed") -> RecordedSession:
@@ -143,3 +169,189 @@ async def test_a_link_to_somebodys_run_leaves_whoever_follows_it_free_to_heal(
         assert again["kept"]["run"] == kept["run"]
         await page.stop(kept, MINE)
         await theirs
+
+
+async def test_an_answer_that_is_refused_leaves_the_page_at_its_question() -> None:
+    session = strangers()
+    session.settings = Settings(visitor_rate=1)
+    async with serving(session, PUBLIC) as page:
+        kept = await ran(page, "rivals", MINE)
+        picked = (await page.choose_behaviour(kept, place=1))["kept"]
+        refused = await last(page.answer(picked, MINE))
+        assert "One visitor starts at most 1 runs a minute" in refused["said"]
+        assert 'data-phase="finished"' in refused["bench"]
+        settled = await page.settle_answer(picked, MINE)
+        assert settled["kept"] == kept
+        assert "question" in seen(settled)
+
+
+async def test_an_answer_and_a_fork_that_are_given_twice_begin_one_run() -> None:
+    session = strangers()
+    async with serving(session, PUBLIC) as page:
+        kept = await ran(page, "rivals", MINE)
+        picked = (await page.choose_behaviour(kept, place=1))["kept"]
+        session.choose = lambda task: recorded("healed")
+        forks = (await page.begin_fork(kept, "0"))["kept"]
+        for act, asked in ((page.answer, picked), (page.fork, forks)):
+            twice = [last(act(asked, MINE)) for _ in range(2)]
+            for told in await asyncio.gather(*twice):
+                assert "HEALED" in told["bench"]
+        assert session.recorded.keys() == {kept["run"], picked["run"], forks["run"]}
+
+
+async def test_a_fork_that_is_overtaken_by_a_click_on_heal_changes_nothing() -> None:
+    session = strangers()
+    async with serving(session, PUBLIC) as page:
+        kept = await begun(page, words="healed")  # what the browser keeps by then
+        assert await last(page.fork(kept, MINE)) == await page.settle_answer(kept, MINE) == {}
+        told = await page.begin_fork(kept, "")
+        assert "not known here" in told.pop("said")
+        assert told == {}
+
+
+async def test_what_cannot_be_run_gives_the_first_screen_back() -> None:
+    class Lacking(RecordedSession):
+        async def start(self, task: Task, **given: Any) -> str:
+            raise SandboxUnavailable("the jail is gone; install one")
+
+    async with serving(Lacking()) as page:
+        kept = await begun(page, words="healed")
+        assert "install one" in (await healed(page, kept))["said"]
+        unheard = await begun(page)  # a value of its options was none, and nobody heard of it
+        for one in (kept, unheard):
+            assert (await page.settle(one, MINE))["bench"] == FIRST_SCREEN
+
+
+async def test_how_a_green_project_stands_is_left_on_the_page(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def green(*_: object) -> Prepared:
+        return Prepared(None, (), fold(recorded("healed")))
+
+    monkeypatch.setattr("demo.brought.prepared", green)
+    async with serving(strangers(), PUBLIC) as page:
+        kept = await begun(page)
+        assert "HEALED" in (await healed(page, kept, MINE))["bench"]
+        assert "bench" not in await page.settle(kept, MINE)
+
+
+async def test_an_open_page_follows_one_run_at_a_time() -> None:
+    session = strangers(pause_s=0.001)
+    here: Visit = {**MINE, "page": "an-open-page"}
+    async with serving(session, PUBLIC) as page:
+        kept = await begun(page, words="healed")
+        first = page.heal(here, kept, "", "", "healed", 5)
+        while "bench" not in await anext(first):
+            pass
+        second = page.watch(kept, here)
+        assert "bench" in await anext(second)
+        assert [told async for told in first] == []
+        assert await anext(page.heal(here, await begun(page), "", "", "", 5))  # which is refused
+        assert [told async for told in second] == []
+        assert page._newest == {}
+
+
+async def test_a_visitor_follows_so_many_runs_and_leaves_the_others_their_places() -> None:
+    async with serving(strangers(pause_s=30), PUBLIC) as page:
+        kept = await begun(page, words="healed")
+        streams = [page.heal(MINE, kept, "", "", "healed", 5)]
+        streams += [page.watch(kept, MINE) for _ in range(MOST_FOLLOWED)]
+        await anext(streams[0])  # what is said comes first
+        for one in streams[:-1]:
+            assert "bench" in await anext(one)
+        assert "Many runs are followed" in (await anext(streams[-1]))["said"]
+        theirs = page.watch(kept, OTHER)
+        assert "bench" in await anext(theirs)
+        for one in (*streams, theirs):
+            await one.aclose()
+        assert "bench" in await anext(page.watch(kept, MINE))
+
+
+async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(host: Host) -> None:
+    ui = build(host)
+    names = {part._id: getattr(part, "elem_id", "") for part in ui.blocks.values()}
+    asked = [act for act in ui.fns.values() if act.fn is not None and any(
+        names.get(part) in ("use", "open", "compare") for part, _ in act.targets
+    )]
+    assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 3
+
+
+async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -> None:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[RecordedSession]:
+        raise SandboxUnavailable("there is no jail; install one")
+        yield
+
+    host, request = Host(opened), gr.Request(Request({
+        "type": "http", "headers": [], "query_string": b"", "client": None,
+    }))
+    ids = {name: str(uuid4()) for name in ("run", "asked")}
+    kept = {**NO_RUN, **ids, "answer": "A", "interrupt": "ask-1"}
+    typed = {"kept": kept, "hint": "no", "looked": "0 1", "replay-run": "run"}
+    async with host.serving():
+        ui = build(host)
+        for act in ui.fns.values():
+            if act.fn is None or act.api_visibility != "private":
+                continue
+            given: list[Any] = [
+                typed.get(part.elem_id, getattr(part, "value", None))
+                for part in act.inputs
+            ]
+            parts = {part.elem_id for part in act.outputs}
+            if "told" in inspect.signature(act.fn).parameters:
+                pressed = "delete" if "runs-list" in parts else "forget-all"
+                given = [gr.EventData(None, {"act": pressed}), *given]
+            answering = act.fn(request, *given)
+            told = [one async for one in answering] if hasattr(answering, "__aiter__") else [
+                await answering]
+            if parts & {*TOLD_IN, ANSWERED}:
+                # Where an act has told it before, only the buttons are given back.
+                assert "install one" in str(told) or "'interactive': True" in str(told)
+
+
+async def test_whatever_a_request_says_of_a_field_is_read(tmp_path: Path) -> None:
+    request = gr.Request(Request({
+        "type": "http", "headers": [], "query_string": b"", "client": None,
+    }))
+    host = Host(lambda: open_session(settings(tmp_path)))
+    async with host.serving():
+        ui = build(host)
+        acts = [act for act in ui.fns.values() if act.fn and act.api_visibility == "private"]
+        for told in (None, 5, [], {}, "x" * 300, float("nan")):
+            for act in acts:
+                values = [
+                    {**NO_RUN, "run": UNKNOWN, "code": told} if part.elem_id == "kept"
+                    else part.preprocess(told) if isinstance(part, gr.Slider | gr.Dropdown)
+                    else told for part in act.inputs
+                ]
+                if "told" in inspect.signature(act.fn).parameters:
+                    values = [gr.EventData(None, told), *values]
+                answering = act.fn(request, *values)
+                if hasattr(answering, "__aiter__"):
+                    assert [one async for one in answering]
+                else:
+                    await answering
+
+
+@pytest.mark.parametrize(("needs", "value", "told"), [
+    ("review", {"hint": 5}, "A review is"), ("budget", {"approve": True}, "Caps are raised by"),
+])
+async def test_an_answer_of_another_kind_is_told(
+    needs: str, value: dict[str, object], told: str
+) -> None:
+    class Reading(RecordedSession):
+        async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
+            asked = self.log(run)[-1].event
+            assert isinstance(asked, Waiting)
+            read_answer(asked, value, Extended())
+            return await super().answer(run, interrupt, value)
+
+    wait = Waiting(interrupt="wait-1", question="?", needs=needs)  # type: ignore[arg-type]
+    async with serving(Reading(replaced("healed", "diagnosed", wait))) as page:
+        assert told in (await page.decide(await ran(page), MINE, **value))["said"]
+
+
+async def test_a_provider_that_is_no_longer_offered_is_not_asked_for(host: Host) -> None:
+    visit: Visit = {**NEW_VISIT, "provider": "gone", "model": "gone-1"}
+    arrived = await Page(host).arrive("", None, "", "", "", visit)
+    assert (arrived["provider"], arrived["model"]) == ("", "")

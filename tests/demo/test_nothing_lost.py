@@ -26,7 +26,9 @@ from demo.web import _ADDRESS, _PRESS, BEGUN, begins, build
 from tests.demo.recorded import Log, RecordedSession, recorded
 
 RUNS = ("healed", "waiting", "rivals", "held")
-CLICKS = ("heal", "stop", "approve", "reject", "use", "choice-0", "choice-1")
+CLICKS = (
+    "heal", "stop", "approve", "reject", "use", "choice-0", "choice-1", "fork", "compare", "open",
+)
 
 
 def chosen(task: Task) -> Log:
@@ -68,7 +70,7 @@ class Tab:
             }
             for part in ui.blocks.values() if part._id in self.names
         }
-        for name, value in kept.items():
+        for name, value in {**kept, "looked": "0 1"}.items():
             self.parts[name]["value"] = value
         self.query = query
         self.calls: list[Call] = []

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from agent.intake import BadInput, from_page
 from agent.log.iterations import UnknownIteration
 from agent.log.store import UnknownRun
+from agent.memory import MemoryFault
 from agent.run.session import Session, open_session
 from demo.browser_state import NEW_VISIT
 from demo.models.panel import Panel
@@ -20,6 +21,7 @@ from demo.serving.access import Access
 from demo.serving.api import _for_programs
 from demo.serving.host import Host, Unavailable
 from demo.serving.verbs import Verbs
+from sandbox import SandboxUnavailable
 from tests.agent.model_runs import followed
 from tests.agent.runs import settings
 
@@ -135,3 +137,16 @@ async def test_a_value_of_another_kind_is_refused_by_its_name(
     async with asked(tmp_path, public=True) as (verbs, _, _):
         with pytest.raises(gr.Error, match="is of another kind than it may be: Input should be"):
             await _for_programs(getattr(verbs, verb))(BY, *values)
+
+
+async def test_what_the_surroundings_lack_is_told_as_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lacking(*_: object) -> None:
+        raise fault
+
+    async with asked(tmp_path, public=False) as (verbs, _, session):
+        monkeypatch.setattr(session, "judge", lacking)
+        for fault in (SandboxUnavailable("no jail; get one"), MemoryFault("no disk; make room")):
+            with pytest.raises(gr.Error, match=str(fault)):
+                await _for_programs(verbs.check_code)(BY, CODE, TESTS)
