@@ -147,7 +147,7 @@ class Page:
                     public=self._host.access.public,
                 )
                 if await self._log(run) is None:
-                    size = (*typed, asked.stdin)
+                    size = (*typed, asked.stdin, *asked.argv)
                     with self._host.working(session, visitor, visit["address"], size, run):
                         brought = await prepared(*typed, asked, session.settings)
                         if (run, visitor) in self._stopped_early:

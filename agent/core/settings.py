@@ -231,7 +231,7 @@ class Settings(BaseSettings):
     )
     largest_input: int = _set(
         "HEAL_LARGEST_INPUT", 200_000, "characters that a visitor of a public page may bring to a "
-        "run", ge=1,
+        "run or answer it with; files may be 2 MB", ge=1,
     )
     keep_days: Number = _set(
         "HEAL_KEEP_DAYS", 30, "days after which a run of a public page's visitor is deleted, "

@@ -55,7 +55,8 @@ class Verbs:
             session.settings, public=self._host.access.public,
         )
         run, own, typed = str(uuid4()), self._panel.visitor(visit), (code, tests, words)
-        with self._host.working(session, own, address, (*typed, asked.stdin), run):
+        size = (*typed, asked.stdin, *asked.argv)
+        with self._host.working(session, own, address, size, run):
             brought = await prepared(*typed, asked, session.settings)
             if brought.task is not None:
                 await session.start(

@@ -22,7 +22,7 @@ from agent.log.waiting import read_answer
 from agent.run.session import open_session
 from demo.acts import MOST_STOPPED, Page
 from demo.brought import Prepared
-from demo.browser_state import NEW_VISIT, NO_RUN, Visit
+from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, Visit
 from demo.first_screen import FIRST_SCREEN
 from demo.layout.parts import ANSWERED, TOLD_IN
 from demo.serving.host import Host
@@ -355,3 +355,17 @@ async def test_a_provider_that_is_no_longer_offered_is_not_asked_for(host: Host)
     visit: Visit = {**NEW_VISIT, "provider": "gone", "model": "gone-1"}
     arrived = await Page(host).arrive("", None, "", "", "", visit)
     assert (arrived["provider"], arrived["model"]) == ("", "")
+
+
+async def test_all_that_is_typed_for_a_run_is_counted() -> None:
+    session = waiting("review")
+    session.settings = Settings(largest_input=50)
+    async with serving(session, PUBLIC) as page:
+        kept = await begun(page, words="healed")
+        args = ["--name " * 8 if name == "args" else None for name in OPTIONS]
+        told = await last(page.heal(MINE, kept, "", "", "healed", *args))
+        assert "this page takes 50" in told["said"]
+        kept = await ran(page, visit=MINE)
+        for answer in (page.advise(kept, MINE, "x" * 51), page.bring(kept, MINE, "x" * 51)):
+            assert "51 characters, and this page takes 50" in (await answer)["said"]
+        assert answers(session, kept) == []
