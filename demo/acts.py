@@ -197,7 +197,7 @@ class Page:
             return {"kept": {**kept, "answer": ""}, "wrong": sentence(str(error))}
         return begun_page(_answering(kept, written))
 
-    async def answer(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> AsyncIterator[Update]:
+    async def answer(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
         """Gives the chosen answer, if there is one, and follows the run that it leads to."""
         if not kept["answer"]:
             yield {}
@@ -231,7 +231,7 @@ class Page:
         async for shown in self.watch(kept, visit):
             yield shown
 
-    async def watch(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> AsyncIterator[Update]:
+    async def watch(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
         """Follows a run from its first event until it ends or waits for a person. One that waits
         for whoever started it goes on when they come back."""
         if not kept["run"] or await self._log(kept["run"]) is None:
@@ -266,7 +266,7 @@ class Page:
         except TooMuch as refusal:
             yield {"said": sentence(str(refusal))}
 
-    async def settle(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
+    async def settle(self, kept: BrowserRun, visit: Visit) -> Update:
         """The run ended, waits or never began: gives the buttons back. A page that came to follow
         none is left as it is: by now its visitor may have begun one."""
         if not kept["run"]:
@@ -302,7 +302,7 @@ class Page:
             **_paused(paused, own=paused is not None and own),
         }
 
-    async def settle_answer(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
+    async def settle_answer(self, kept: BrowserRun, visit: Visit) -> Update:
         """As `settle`, once an answer was given. Where what was written answered nothing, the page
         stays as it is: by now another answer may be on its way."""
         return await self.settle(kept, visit) if kept["answer"] else {}
@@ -376,7 +376,7 @@ class Page:
             return {"said": sentence(said)}
         return {**typed, "said": ""}
 
-    async def stop(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
+    async def stop(self, kept: BrowserRun, visit: Visit) -> Update:
         """Cancels the run of whoever started it; all who follow it see its end."""
         session = await self._host.session()
         if not kept["run"]:
@@ -397,7 +397,7 @@ class Page:
         return {"said": ""}
 
     async def decide(
-        self, kept: BrowserRun, visit: Visit = NEW_VISIT, **value: object
+        self, kept: BrowserRun, visit: Visit, **value: object
     ) -> Update:
         """Answers the question that this page showed, and no later one, for whoever started the
         run."""
@@ -426,7 +426,7 @@ class Page:
         return await self.decide(kept, visit, code=code)
 
     async def go_on(
-        self, kept: BrowserRun, visit: Visit = NEW_VISIT, *, end: bool = False
+        self, kept: BrowserRun, visit: Visit, *, end: bool = False
     ) -> Update:
         """Lets a run go on that has reached a cap or lacked a key, or ends it there; only whoever
         started it may have more spent."""

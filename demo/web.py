@@ -16,7 +16,7 @@ from demo.layout.output import lay_output
 from demo.layout.panels import lay_api, lay_benchmarks, lay_memory, lay_runs
 from demo.layout.parts import ANSWERED, QUICK, STREAMED, Parts
 from demo.layout.theme import ASSETS
-from demo.models.panel import SHOWN, Panel
+from demo.models.panel import SHOWN
 from demo.panels.acts import Panels
 from demo.serving.api import offer
 from demo.serving.host import Host
@@ -81,7 +81,7 @@ def build(
             wire_login(arrived, parts, page.panel)
         _wire_panels(parts, Panels(host, page.panel))
         ui.load(None, None, None, js=(ASSETS / "panels.js").read_text(encoding="utf-8"), **QUICK)
-        offer(Verbs(host, Panel(host)))
+        offer(Verbs(host, page.panel))
     ui.queue(default_concurrency_limit=None, max_size=256)
     ui._queue.sleep_when_free = ui._queue.progress_update_sleep_when_free = IDLE_S
     return ui

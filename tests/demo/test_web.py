@@ -135,7 +135,7 @@ async def test_a_run_that_could_be_guessed_never_begins(
     kept: BrowserRun = {**NO_RUN, "run": run, "words": "healed"}
     assert "lost its run" in (await healed(page, kept))["said"]
     answered: BrowserRun = {**kept, "asked": SAVED, "answer": "A"}
-    assert "lost its run" in (await last(page.answer(answered)))["said"]
+    assert "lost its run" in (await last(page.answer(answered, NEW_VISIT)))["said"]
     assert session.recorded == {}
 
 
@@ -150,7 +150,7 @@ async def test_healing_shows_the_run_under_the_browsers_own_identifier(
 async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> None:
     kept = await begun(page)
     assert "There is nothing to heal" in (await healed(page, kept))["said"]
-    assert can_heal(await page.settle(kept))
+    assert can_heal(await page.settle(kept, NEW_VISIT))
 
 
 async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back() -> None:
@@ -163,7 +163,7 @@ async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back() -
     async with host.serving():
         page = Page(host)
         kept = await begun(page, "code")
-        settled = await page.settle(kept)
+        settled = await page.settle(kept, NEW_VISIT)
 
         assert "set one" in (await healed(page, kept))["said"]
         assert "set one" in (await arrived(page))["said"]
@@ -177,7 +177,7 @@ async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page)
     assert by_browser["banner"] == ""  # on a page of this machine
     assert by_browser["kept"]["run"] == by_address["kept"]["run"] == kept["run"]
     assert by_browser["kept"]["code"] == "code"
-    assert "HEALED" in (await last(page.watch(by_address["kept"])))["bench"]
+    assert "HEALED" in (await last(page.watch(by_address["kept"], NEW_VISIT)))["bench"]
 
 
 async def test_an_arrival_writes_into_no_field(page: Page) -> None:
@@ -189,8 +189,8 @@ async def test_a_page_that_follows_no_run_undoes_nothing_that_was_begun_meanwhil
     page: Page
 ) -> None:
     kept = (await arrived(page))["kept"]
-    assert await last(page.watch(kept)) == await page.settle(kept) == {}
-    assert "no run to stop" in (await page.stop(kept))["said"]
+    assert await last(page.watch(kept, NEW_VISIT)) == await page.settle(kept, NEW_VISIT) == {}
+    assert "no run to stop" in (await page.stop(kept, NEW_VISIT))["said"]
 
 
 @pytest.mark.parametrize("run", [UNKNOWN, "../../etc/passwd", "<script>", "é"])
@@ -199,7 +199,7 @@ async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run
     assert update["kept"]["run"] == ""
     assert "not known here" in update["said"]
     assert "<script>" not in update["said"]
-    assert await last(page.watch(update["kept"])) == {}
+    assert await last(page.watch(update["kept"], NEW_VISIT)) == {}
 
 
 async def test_a_run_goes_on_when_its_page_is_closed() -> None:
@@ -211,7 +211,7 @@ async def test_a_run_goes_on_when_its_page_is_closed() -> None:
         assert "RUNNING" in (await anext(following))["bench"]
         await following.aclose()
         assert not session.log(kept["run"])[-1].final
-        assert "HEALED" in (await last(page.watch(kept)))["bench"]
+        assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
 
 async def test_stop_cancels_the_run_and_its_follower_sees_the_end() -> None:
@@ -221,7 +221,7 @@ async def test_stop_cancels_the_run_and_its_follower_sees_the_end() -> None:
         following = asyncio.create_task(healed(page, kept))
         while not has_begun(session, kept):
             await asyncio.sleep(0)
-        assert (await page.stop(kept))["said"] == ""
+        assert (await page.stop(kept, NEW_VISIT))["said"] == ""
         assert "CANCELLED" in (await following)["bench"]
 
 
@@ -229,7 +229,7 @@ async def test_a_run_stopped_before_it_began_never_begins(
     page: Page, session: RecordedSession
 ) -> None:
     kept = await begun(page, words="healed")
-    assert (await page.stop(kept))["said"] == ""
+    assert (await page.stop(kept, NEW_VISIT))["said"] == ""
     assert "Stopped before it began" in (await healed(page, kept))["said"]
     assert not has_begun(session, kept)
 
@@ -237,7 +237,7 @@ async def test_a_run_stopped_before_it_began_never_begins(
 async def test_a_run_stopped_while_it_is_being_started_is_cancelled() -> None:
     class Slow(RecordedSession):
         async def start(self, task: Task, **given: Any) -> str:
-            await page.stop({**NO_RUN, "run": given["run_id"]})
+            await page.stop({**NO_RUN, "run": given["run_id"]}, NEW_VISIT)
             return await super().start(task, **given)
 
     async with serving(Slow(pause_s=30)) as page:
@@ -253,7 +253,7 @@ async def test_an_example_is_not_filled_in_beside_another_programs_run() -> None
         while "code" in (refused := await page.choose(kept, NEW_VISIT, typed=typed)):
             await asyncio.sleep(0)
         assert "Stop it, then choose an example" in refused["said"]
-        await page.stop(kept)
+        await page.stop(kept, NEW_VISIT)
         await following
         assert await page.choose(kept, NEW_VISIT, typed=typed) == {**typed, "said": ""}
 
@@ -280,18 +280,18 @@ async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> Non
     async with serving(RecordedSession(lambda task: recorded("waiting"))) as page:
         kept = await begun(page, words="waiting")
         assert "May this patch be kept?" in (await healed(page, kept))["bench"]
-        settled = await page.settle(kept)
+        settled = await page.settle(kept, NEW_VISIT)
         assert (settled["kept"]["interrupt"], seen(settled)) == (
             "ask-1", {"review", "approve", "otherwise"},
         )
-        await page.decide({**settled["kept"], "interrupt": "stale"}, approve=True)
-        assert "review" in seen(await page.settle(kept))
+        await page.decide({**settled["kept"], "interrupt": "stale"}, NEW_VISIT, approve=True)
+        assert "review" in seen(await page.settle(kept, NEW_VISIT))
         unchanged = settled["edited"]
         refused = await page.bring(settled["kept"], NEW_VISIT, unchanged)
         assert "Nothing is changed yet" in refused["said"]
-        assert "review" in seen(await page.settle(kept))
-        await page.decide(settled["kept"], approve=True)
-        assert "HEALED" in (await last(page.watch(kept)))["bench"]
+        assert "review" in seen(await page.settle(kept, NEW_VISIT))
+        await page.decide(settled["kept"], NEW_VISIT, approve=True)
+        assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
 
 async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: Host) -> None:
@@ -347,9 +347,9 @@ async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs() -> Non
         assert update["kept"]["run"] == SAVED
         assert "No code is run here" in update["banner"]
         assert not can_heal(update)
-        assert not can_heal(await page.settle(kept))
+        assert not can_heal(await page.settle(kept, NEW_VISIT))
         assert "No code is run here" in (await healed(page, kept))["said"]
-        assert "HEALED" in (await last(page.watch(update["kept"])))["bench"]
+        assert "HEALED" in (await last(page.watch(update["kept"], NEW_VISIT)))["bench"]
 
 
 @pytest.mark.parametrize("name", ["waiting", "rivals"])
@@ -359,8 +359,11 @@ async def test_a_page_that_may_run_no_code_asks_nothing_and_takes_no_answer(
     session = await saved(RecordedSession(lambda _: recorded(name), jail=WEAK))
     async with serving(session, PUBLIC) as page:
         kept: BrowserRun = {**NO_RUN, "run": SAVED, "interrupt": "ask-1", "answer": "B"}
-        assert "question" not in seen(await page.settle(kept))
-        for said in (await page.decide(kept, approve=True), await last(page.answer(kept))):
+        assert "question" not in seen(await page.settle(kept, NEW_VISIT))
+        for said in (
+            await page.decide(kept, NEW_VISIT, approve=True),
+            await last(page.answer(kept, NEW_VISIT)),
+        ):
             assert "No code is run here" in said["said"]
         assert len(session.recorded) == 1
         assert answers(session, kept) == []
@@ -380,7 +383,7 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
     page: Page, session: RecordedSession
 ) -> None:
     kept = await ran(page, "rivals")
-    settled = await page.settle(kept)
+    settled = await page.settle(kept, NEW_VISIT)
     assert seen(settled) == {"question", "choice-0", "choice-1"}
     assert "What should" in settled["asked"]
     assert [settled[f"choice-{n}"]["value"] for n in (0, 1)] == [
@@ -391,9 +394,9 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
     picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
     assert (picked["asked"], picked["answer"]) == (kept["run"], "B")
     UUID(picked["run"])
-    assert "HEALED" in (await last(page.answer(picked)))["bench"]
+    assert "HEALED" in (await last(page.answer(picked, NEW_VISIT)))["bench"]
     assert has_begun(session, picked)
-    settled = await page.settle(picked)
+    settled = await page.settle(picked, NEW_VISIT)
     assert (settled["kept"]["asked"], seen(settled)) == ("", set())
 
 
@@ -430,7 +433,8 @@ async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
     assert told in refused.pop("wrong")
     assert refused == {"kept": {**kept, "answer": ""}}
     # The page is left as it is, since a better answer may be on its way by now.
-    assert await last(page.answer(kept)) == await page.settle_answer(kept) == {}
+    assert await last(page.answer(kept, NEW_VISIT)) == {}
+    assert await page.settle_answer(kept, NEW_VISIT) == {}
     assert len(session.recorded) == 1
 
 
@@ -441,11 +445,11 @@ async def test_a_run_that_waits_with_a_question_is_answered_itself() -> None:
     session = RecordedSession(replaced("rivals", "ambiguous", wait))
     async with serving(session) as page:
         kept = await ran(page, "rivals")
-        settled = await page.settle(kept)
+        settled = await page.settle(kept, NEW_VISIT)
         assert seen(settled) == {"question", "choice-0", "choice-1"}
         picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
         assert (picked["run"], picked["asked"], picked["answer"]) == (kept["run"], "", "B")
-        shown = await last(page.answer(picked))
+        shown = await last(page.answer(picked, NEW_VISIT))
         assert "one of at least 2 repairs that fit your tests" in shown["bench"]
         assert answers(session, kept) == ["{'answer': 'B'}"]
 
@@ -465,15 +469,15 @@ async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on() -> N
     async with serving(session) as page:
         kept = await begun(page, words="healed")
         assert "WAITING" in (await healed(page, kept))["bench"]
-        settled = await page.settle(kept)
+        settled = await page.settle(kept, NEW_VISIT)
         assert seen(settled) == PAUSED
         assert "more budget is needed" in settled["needed"]
         assert settled["go-on"]["value"] == "Add as much again and go on"
-        stale = await page.go_on({**settled["kept"], "interrupt": "stale"})
+        stale = await page.go_on({**settled["kept"], "interrupt": "stale"}, NEW_VISIT)
         assert "closed" in stale["said"]
-        assert (await page.go_on(settled["kept"]))["said"] == ""
-        assert "HEALED" in (await last(page.watch(kept)))["bench"]
-        assert seen(await page.settle(kept)) == set()
+        assert (await page.go_on(settled["kept"], NEW_VISIT))["said"] == ""
+        assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
+        assert seen(await page.settle(kept, NEW_VISIT)) == set()
         assert answers(session, kept) == ["{}"]
 
 
@@ -481,7 +485,7 @@ async def test_a_run_that_reached_a_cap_can_be_ended_there() -> None:
     session = pausing("budget")
     async with serving(session) as page:
         kept = await ran(page)
-        assert (await page.go_on(kept, end=True))["said"] == ""
+        assert (await page.go_on(kept, NEW_VISIT, end=True))["said"] == ""
         assert answers(session, kept) == ["{'end': True}"]
 
 
@@ -491,13 +495,13 @@ async def test_a_run_that_needs_a_key_goes_on_once_it_was_given() -> None:
         session.models.add_key(OWNER, *OWN_KEY)
         kept = await ran(page)
         session.models.forget(OWNER)  # as a restart does
-        settled = await page.settle(kept)
+        settled = await page.settle(kept, NEW_VISIT)
         assert "more key is needed" in settled["needed"]
         assert settled["go-on"]["value"] == "Go on"
-        assert "still missing" in (await page.go_on(settled["kept"]))["said"]
+        assert "still missing" in (await page.go_on(settled["kept"], NEW_VISIT))["said"]
         session.models.add_key(OWNER, *OWN_KEY)
-        assert (await page.go_on(settled["kept"]))["said"] == ""
-        assert "HEALED" in (await last(page.watch(kept)))["bench"]
+        assert (await page.go_on(settled["kept"], NEW_VISIT))["said"] == ""
+        assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
 
 async def test_only_whoever_started_a_run_lets_it_spend_more() -> None:
@@ -561,7 +565,7 @@ async def test_a_plan_that_cannot_be_had_is_said_and_starts_nothing(
     kept = await begun(page, words="healed")
     assert said in (await healed(page, kept, **wishes))["said"]
     assert not has_begun(session, kept)
-    assert can_heal(await page.settle(kept))
+    assert can_heal(await page.settle(kept, NEW_VISIT))
 
 
 async def test_a_page_stands_though_its_settings_ask_for_a_key_that_is_not_there() -> None:
@@ -588,7 +592,7 @@ async def test_a_run_that_nobody_looks_at_any_more_is_told_to_wait() -> None:
         page = Page(host)
         kept = await begun(page, words="healed")
         await session.start(Task(text="healed"), run_id=kept["run"])
-        first, second = page.watch(kept), page.watch(kept)
+        first, second = page.watch(kept, NEW_VISIT), page.watch(kept, NEW_VISIT)
         looking = [asyncio.create_task(anext(one)) for one in (first, second)]
         while host.onlookers._count[kept["run"]] < len(looking):
             await asyncio.sleep(0)
@@ -639,9 +643,9 @@ async def test_a_stranger_who_looks_on_keeps_nobodys_run_going() -> None:
 async def test_a_page_that_tells_of_no_run_is_answered_all_the_same(page: Page, run: str) -> None:
     kept: BrowserRun = {**NO_RUN, "run": run, "asked": run, "answer": "A", "interrupt": "x"}
     assert "Only whoever" in (await page.decide(kept, NEW_VISIT, approve=True))["said"]
-    assert "no run" in (await page.stop(kept))["said"]
-    assert await last(page.watch(kept)) == {}
-    assert "said" in await last(page.answer(kept))
+    assert "no run" in (await page.stop(kept, NEW_VISIT))["said"]
+    assert await last(page.watch(kept, NEW_VISIT)) == {}
+    assert "said" in await last(page.answer(kept, NEW_VISIT))
     for looked in ("²", "9" * 5_000, "1 ²"):
         assert await page.compare(kept, looked, NEW_VISIT) == {}
 
