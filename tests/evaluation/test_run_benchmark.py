@@ -123,6 +123,7 @@ def test_eight_tasks_of_six_kinds_are_there() -> None:
     rows = read_suite(TASKS)
     assert len(rows) == 8
     assert len({row.groups for row in rows}) == 6
+    assert rows[0].id == "interval_merge_001"
 
 
 @pytest.mark.parametrize(("given", "prices", "more", "said"), [
