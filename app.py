@@ -9,14 +9,11 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-if "SPACE_ID" in os.environ:
-    # A Space stands behind its host's proxy, which says from where each visitor comes.
-    os.environ.setdefault("FORWARDED_ALLOW_IPS", "*")
 
 from agent.core.settings import BadSettings, Settings
 from agent.doors.dotenv import read_dotenv
 from agent.thinking.drafts import by_words, read_drafts
-from demo.serving.access import Access, is_public
+from demo.serving.access import PROXIES, Access, is_public
 from demo.serving.host import Host
 from llm import LlmError
 
@@ -62,6 +59,8 @@ def main() -> int:
     from demo.serving.server import serve
     from demo.web import build
 
+    if "SPACE_ID" in os.environ:
+        os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
     public = settings.share or is_public(name, os.environ)
     access = Access(public=public, allow_weak=settings.allow_weak)
     settings = served(settings, public=access.public)
