@@ -53,7 +53,10 @@ def passes(place: Path) -> bool:
     )]).task,
     from_page("total = 1\nfor n in range(2, 4):\n    total += n\nprint(total)\n",
               "assert output == '6\\n'").task,
-], ids=["lines", "a file", "what is printed"])
+    from_page("print('a')\nprint('  b')\n", "assert output == '''a\n  b\n'''\n"
+              "if output:\n    assert f'''{output\n}''' == ('a\\n'\n '  b\\n')").task,
+    make_task(CODE, entry="the-shapes.v2.py", tests=[TestText(TESTS)]).task,
+], ids=["lines", "a file", "what is printed", "texts of several lines", "no name of a module"])
 async def test_the_patch_applies_and_turns_the_saved_tests_from_red_to_green(
     tmp_path: Path, task: Task
 ) -> None:
