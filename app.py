@@ -57,7 +57,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     from demo.serving.server import serve
-    from demo.web import build
+    from demo.web import MOST_PASTED, build
 
     if "SPACE_ID" in os.environ:
         os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
@@ -78,6 +78,7 @@ def main() -> int:
             host, max_iterations=settings.max_iterations, autonomy=settings.autonomy_level,
             # The platform sets the latter for a Space with `hf_oauth: true`; elsewhere gradio would
             # have this machine's own account stand in.
+            most_pasted=min(MOST_PASTED, settings.largest_input) if public else MOST_PASTED,
             sign_in=os.environ.get("SYSTEM") == "spaces" and "OAUTH_CLIENT_ID" in os.environ,
         ), host, name, port, share=settings.share, settings=settings)
     except OSError as error:

@@ -62,6 +62,7 @@ class RecordedSession(Session):
         self.choose = choose
         self.recorded: dict[str, RecordedRun] = {}
         self.recovered = False
+        self.notices = ()
         self.left: tuple[str, ...] = ()
         """Runs that a killed server left behind."""
         self._jail = jail
@@ -72,6 +73,9 @@ class RecordedSession(Session):
             name: run.visitor for name, run in self.recorded.items()
             if run.player is not None and not run.player.done()
         }
+
+    def came(self, visitor: str, address: str) -> None:
+        self.models.crowds.came(visitor, address)
 
     async def forget_outlived(self) -> tuple[str, ...]:
         return ()

@@ -22,6 +22,7 @@ from demo.serving.health import health_route
 from demo.serving.host import Host, Unavailable
 from demo.serving.limits import ADDRESS_SHARE, Limits, TooMuch
 from demo.serving.visitors import network, new_word, to_keep, visiting
+from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.demo.recorded import RecordedSession, hosting
 
@@ -74,6 +75,12 @@ async def test_the_owner_is_bounded_by_nothing_and_a_visitor_by_the_size() -> No
         pass
     with pytest.raises(TooMuch, match=r"4 characters, and this page takes 3\. Bring the part"):
         hosting(session, Access(public=True)).working(session, "v", "here", ["xx", "xx"])
+
+
+async def test_a_page_says_how_much_it_takes() -> None:
+    ui = build(hosting(RecordedSession(), Access(public=True)), most_pasted=200_000)
+    scripts = [fn["js"] for fn in ui.config["dependencies"] if isinstance(fn["js"], str)]
+    assert any("const MOST = 200000;" in script for script in scripts)
 
 
 def gated(

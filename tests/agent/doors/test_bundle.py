@@ -8,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 from xml.etree import ElementTree
 
 import pytest
@@ -115,6 +116,16 @@ def test_what_could_do_harm_is_refused_with_what_to_do(
 ) -> None:
     with pytest.raises(BadInput, match=told):
         received([sent(content())])
+
+
+def test_plain_files_are_counted_before_anything_is_made_of_them() -> None:
+    deep = "/".join("abcdefgh")
+    many = [SentFile(f"{deep}/{number}.py", b"") for number in range(20_000)]
+    began = process_time()
+    with pytest.raises(BadInput, match="20,000 files, and 500 are the most"):
+        received(many)
+    received(many[:500])
+    assert process_time() - began < 1
 
 
 def test_nothing_is_laid_down_that_would_be_run_outside_of_the_jail(tmp_path: Path) -> None:
