@@ -9,14 +9,11 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-if "SPACE_ID" in os.environ:
-    # A Space stands behind its host's proxy, which says from where each visitor comes.
-    os.environ.setdefault("FORWARDED_ALLOW_IPS", "*")
 
 from agent.core.settings import BadSettings, Settings
 from agent.doors.dotenv import read_dotenv
 from agent.thinking.drafts import by_words, read_drafts
-from demo.serving.access import Access, is_public
+from demo.serving.access import PROXIES, Access, is_public
 from demo.serving.host import Host
 from llm import LlmError
 
@@ -60,8 +57,10 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     from demo.serving.server import serve
-    from demo.web import build
+    from demo.web import MOST_PASTED, build
 
+    if "SPACE_ID" in os.environ:
+        os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
     public = settings.share or is_public(name, os.environ)
     access = Access(public=public, allow_weak=settings.allow_weak)
     settings = served(settings, public=access.public)
@@ -79,6 +78,7 @@ def main() -> int:
             host, max_iterations=settings.max_iterations, autonomy=settings.autonomy_level,
             # The platform sets the latter for a Space with `hf_oauth: true`; elsewhere gradio would
             # have this machine's own account stand in.
+            most_pasted=min(MOST_PASTED, settings.largest_input) if public else MOST_PASTED,
             sign_in=os.environ.get("SYSTEM") == "spaces" and "OAUTH_CLIENT_ID" in os.environ,
         ), host, name, port, share=settings.share, settings=settings)
     except OSError as error:

@@ -260,7 +260,9 @@ class Page:
                         continue
                     seen = (*seen, *batch)
                     result = required(fold(seen))
-                    yield {"bench": workbench(result, own=own)}
+                    bench = await asyncio.to_thread(workbench, result, own=own)
+                    if newest():
+                        yield {"bench": bench}
                     if result.waiting is not None:
                         return
         except TooMuch as refusal:
@@ -323,7 +325,8 @@ class Page:
         if place is None or other is None or max(place, other) >= len(result.columns):
             return {}
         own = await self.panel.owns(kept["run"], visit)
-        return {"bench": workbench(result, own=own, compare=(place, other))}
+        pair = (place, other)
+        return {"bench": await asyncio.to_thread(workbench, result, own=own, compare=pair)}
 
     async def begin_fork(self, kept: BrowserRun, looked: str) -> Update:
         """Gives the browser the identifier of a run that starts from the program looked at."""

@@ -19,6 +19,8 @@ from llm.budget import Caps
 
 MOST_ITERATIONS = 10
 MOST_ARGUMENTS = 100
+LONGEST_ARGUMENTS = 4_000
+"""Characters, which are split where everybody else waits."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,15 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
     seconds = number("seconds", limit if public else None)
     if seconds is not None and seconds < 1:
         raise BadInput("A run needs a second at least: give more, or leave the seconds empty.")
-    iterations = number("iterations", MOST_ITERATIONS)
+    often = most_iterations(settings.max_iterations)
+    iterations = number("iterations", often)
     if iterations is not None and (iterations < 1 or iterations % 1):
-        raise BadInput(f"Repair attempts are a whole number from 1 to {MOST_ITERATIONS}.")
+        raise BadInput(f"Repair attempts are a whole number from 1 to {often}.")
     return RunOptions(
         iterations=int(iterations) if iterations is not None else None,
         autonomy=cast("Autonomy | None", _one_of("autonomy", given, get_args(Autonomy))),
-        ask=True if given.get("ask") else None,
-        learn=given.get("learn") is not False,
+        ask=_true(given, "ask") or None,
+        learn=_true(given, "learn") is not False,
         require_proof=cast(
             ProofLevel, _one_of("require-proof", given, get_args(ProofLevel)) or "E1"
         ),
@@ -99,8 +102,8 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
             calls=caps.calls if calls is None else int(calls),
         ),
         seconds=seconds,
-        stdin=str(given.get("stdin") or ""),
-        argv=_arguments(str(given.get("args") or "")),
+        stdin=_text(given, "stdin"),
+        argv=_arguments(_text(given, "args")),
         files=_files(given.get("files")),
     )
 
@@ -108,8 +111,30 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
 _LABELS = {
     "usd": "Dollars", "tokens": "Tokens", "calls": "Calls", "seconds": "Seconds",
     "iterations": "Repair attempts", "autonomy": "Autonomy", "require-proof": "The required proof",
-    "require-integrity": "The required integrity",
+    "require-integrity": "The required integrity", "stdin": "The standard input",
+    "args": "The arguments",
 }
+
+
+def most_iterations(usual: int) -> int:
+    """How many tries can be asked for, where so many are usual."""
+    return max(MOST_ITERATIONS, usual)
+
+
+def _true(given: Mapping[str, object], name: str) -> bool | None:
+    value = given.get(name)
+    if value in (None, ""):
+        return None
+    if not isinstance(value, bool):
+        raise BadInput(f"{name}: give true or false, or leave it out.")
+    return value
+
+
+def _text(given: Mapping[str, object], name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str | None):
+        raise BadInput(f"{_LABELS[name]}: give a text.")
+    return value or ""
 
 
 def _one_of(name: str, given: Mapping[str, object], known: Sequence[str]) -> str | None:
@@ -123,6 +148,9 @@ def _one_of(name: str, given: Mapping[str, object], known: Sequence[str]) -> str
 
 def _arguments(typed: str) -> tuple[str, ...]:
     """The program's arguments as a shell would read them; nothing is expanded."""
+    if len(typed) > LONGEST_ARGUMENTS:
+        raise BadInput(f"The arguments have {len(typed):,} characters; {LONGEST_ARGUMENTS:,} are "
+                       "the most. Give the rest as standard input, or as a file.")
     try:
         found = tuple(shlex.split(typed))
     except ValueError as error:

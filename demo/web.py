@@ -34,6 +34,7 @@ BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
 ARRIVED = ("kept", "said", *WISHES, *SHOWN, "heal", "stop", "banner")
 PANELS = {"runs": lay_runs, "memory": lay_memory, "benchmarks": lay_benchmarks, "api": lay_api}
 """The tabs beside that of the workbench."""
+MOST_PASTED = 1_000_000
 IDLE_S = 0.05
 """How long Gradio's queue sleeps between two looks where nothing waits: at its own 1 ms a page
 that nobody uses takes a twentieth of a core. There is no setting for it."""
@@ -41,9 +42,10 @@ that nobody uses takes a twentieth of a core. There is no setting for it."""
 
 def build(
     host: Host, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
-    sign_in: bool = False,
+    sign_in: bool = False, most_pasted: int = MOST_PASTED,
 ) -> gr.Blocks:
-    """The page, not served yet; with `sign_in` visitors may do so with Hugging Face."""
+    """The page, not served yet; with `sign_in` visitors may do so with Hugging Face. `most_pasted`
+    is how many characters an editor takes at once."""
     parts = Parts()
     ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
@@ -80,7 +82,9 @@ def build(
         if sign_in:
             wire_login(arrived, parts, page.panel)
         _wire_panels(parts, Panels(host, page.panel))
-        ui.load(None, None, None, js=(ASSETS / "panels.js").read_text(encoding="utf-8"), **QUICK)
+        script = (ASSETS / "panels.js").read_text(encoding="utf-8")
+        script = script.replace("MOST_PASTED", str(most_pasted))
+        ui.load(None, None, None, js=script, **QUICK)
         offer(Verbs(host, page.panel))
     ui.queue(default_concurrency_limit=None, max_size=256)
     ui._queue.sleep_when_free = ui._queue.progress_update_sleep_when_free = IDLE_S

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ast
 import io
-import textwrap
+import keyword
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -44,9 +45,20 @@ def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
         elif test.origin in VETOING_ORIGINS:
             loose.append(test)
     if loose:
-        name = f"test_{stem}_healed.py" if files else f"test_{stem}.py"
+        plain = re.sub(r"\W", "_", stem)  # pytest takes no other name for a module
+        name = f"test_{plain}_healed.py" if files else f"test_{plain}.py"
         files[name] = _written(loose, stem, task, result.program)
     return tuple(File(path=path, text=text) for path, text in files.items() if text)
+
+
+def patch_of(result: Result) -> str:
+    """The patch a reader may take along: a repair, or else the best partial one."""
+    return result.last_diff or (result.partial.diff if result.partial is not None else "")
+
+
+def patch(result: Result) -> bytes:
+    """That patch as a file."""
+    return patch_of(result).encode("utf-8", "surrogateescape")
 
 
 def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
@@ -54,7 +66,7 @@ def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
     result = fold(log)
     name = true_name(task)
     files = {
-        "heal.patch": result.diff.encode("utf-8", "surrogateescape"),
+        "heal.patch" if result.diff else "partial.patch": patch(result),
         "report.md": markdown_of_run(result, name).encode("utf-8", "replace"),
         "junit.xml": junit(result.report),
         "run.jsonl": to_jsonl(log).encode(),
@@ -82,9 +94,14 @@ def _written(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> 
     names = sorted(used & visible_names(program))
     printed = any(isinstance(test, Script) and test.uses_output for test in tests)
     head = [f'"""Tests of {stem}, as its heal was judged by them."""', ""]
-    if printed:
-        head += ["import subprocess", "import sys", "from pathlib import Path", ""]
-    if names:
+    alien = names and (not stem.isidentifier() or keyword.iskeyword(stem))
+    imported = ["import runpy"] * bool(alien) + ["import subprocess", "import sys"] * printed
+    if imported:
+        head += [*imported, "from pathlib import Path", ""]
+    if alien:
+        head += [f"PROGRAM = runpy.run_path(str(Path(__file__).with_name({f'{stem}.py'!r})))",
+                 *(f"{name} = PROGRAM[{name!r}]" for name in names), ""]
+    elif names:
         head += [f"from {stem} import {', '.join(names)}", ""]
     if printed:
         head += [*_runs_it(task, stem), ""]
@@ -103,4 +120,16 @@ def _functions(tests: Sequence[TestCase]) -> Iterator[str]:
         yield f"\ndef test_{number}():"
         if isinstance(test, Script) and test.uses_output:
             yield "    output = RUN.stdout"
-        yield f"{textwrap.indent(test.code.rstrip(), '    ')}\n"
+        yield f"{_indented(test.code.rstrip())}\n"
+
+
+def _indented(code: str) -> str:
+    """Code as the body of a function; the lines of a text that goes on stay as they are."""
+    inside = {
+        line for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant | ast.JoinedStr)
+        for line in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
+    }
+    return "\n".join(
+        line if number in inside or not line.strip() else f"    {line}"
+        for number, line in enumerate(code.split("\n"), start=1)
+    )

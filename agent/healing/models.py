@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from agent.core.crowds import Crowds
 from agent.core.settings import GENERATOR, ROLES, Settings
 from llm import Connection, NoProvider, Plan, Provider, Secret, open_provider, resolve
 from llm.errors import NeedsKey
@@ -28,8 +29,8 @@ OWNER = ""
 """The visitor who is the host: the terminal, the library, and the page on loopback."""
 WITHOUT_MODEL = "no model: memory and search only"
 MOST_VISITORS = 200
-"""Visitors whose keys are kept; the one who gave theirs longest ago is forgotten first. Every text
-that is logged is searched for all of them."""
+"""Visitors whose keys are kept; of those who share an address with the most others, the one who
+gave theirs longest ago is forgotten first. All logged text is searched for each of them."""
 LONGEST_KEY = 1_000
 MOST_BREAKERS = 4_000
 
@@ -94,6 +95,7 @@ class Models:
             for name in key_names() if settings.environment.get(name, "").strip()
         }
         self._given: dict[str, dict[str, Secret]] = {}
+        self.crowds = Crowds()
         self._breakers: dict[tuple[str, str], Breaker] = {}
         if settings.record is not None:
             writable(settings.record)
@@ -121,7 +123,7 @@ class Models:
         if mine:
             self._given[visitor] = mine
         while len(self._given) > self._most_visitors:
-            self.forget(next(one for one in self._given if one != OWNER))
+            self.forget(self.crowds.first_to_go([one for one in self._given if one != OWNER]))
         self.logs.redactor = self.redactor()
 
     def forget(self, visitor: str) -> None:

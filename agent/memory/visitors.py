@@ -10,13 +10,15 @@ import hashlib
 from collections import OrderedDict
 from pathlib import Path
 
+from agent.core.crowds import Crowds
 from agent.memory.fixes import Memory
 from agent.memory.offers import open_memory
 
 MOST_OPEN = 256
 """Visitors whose memories are held open; more than runs that can go on at once."""
 MOST_KEPT = 2_000
-"""Visitors whose memories are kept on disk; who came longest ago is forgotten first."""
+"""Visitors whose memories are kept on disk; of those who share an address with the most others, the
+one who came longest ago is forgotten first."""
 
 
 class Memories:
@@ -27,6 +29,7 @@ class Memories:
         self.owner = open_memory(folder / "memory.db")
         self._folder = folder / "visitors"
         self._open: OrderedDict[str, Memory] = OrderedDict()
+        self._crowds = Crowds()
 
     def of(self, visitor: str) -> Memory:
         """The memory of a visitor; "" is the owner."""
@@ -35,12 +38,16 @@ class Memories:
         name = _name(visitor)
         if name not in self._open:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            self._forget_oldest()
+            self._make_room(name)
             self._open[name] = open_memory(self._folder / f"{name}.db")
         self._open.move_to_end(name)
         while len(self._open) > MOST_OPEN:
             self._open.popitem(last=False)  # it closes once no run of theirs has it
         return self._open[name]
+
+    def came(self, visitor: str, address: str) -> None:
+        """Notes from where a visitor comes, on no disk."""
+        self._crowds.came(_name(visitor), address)
 
     def known(self, visitor: str) -> Memory:
         """The memory of a visitor, to be looked at: where there is none yet, an empty one, and
@@ -59,10 +66,11 @@ class Memories:
             if path.stat().st_mtime < at:
                 self._delete(path)
 
-    def _forget_oldest(self) -> None:
-        closed = self._closed()
-        for path in closed[: max(0, len(closed) + len(self._open) + 1 - MOST_KEPT)]:
-            self._delete(path)
+    def _make_room(self, name: str) -> None:
+        closed = {path.stem: path for path in self._closed()}
+        while closed and len(closed) + len(self._open) + 1 > MOST_KEPT:
+            gone = self._crowds.first_to_go([*closed], [*self._open, name])
+            self._delete(closed.pop(gone))
 
     def _closed(self) -> list[Path]:
         """The files of those whose memory is not open, the oldest first."""

@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 
 from agent.core.domain import Integrity, Jail, ProofLevel, Report, Solution, Task
@@ -49,7 +49,8 @@ class Session:
         self._shared = shared
         self._store = shared.store
         self._driven: dict[str, Run] = {}
-        self._notices = shared.notices
+        self.notices = shared.notices
+        """What opening it found worth telling the owner."""
 
     async def start(
         self, task: Task, *, title: str = "", run_id: str | None = None,
@@ -169,7 +170,8 @@ class Session:
         outlived = self._store.outlived(before, most or sys.maxsize)
         for run in outlived:
             if run not in self._driven:  # by now its visitor may have answered it
-                await self.delete(run)
+                with suppress(UnknownRun):  # or was first to delete it
+                    await self.delete(run)
         self._shared.memories.forget_before(before)
         return outlived
 
@@ -248,6 +250,12 @@ class Session:
         """What is remembered of a visitor's runs."""
         return self._shared.memories.known(visitor)
 
+    def came(self, visitor: str, address: str) -> None:
+        """Notes from where a visitor comes: one address never has the others' keys and memories
+        forgotten."""
+        self.models.crowds.came(visitor, address)
+        self._shared.memories.came(visitor, address)
+
     def can_go_on(self, run: str) -> bool:
         """Whether every key that the run needs is at hand."""
         options = self._run(run).options
@@ -285,7 +293,9 @@ class Session:
         run = Run(run_id or uuid.uuid4().hex, title, options, task, self._shared)
         if of:
             self._store.share(of, run.id)
-        own, self._notices = self._notices, ()  # told once, by the first run
+        own: tuple[str, ...] = ()
+        if options.visitor == OWNER:  # they name the host's folders
+            own, self.notices = self.notices, ()  # told once, by the first run
         await run.begin((*own, *options.plan.notes))
         self._drive(run)
         return run.id

@@ -255,7 +255,7 @@
     const copy = event.target.closest && event.target.closest("button.copy");
     if (copy) {
       const text = document.querySelector("#bench [data-final] pre").textContent;
-      navigator.clipboard.writeText(text).then(
+      window.copied(text).then(
         () => { copy.textContent = "Copied"; },
         () => { copy.textContent = "Copying is not allowed here"; },
       );

@@ -1,6 +1,20 @@
 // What the page does before anything is sent: large pastes are refused, and a link is shared.
 () => {
-  const MOST = 1000000;
+  const MOST = MOST_PASTED;
+  const counted = (number) => number.toLocaleString("en");
+
+  // A page that came by plain http from elsewhere has no clipboard: the selection is copied.
+  window.copied = async (text) => {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const held = document.createElement("textarea");
+    held.value = text;
+    held.style.position = "fixed";
+    document.body.append(held);
+    held.select();
+    const done = document.execCommand("copy");
+    held.remove();
+    if (!done) throw new Error("copying is not allowed here");
+  };
 
   const refuse = (words) => {
     const said = document.getElementById("said");
@@ -21,8 +35,8 @@
     if (text.length <= MOST) return;
     event.preventDefault();
     event.stopPropagation();
-    refuse(`That is ${(text.length / 1e6).toFixed(1)} MB, and 1 MB is the most that is read here. `
-      + "Bring the part that fails, or choose files.");
+    refuse(`That is ${counted(text.length)} characters, and ${counted(MOST)} are the most that is `
+      + "read here. Bring the part that fails, or choose files.");
   };
   // Before an editor takes it: it would lay out all of it.
   document.addEventListener("paste", (event) => {
@@ -36,7 +50,7 @@
       if (file && file.size > MOST) {
         event.preventDefault();
         event.stopPropagation();
-        refuse(`${file.name} is ${(file.size / 1e6).toFixed(1)} MB, and 1 MB is the most.`);
+        refuse(`${file.name} has ${counted(file.size)} bytes, and ${counted(MOST)} are the most.`);
       } else if (!file) seen(event, event.dataTransfer.getData("text/plain"));
     }
   }, true);
@@ -62,7 +76,7 @@
   document.addEventListener("click", (event) => {
     const share = event.target.closest && event.target.closest("button.share");
     if (!share) return;
-    navigator.clipboard.writeText(location.href).then(
+    window.copied(location.href).then(
       () => { share.textContent = "Link copied"; },
       () => { share.textContent = "Copy the address above"; },
     );

@@ -11,6 +11,7 @@ from agent.thinking.drafts import DRAFTS_FILE, read_drafts
 from demo.layout.parts import Parts
 from demo.models.choice import keyed
 from demo.models.choice import offered as providers_offered
+from demo.options import most_iterations
 from demo.shown.bench import EXAMPLES_TITLE, KEYS
 from llm.provider import MOCK
 
@@ -126,7 +127,8 @@ def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> No
             "", label="Its arguments", max_lines=1, min_width=120, placeholder="--year 2024 in.csv",
         ))
     parts.add("iterations", gr.Slider(
-        1, 10, value=max_iterations, step=1, label="Repair attempts at most",
+        1, most_iterations(max_iterations), value=max_iterations, step=1,
+        label="Repair attempts at most",
     ))
     parts.add("autonomy", gr.Dropdown(
         [("never", "full_auto"), ("before a repair is kept", "review_repairs"),

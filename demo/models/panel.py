@@ -113,7 +113,9 @@ class Panel:
         field is emptied."""
         visit = self.known(visit)
         try:
-            models = (await self._host.session()).models
+            session = await self._host.session()
+            session.came(self.visitor(visit), visit["address"])
+            models = session.models
             if action == "forget":
                 models.forget(self.visitor(visit))
                 came = "The keys you gave are forgotten."
@@ -129,9 +131,10 @@ class Panel:
     async def sign_in(self, visit: Visit, token: str, *typed: Typed) -> Update:
         """Uses the token of a visitor who has signed in, and drops that of one who has left."""
         try:
-            models = (await self._host.session()).models
-            visitor = self.visitor(visit)
+            session, visitor = await self._host.session(), self.visitor(visit)
+            models = session.models
             if token or visitor in self._signed_in:
+                session.came(visitor, visit["address"])
                 models.add_key(visitor, HF_TOKEN, token)
                 (self._signed_in.add if token else self._signed_in.discard)(visitor)
                 return await self.shown(visit, *typed)

@@ -3,6 +3,7 @@ who asks, and finds nothing of anybody else."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
@@ -64,7 +65,7 @@ class Panels:
             log = history.log(run)
         except UnknownRun:
             return {"replayed": shown.told(NOT_YOURS)}
-        return {"replayed": shown.replayed(log, int(upto) or 1)}
+        return {"replayed": await asyncio.to_thread(shown.replayed, log, int(upto) or 1)}
 
     async def _rename(self, told: Told, visitor: str) -> Update:
         history = (await self._host.session()).history(visitor)
@@ -90,7 +91,8 @@ class Panels:
         run = history.named(_text(told, "key"))
         log = history.log(run)
         return {
-            "replay-run": run, "replayed": shown.replayed(log, len(log)),
+            "replay-run": run,
+            "replayed": await asyncio.to_thread(shown.replayed, log, len(log)),
             "replay-at": gr.update(visible=True, minimum=1, maximum=len(log), value=len(log)),
         }
 
@@ -105,8 +107,9 @@ class Panels:
         ids = [history.named(str(one)) for one in picked]
         titles = {one.id: one.title for one in history.runs(shown.MOST_RUNS)}
         both = compared(history.log(ids[0]), history.log(ids[1]))
+        names = (titles.get(ids[0], ""), titles.get(ids[1], ""))
         return {
-            "replayed": shown.comparison(both, (titles.get(ids[0], ""), titles.get(ids[1], ""))),
+            "replayed": await asyncio.to_thread(shown.comparison, both, names),
             "replay-run": "", "replay-at": gr.update(visible=False),
         }
 
@@ -119,10 +122,10 @@ class Panels:
 
         memory = (await self._host.session()).memory(self._panel.visitor(visit))
         try:
-            html = shown.memory(memory.fixes(), memory.lessons(), search or "")
+            known = memory.fixes(), memory.lessons(), search or ""
         except MemoryFault as fault:
             return {"memory-list": "", "memory-told": shown.told(str(fault))}
-        return {"memory-list": html}
+        return {"memory-list": await asyncio.to_thread(shown.memory, *known)}
 
     async def memory_act(self, told: Told, visit: Visit, search: str) -> Update:
         """What a button of a memory asks for."""

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from agent.core.domain import Jail
 from sandbox.levels import SAFE_FOR_PUBLIC
 
+PROXIES = "10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7"
+"""Where the proxies of a Space's host stand. They say from where each visitor comes; what stands
+before that the visitor wrote."""
+
 
 @dataclass(frozen=True)
 class Access:

@@ -6,7 +6,10 @@ UUID and the only thing needed to read it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from pathlib import PurePosixPath
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -14,10 +17,9 @@ from starlette.routing import Route
 
 from agent.core.domain import Task
 from agent.core.events import Stamped, to_jsonl
-from agent.doors.bundle import bundle, packed, regression_tests
+from agent.doors.bundle import bundle, packed, patch, regression_tests
 from agent.log.result import fold
 from demo.serving.host import Host, Unavailable
-from demo.shown.bench import patch_of
 
 
 def download_route(host: Host) -> Route:
@@ -27,13 +29,12 @@ def download_route(host: Host) -> Route:
         run, what = request.path_params["run"], request.path_params["what"]
         try:
             session = await host.session()
-            log = session.log(run)
+            log, task = session.log(run), session.task(run)
         except Unavailable as fault:
             return PlainTextResponse(f"{fault}\n", status_code=503)
         except KeyError:
             return PlainTextResponse("There is no such run here.\n", status_code=404)
-        found = FILES[what](lambda: session.task(run), log) if what in FILES else ("", b"")
-        name, content = found
+        name, content = await asyncio.to_thread(FILES.get(what, _none), task, log)
         if not content:
             return PlainTextResponse("This run has no such file.\n", status_code=404)
         return _file(content, f"heal-{run[:8]}{'-' if name[0] != '.' else ''}{name}")
@@ -46,31 +47,35 @@ Found = tuple[str, bytes]
 """The end of a file's name, and what it holds; nothing where the run has none."""
 
 
-def _patch(task: Callable[[], Task], log: Log) -> Found:
-    return ".patch", patch_of(fold(log)).encode("utf-8", "surrogatepass")
+def _none(task: Task, log: Log) -> Found:
+    return "", b""
 
 
-def _log(task: Callable[[], Task], log: Log) -> Found:
+def _patch(task: Task, log: Log) -> Found:
+    return ".patch", patch(fold(log))
+
+
+def _log(task: Task, log: Log) -> Found:
     return ".jsonl", to_jsonl(log).encode("utf-8", "surrogatepass")
 
 
-def _tests(task: Callable[[], Task], log: Log) -> Found:
+def _tests(task: Task, log: Log) -> Found:
     """The file of tests; several of them in a zip."""
-    files = regression_tests(task(), fold(log))
+    files = regression_tests(task, fold(log))
     if len(files) < 2:
-        return files[0].path if files else "", _bytes(files[0].text) if files else b""
+        return (PurePosixPath(files[0].path).name, _bytes(files[0].text)) if files else ("", b"")
     return "tests.zip", packed({file.path: _bytes(file.text) for file in files})
 
 
-def _bundle(task: Callable[[], Task], log: Log) -> Found:
-    return ".zip", bundle(task(), log) if log and log[-1].final else b""
+def _bundle(task: Task, log: Log) -> Found:
+    return ".zip", bundle(task, log) if log and log[-1].final else b""
 
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-FILES: dict[str, Callable[[Callable[[], Task], Log], Found]] = {
+FILES: dict[str, Callable[[Task, Log], Found]] = {
     "patch": _patch, "log": _log, "tests": _tests, "bundle": _bundle,
 }
 
@@ -80,7 +85,7 @@ def _file(content: bytes, name: str) -> Response:
         content,
         media_type="application/zip" if name.endswith(".zip") else "text/plain; charset=utf-8",
         headers={
-            "Content-Disposition": f'attachment; filename="{name}"',
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}",
             "X-Content-Type-Options": "nosniff",
             "Cache-Control": "no-store",
         },

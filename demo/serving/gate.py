@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent.core.settings import Settings
 from agent.doors.project.sent import MOST_SENT
 from demo.serving import visitors
+from demo.serving.access import is_loopback
 from demo.serving.limits import MINUTE_S, Rate
 
 _API = "/gradio_api/"
@@ -26,7 +27,7 @@ _OPEN = re.compile(
     r"|/(static|assets|svelte|login|logout)(/.*)?"
     rf"|{_API}(info|openapi\.json|startup-events|app_id|login_check|theme\.css)/?"
     rf"|{_API}(queue/(join|data)|reset|cancel)/?"
-    rf"|{_API}(run|call|heal|heartbeat|mcp)(/.*)?"
+    rf"|{_API}(run|call|heal|heartbeat)(/.*)?"
 )
 _LOADED = ("/static/", "/assets/", "/svelte/")
 """Files of the program itself, which each page loads dozens of."""
@@ -76,6 +77,10 @@ class Gate:
         if not _OPEN.fullmatch(path):
             return PlainTextResponse("There is no such page here.\n", status_code=404)
         if not self._public:
+            # A name that another site points here makes its page one of ours to a browser.
+            if not is_loopback(re.sub(r":\d*$", "", headers.get("host", "").lower())):
+                return _said(403, "This page is for its own machine: open it as localhost. To "
+                                  "serve it by another name, set GRADIO_SERVER_NAME to that.")
             # Whoever asks is the owner, unless another site's page makes their browser ask.
             return None if method in ("GET", "HEAD") or visitors.same_site(headers) else _said(
                 403, "This page is asked from itself only: open it, and ask there."
@@ -97,8 +102,7 @@ class Gate:
 
     def _known(self, scope: Scope, headers: Headers, send: Send) -> Send:
         """Has a browser that is not known yet keep a word."""
-        word = visitors.word_of(headers)
-        if not self._public or word:
+        if not self._public or visitors.word_kept(headers):
             return send
         secure = "https" in (scope["scheme"], headers.get("x-forwarded-proto"))
         given = visitors.cookie(visitors.new_word(), secure=secure)

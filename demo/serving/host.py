@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import (
     AbstractAsyncContextManager,
@@ -17,6 +18,7 @@ from contextlib import (
     suppress,
 )
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from agent.core.domain import Jail
@@ -69,6 +71,7 @@ class SavedRuns:
         self.settings, self.pause, self.history = session.settings, session.pause, session.history
         self.delete, self.memory, self.task = session.delete, session.memory, session.task
         self.going, self.unfinished = session.going, session.unfinished
+        self.came = session.came
         self._why = why
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
@@ -127,7 +130,7 @@ class Host:
         self._opened = asyncio.get_running_loop().create_future()
         self._leave.clear()
         self._keeping = asyncio.create_task(self._keep(self._opened))
-        self._keeping.add_done_callback(_told)
+        self._keeping.add_done_callback(partial(_told, "the engine does not work"))
         try:
             yield
         finally:
@@ -166,6 +169,7 @@ class Host:
                 f"That is {size:,} characters, and this page takes {settings.largest_input:,}. "
                 "Bring the part that fails."
             )
+        session.came(visitor, address)
         going = session.going()
         waiting = len(session.unfinished(visitor) - {*going, run}) if run else 0
         if waiting >= MOST_WAITING:
@@ -193,8 +197,10 @@ class Host:
                         with self.onlookers.looking(run, session.settings.grace_s, session.pause):
                             pass
                 opened.set_result(running)
+                for notice in session.notices if self.access.public else ():
+                    log.warning("%s", notice)  # no run of a visitor tells it
                 tidying = asyncio.create_task(_tidy(session))
-                tidying.add_done_callback(_told)
+                tidying.add_done_callback(partial(_told, "nothing more is tidied up"))
                 await self._leave.wait()
                 tidying.cancel()
                 await asyncio.wait({tidying})
@@ -217,10 +223,13 @@ class Host:
 async def _tidy(session: Session) -> None:
     """Deletes, now and then, what is kept no longer."""
     while True:
-        await session.forget_outlived()
+        try:
+            await session.forget_outlived()
+        except (OSError, sqlite3.Error) as fault:
+            log.error("what is kept no longer is not deleted yet: %s", fault)
         await asyncio.sleep(TIDY_S)
 
 
-def _told(keeping: asyncio.Task[None]) -> None:
-    if not keeping.cancelled() and keeping.exception() is not None:
-        log.error("the engine does not work: %s", keeping.exception())
+def _told(what: str, task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("%s: %s", what, task.exception())

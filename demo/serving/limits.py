@@ -24,11 +24,6 @@ MINUTE_S = 60.0
 class TooMuch(Exception):
     """More was asked for than one visitor may have; the message says of what, and what to do."""
 
-    def __init__(self, message: str, after_s: float = 0.0) -> None:
-        super().__init__(message)
-        self.after_s = after_s
-        """When to ask again, where that is known."""
-
 
 class Rate:
     """What was asked in the last minute, by who asked."""
@@ -133,5 +128,5 @@ class Limits:
         if wait_s:
             raise TooMuch(
                 f"One visitor starts at most {settings.visitor_rate} runs a minute here: try again "
-                f"in {wait_s:.0f} seconds.", wait_s,
+                f"in {wait_s:.0f} seconds."
             )

@@ -53,12 +53,17 @@ def same_site(headers: Mapping[str, str]) -> bool:
 
 def word_of(headers: Mapping[str, str]) -> str:
     """The word in a request's cookie; empty where there is none that counts."""
+    return word_kept(headers) if same_site(headers) else ""
+
+
+def word_kept(headers: Mapping[str, str]) -> str:
+    """The word that a browser keeps, whoever has it ask; empty where there is none."""
     try:
         kept = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return ""
     word = kept.value if kept is not None else ""
-    return word if is_word(word) and same_site(headers) else ""
+    return word if is_word(word) else ""
 
 
 def cookie(word: str, *, secure: bool) -> str:
@@ -69,11 +74,12 @@ def cookie(word: str, *, secure: bool) -> str:
 
 
 def network(address: str) -> str:
-    """Where an address belongs: itself, or what one household has of the new kind."""
+    """Where an address belongs: itself, or what one household has of the new kind; empty for what
+    is none."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        return address
+        return ""
     if found.version == 6 and found.ipv4_mapped is None:
         return str(ipaddress.ip_network((found, 64), strict=False))
     return str(found)

@@ -6,6 +6,7 @@ a template: the page inserts the finished string as it is.
 
 from __future__ import annotations
 
+from agent.doors.bundle import patch_of
 from agent.log.result import Result
 from agent.log.words import PROOF_MEANING, headline
 from demo.shown.diff import diff
@@ -156,12 +157,6 @@ def _downloads(result: Result) -> str:
         '<button type="button" class="share">Share</button>',
     )
     return f'<p class="downloads">{"".join(parts)}</p>' if result.run_id else ""
-
-
-def patch_of(result: Result) -> str:
-    """The patch a reader may take along: a repair, or else the best partial one."""
-    partial = result.partial.diff if result.partial is not None else ""
-    return result.last_diff or partial
 
 
 def _notices(result: Result) -> str:

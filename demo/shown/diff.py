@@ -17,6 +17,9 @@ _ALIKE = 0.4
 """Lines less alike than this are two lines, not one that was changed."""
 _MOST_WORDS = 800
 """Longer pairs of lines are not compared."""
+_MOST_PAIRS = 2_000_000
+"""Pairs of words that are held against each other in one diff, which takes a tenth of a second; the
+lines behind them are shown without marks."""
 
 Kind = Literal["file", "hunk", "same", "gone", "came", "note"]
 
@@ -47,12 +50,17 @@ class DiffLine:
 def diff_lines(diff: str) -> tuple[DiffLine, ...]:
     """The lines of a unified diff. Only where as many lines came as had gone are their words
     compared."""
+    left = _MOST_PAIRS
     groups = [list(group) for _, group in groupby(_read(diff), key=lambda line: line.kind)]
     for gone, came in pairwise(groups):
         if (gone[0].kind, came[0].kind, len(gone)) == ("gone", "came", len(came)):
             for place, (before, after) in enumerate(zip(gone, came, strict=True)):
-                olds, news = _compared(before.text, after.text)
-                gone[place], came[place] = replace(before, pieces=olds), replace(after, pieces=news)
+                olds, news = _WORD.findall(before.text), _WORD.findall(after.text)
+                left -= len(olds) * len(news)
+                if left < 0:
+                    break
+                if len(olds) + len(news) <= _MOST_WORDS:
+                    gone[place], came[place] = _compared(before, after, olds, news)
     return tuple(line for group in groups for line in group)
 
 
@@ -85,17 +93,17 @@ def _read(diff: str) -> Iterator[DiffLine]:
             yield DiffLine("file", None, None, (Piece(line),))
 
 
-def _compared(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+def _compared(
+    before: DiffLine, after: DiffLine, olds: list[str], news: list[str]
+) -> tuple[DiffLine, DiffLine]:
     """Both sides of a changed line in pieces."""
-    olds, news = _WORD.findall(before), _WORD.findall(after)
     matcher = SequenceMatcher(a=olds, b=news, autojunk=False)
-    if len(olds) + len(news) > _MOST_WORDS or matcher.ratio() < _ALIKE:
-        return (Piece(before),), (Piece(after),)
+    if matcher.ratio() < _ALIKE:
+        return before, after
     blocks = matcher.get_opcodes()
-    return (
-        tuple(Piece("".join(olds[i:j]), tag != "equal") for tag, i, j, _, _ in blocks if j > i),
-        tuple(Piece("".join(news[k:m]), tag != "equal") for tag, _, _, k, m in blocks if m > k),
-    )
+    gone = (Piece("".join(olds[i:j]), tag != "equal") for tag, i, j, _, _ in blocks if j > i)
+    came = (Piece("".join(news[k:m]), tag != "equal") for tag, _, _, k, m in blocks if m > k)
+    return replace(before, pieces=tuple(gone)), replace(after, pieces=tuple(came))
 
 
 LONGEST_DIFF = 600

@@ -56,11 +56,24 @@ def test_a_paste_that_is_too_large_is_refused_at_once_and_the_page_stays_usable(
     for place in ("#code .cm-content", "#tests .cm-content", "#words textarea"):
         took_ms = shown.evaluate(PASTE, [place, 5_000_000])
         assert took_ms < 500, place
-        expect(shown.locator("#too-large")).to_contain_text("1 MB is the most")
+        expect(shown.locator("#too-large")).to_contain_text("1,000,000 are the most")
     expect(shown.locator("#code .cm-content")).to_have_text("")
     shown.evaluate(PASTE, ["#code .cm-content", 60])
     expect(shown.locator("#too-large")).to_have_count(0)
     expect(shown.locator("#code .cm-content")).to_contain_text("x = 1")
+
+
+def test_a_link_is_copied_where_the_browser_gives_no_clipboard(page: Any) -> None:
+    shown = page.page
+    shown.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    shown.evaluate("""() => document.addEventListener("copy", () => {
+      window.taken = document.activeElement.value;
+    })""")
+    shown.evaluate("""() => document.getElementById("bench").insertAdjacentHTML(
+      "beforeend", '<button class="share">Share</button>')""")
+    shown.locator("button.share").click()
+    expect(shown.locator("button.share")).to_have_text("Link copied")
+    assert shown.evaluate("window.taken") == shown.url
 
 
 def test_files_are_healed_under_their_names_and_a_zip_by_its_own_suite(page: Any) -> None:

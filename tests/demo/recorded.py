@@ -63,6 +63,7 @@ class RecordedSession(Session):
         self.choose = choose
         self.recorded: dict[str, RecordedRun] = {}
         self.recovered = False
+        self.notices = ()
         self.left: tuple[str, ...] = ()
         """Runs that a killed server left behind."""
         self._jail = jail
@@ -79,6 +80,9 @@ class RecordedSession(Session):
             name for name, run in self.recorded.items()
             if run.visitor == visitor and not (run.played and run.played[-1].final)
         )
+
+    def came(self, visitor: str, address: str) -> None:
+        self.models.crowds.came(visitor, address)
 
     async def forget_outlived(self) -> tuple[str, ...]:
         return ()

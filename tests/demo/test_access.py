@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import app
 from agent.core.domain import Jail
-from demo.serving.access import Access, duplicate_link, is_loopback, is_public
+from demo.serving.access import PROXIES, Access, duplicate_link, is_loopback, is_public
 from demo.serving.host import Host
 from demo.serving.server import serve
 from demo.web import build
@@ -109,6 +110,25 @@ def test_the_page_is_served_where_it_is_asked_for(
     for name, text in environment.items():
         monkeypatch.setenv(name, text)
     assert app.address() == served
+
+
+@pytest.mark.parametrize(("client", "forwarded", "seen"), [
+    ("10.16.3.80", "203.0.113.7", "203.0.113.7"),
+    ("10.16.3.80", "forged, 198.51.100.1, 203.0.113.7, 10.1.1.1", "203.0.113.7"),
+    ("198.51.100.1", "forged", "198.51.100.1"),
+])
+async def test_a_visitor_of_a_space_comes_from_where_its_nearest_proxy_says(
+    client: str, forwarded: str, seen: str
+) -> None:
+    told: list[object] = []
+
+    async def asked(scope: Any, _receive: object, _send: object) -> None:
+        told.append(scope["client"][0])
+
+    behind: Any = ProxyHeadersMiddleware(asked, PROXIES)
+    headers = [(b"x-forwarded-for", forwarded.encode())]
+    await behind({"type": "http", "client": (client, 1), "headers": headers}, None, None)
+    assert told == [seen]
 
 
 def test_a_port_that_is_taken_is_told_with_what_to_do(

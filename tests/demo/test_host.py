@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -134,6 +135,33 @@ async def test_the_real_backends_are_told_apart(
         if refused:
             with pytest.raises(Unavailable):
                 await running.session.start(Task(text="x"))
+
+
+async def test_what_cannot_be_deleted_now_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Locked(RecordedSession):
+        tried = 0
+
+        async def forget_outlived(self) -> tuple[str, ...]:
+            self.tried += 1
+            if self.tried == 1:
+                raise sqlite3.OperationalError("database is locked")
+            return ()
+
+    monkeypatch.setattr("demo.serving.host.TIDY_S", 0)
+    kept = Locked()
+    kept.notices = ("Runs lie in /tmp/of-the-host.",)
+    host = hosting(kept, Access(public=True, allow_weak=True))
+    async with host.serving():
+        await host.running()
+        while kept.tried < 3:
+            await asyncio.sleep(0)
+        assert host.standing == "ready"
+    assert [one.message for one in caplog.records] == [
+        "Runs lie in /tmp/of-the-host.",
+        "what is kept no longer is not deleted yet: database is locked",
+    ]
 
 
 async def test_a_run_that_was_taken_up_waits_where_nobody_comes_back_to_it() -> None:

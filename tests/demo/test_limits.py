@@ -22,6 +22,7 @@ from demo.serving.health import health_route
 from demo.serving.host import Host, Unavailable
 from demo.serving.limits import ADDRESS_SHARE, Limits, TooMuch
 from demo.serving.visitors import network, new_word, to_keep, visiting
+from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.demo.recorded import RecordedSession, hosting
 
@@ -76,14 +77,22 @@ async def test_the_owner_is_bounded_by_nothing_and_a_visitor_by_the_size() -> No
         hosting(session, Access(public=True)).working(session, "v", "here", ["xx", "xx"])
 
 
-def gated(*, public: bool = True, scheme: str = "http", **settings: int) -> TestClient:
+async def test_a_page_says_how_much_it_takes() -> None:
+    ui = build(hosting(RecordedSession(), Access(public=True)), most_pasted=200_000)
+    scripts = [fn["js"] for fn in ui.config["dependencies"] if isinstance(fn["js"], str)]
+    assert any("const MOST = 200000;" in script for script in scripts)
+
+
+def gated(
+    *, public: bool = True, scheme: str = "http", host: str = "page", **settings: int
+) -> TestClient:
     async def answer(request: Request) -> Response:
         return PlainTextResponse(str(len(await request.body())))
 
     routes = [Route(path, answer, methods=["GET", "POST"])
               for path in ("/", PAGE, "/gradio_api/upload", "/gradio_api/queue/status")]
     gate = Middleware(Gate, public=public, settings=Settings(**settings))
-    return TestClient(Starlette(routes=routes, middleware=[gate]), f"{scheme}://page")
+    return TestClient(Starlette(routes=routes, middleware=[gate]), f"{scheme}://{host}")
 
 
 def test_a_browser_gets_a_word_that_no_script_reads_and_keeps_it() -> None:
@@ -93,8 +102,16 @@ def test_a_browser_gets_a_word_that_no_script_reads_and_keeps_it() -> None:
     assert "set-cookie" not in client.get("/").headers
     framed = gated(scheme="https").get("/").headers["set-cookie"]
     assert "SameSite=None; Partitioned; Secure" in framed
-    assert "set-cookie" not in gated(public=False).get("/").headers
+    assert "set-cookie" not in gated(public=False, host="localhost").get("/").headers
     assert "set-cookie" in gated().get("/", headers={"cookie": "heal_visitor=short"}).headers
+
+
+def test_a_link_from_another_site_leaves_a_browser_its_word() -> None:
+    client = gated()
+    client.get("/")
+    followed = client.get("/", headers={"sec-fetch-site": "cross-site"})
+    assert "set-cookie" not in followed.headers
+    assert "set-cookie" in gated().get("/", headers={"sec-fetch-site": "cross-site"}).headers
 
 
 def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None:
@@ -110,11 +127,24 @@ def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None
 
 
 def test_another_sites_page_asks_nothing_of_the_owner() -> None:
-    client = gated(public=False)
+    client = gated(public=False, host="localhost:7860")
     for elsewhere in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
         assert client.post(PAGE, headers=elsewhere).status_code == 403
-    for own in ({}, {"origin": "http://page"}, {"sec-fetch-site": "same-origin"}):
+    for own in ({}, {"origin": "http://localhost:7860"}, {"sec-fetch-site": "same-origin"}):
         assert client.post(PAGE, headers=own).status_code == 200
+
+
+@pytest.mark.parametrize(("host", "served"), [
+    ("localhost", 200), ("LOCALHOST:7860", 200), ("127.0.0.1:7860", 200), ("[::1]:7860", 200),
+    ("evil.example:7860", 403), ("localhost.evil.example", 403), ("10.0.0.1:7860", 403), ("", 403),
+])
+def test_a_name_that_another_site_points_at_this_machine_is_not_answered(
+    host: str, served: int
+) -> None:
+    client, named = gated(public=False), {"host": host, "sec-fetch-site": "same-origin"}
+    assert [client.get("/", headers=named).status_code,
+            client.post(PAGE, headers=named).status_code] == [served, served]
+    assert gated().get("/", headers={"host": host}).status_code == 200
 
 
 def asked(**headers: str) -> Request:
@@ -134,7 +164,8 @@ def test_who_visits_is_what_the_cookie_says_and_else_the_browsers_own_word() -> 
 
 
 @pytest.mark.parametrize(("address", "where"), [
-    ("10.0.0.1", "10.0.0.1"), ("2001:db8:0:1::7", "2001:db8:0:1::/64"), ("name", "name"),
+    ("10.0.0.1", "10.0.0.1"), ("2001:db8:0:1::7", "2001:db8:0:1::/64"), ("name", ""),
+    ("fe80::1%eth0", "fe80::/64"), ("x" * 60_000, ""),
 ])
 def test_a_household_is_one_address(address: str, where: str) -> None:
     assert network(address) == where

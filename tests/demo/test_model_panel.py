@@ -12,7 +12,7 @@ import pytest
 import app
 from agent.core.domain import Jail
 from agent.core.settings import Settings
-from agent.healing.models import OWNER, Models
+from agent.healing.models import MOST_VISITORS, OWNER, Models, visitor_of
 from demo.browser_state import NEW_VISIT, Update, Visit, with_choices
 from demo.models.choice import BadModelChoice, chosen_roles, keyed, offered
 from demo.models.panel import TESTS_A_MINUTE, KeyAction, Panel
@@ -101,6 +101,18 @@ async def test_a_key_changes_the_plan_and_is_in_nothing_that_the_page_is_sent() 
         assert KEY not in json.dumps(told)
         assert (await act(page, "forget", ""))["plan"] == before["plan"]
         assert page.session.models.available_keys(OWNER) == ()
+
+
+async def test_one_address_has_nobody_elses_keys_forgotten() -> None:
+    async with opened(public=True) as page:
+        mine: Visit = {**NEW_VISIT, "visitor": "m" * 32, "address": "10.0.0.1"}
+        await act(page, visit=mine)
+        for number in range(MOST_VISITORS + 1):
+            one: Visit = {**NEW_VISIT, "visitor": f"{number:032}", "address": "10.0.0.2"}
+            page.session.came(page.panel.visitor(one), one["address"])
+            page.session.models.add_key(page.panel.visitor(one), "ANTHROPIC_API_KEY", KEY)
+        assert page.session.models.available_keys(page.panel.visitor(mine))
+        assert not page.session.models.available_keys(visitor_of(f"page {0:032}"))
 
 
 async def test_testing_a_key_lists_models_and_spends_nothing() -> None:

@@ -7,6 +7,7 @@ import base64
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import pytest
 
 from agent.core.settings import Settings
@@ -17,8 +18,10 @@ from agent.run.session import open_session
 from demo.browser_state import OPTIONS
 from demo.options import RunOptions, chosen
 from demo.shown.required import required
+from demo.web import build
 from llm.budget import Caps
 from tests.agent.runs import finished, settings
+from tests.demo.recorded import RecordedSession, hosting
 
 HOST = Settings.from_env({}, provider="mock")
 CODE = "def area(width, height):\n    return width + height\n"
@@ -59,7 +62,13 @@ def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
     ({"seconds": 0.2}, "a second at least"), ({"iterations": 11}, "10 is the most"),
     ({"iterations": 0}, "from 1 to 10"), ({"autonomy": "none"}, "choose one of full_auto"),
     ({"require_proof": "E9"}, "choose one of E0"), ({"args": "'open"}, "close each quote"),
-    ({"args": "x " * 101}, "100 are the most"), ({"files": ["a.py"]}, "each name"),
+    ({"args": "x " * 101}, "100 are the most"),
+    ({"args": "a" * 1_000_000}, "4,000 are the most"),
+    ({"args": ["-v"]}, "The arguments: give a text"),
+    ({"stdin": {"a": 1}}, "The standard input: give a text"),
+    ({"learn": 0}, "learn: give true or false"), ({"learn": "false"}, "learn: give true or false"),
+    ({"ask": "false"}, "ask: give true or false"), ({"ask": 1}, "ask: give true or false"),
+    ({"files": ["a.py"]}, "each name"),
     ({"files": {"a.py": "%%"}}, "no base64"), ({"files": {"a.zip": "A" * 3_000_001}}, "Send less"),
     ({"colour": "red"}, "There is no option 'colour'"),
 ])
@@ -68,6 +77,17 @@ def test_what_cannot_be_used_is_refused_with_the_next_step(
 ) -> None:
     with pytest.raises(BadInput, match=told):
         asked(**given)
+
+
+async def test_a_host_that_tries_more_often_is_asked_for_as_much() -> None:
+    often = Settings.from_env({}, provider="mock", max_iterations=20)
+    assert chosen({"iterations": 20}, often, public=True).iterations == 20
+    with pytest.raises(BadInput, match="20 is the most"):
+        chosen({"iterations": 21}, often, public=True)
+    ui = build(hosting(RecordedSession()), max_iterations=20)
+    slider = next(part for part in ui.blocks.values() if part.elem_id == "iterations")
+    assert isinstance(slider, gr.Slider)
+    assert (slider.value, slider.maximum) == (20, 20)
 
 
 @pytest.mark.parametrize("given", [

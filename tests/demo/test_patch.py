@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import random
+from time import process_time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +45,18 @@ def test_the_words_that_changed_are_marked_on_both_sides() -> None:
 def test_lines_that_have_little_in_common_are_not_compared() -> None:
     read = diff_lines("@@ -1 +1 @@\n-x = {}\n+raise SystemExit(message)\n")
     assert [len(line.pieces) for line in read[1:]] == [1, 1]
+
+
+def test_long_lines_that_changed_hold_nobody_up() -> None:
+    words = random.Random(1)
+    old, new = ("".join(
+        " ".join(words.choices("ab", k=200)) + "\n" for _ in range(250)
+    ) for _ in range(2))
+    began = process_time()
+    read = diff_lines(unified("x.py", f"return low\n{old}", f"return high\n{new}"))
+    assert process_time() - began < 1
+    assert read[3].pieces == (Piece("return "), Piece("low", True))
+    assert len(read[-1].pieces) == 1
 
 
 def test_the_note_on_a_missing_newline_is_kept() -> None:

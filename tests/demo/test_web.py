@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID, uuid4
 
 import gradio as gr
@@ -13,7 +14,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from agent.core.domain import Jail, Task
+from agent.core.domain import Jail, Script, Task
 from agent.core.events import Ambiguous, Answered, RunStarted, Waiting, from_jsonl
 from agent.core.settings import Settings
 from agent.healing.models import OWNER, Models
@@ -319,13 +320,27 @@ async def download(host: Host, path: str) -> httpx.Response:
 async def test_the_patch_applies_with_git(page: Page, host: Host, tmp_path: Path) -> None:
     kept = await ran(page)
     answer = await download(host, f"{kept['run']}/patch")
-    assert answer.headers["content-disposition"].endswith('.patch"')
+    assert answer.headers["content-disposition"].endswith(".patch")
     start = (await host.session()).log(kept["run"])[0].event
     assert isinstance(start, RunStarted)
     (tmp_path / start.entry).write_text(start.code)
     (tmp_path / "fix.patch").write_bytes(answer.content)
     subprocess.run(["git", "apply", "fix.patch"], cwd=tmp_path, check=True)
     assert "days_kept <= free_days" in (tmp_path / start.entry).read_text()
+
+
+@pytest.mark.parametrize("name", ["test_größe.py", 'test_"a.py', "tests/test_b.py"])
+async def test_a_file_of_tests_downloads_by_any_name(
+    page: Page, session: RecordedSession, host: Host, name: str
+) -> None:
+    kept = await ran(page)
+    script = Script(name="t", origin="user", code="def test(): pass\n", file=name, node="test")
+    run = session.recorded[kept["run"]]
+    run.task, run.played = run.task.model_copy(update={"tests": (script,)}), run.played[:1]
+    answer = await download(host, f"{kept['run']}/tests")
+    told = quote(name.rpartition("/")[2])
+    assert answer.headers["content-disposition"].endswith(f"-{told}")
+    assert (answer.status_code, answer.text) == (200, script.code)
 
 
 async def test_the_log_downloads_as_lines_that_read_back(page: Page, host: Host) -> None:

@@ -19,6 +19,7 @@ from agent.core.events import (
     Searched,
     StepStarted,
 )
+from agent.doors.bundle import patch_of
 from agent.intake import from_page
 from agent.log.result import Result, fold
 from agent.log.timeline import Call
@@ -27,7 +28,7 @@ from demo.acts import Page
 from demo.browser_state import NEW_VISIT, BrowserRun, Visit
 from demo.serving.access import Access
 from demo.serving.host import Host
-from demo.shown.bench import patch_of, workbench
+from demo.shown.bench import workbench
 from demo.shown.programs import changes, leading
 from tests.agent.model_runs import followed
 from tests.agent.runs import settings

@@ -12,6 +12,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -78,6 +79,9 @@ def received(files: Sequence[SentFile]) -> Sent:
     """What was sent, a zip unpacked; raises `BadInput` saying what is refused and what to do."""
     if sum(len(one.content) for one in files) > MOST_SENT:
         raise BadInput(f"What was sent is larger than {MOST_SENT // 1_000_000} MB. {_SMALLER}.")
+    if len(files) > MOST_FILES:
+        many = f"These are {len(files):,} files, and {MOST_FILES} are the most."
+        raise BadInput(f"{many} {_SMALLER}.")
     zips = [one for one in files if one.name.lower().endswith(".zip")]
     if zips and len(files) > 1:
         raise BadInput("Send one zip, or files, and not both at once.")
@@ -90,16 +94,16 @@ def received(files: Sequence[SentFile]) -> Sent:
         else:
             wanted.append(SentFile(path.as_posix(), one.content))
     wanted = _from_the_top(wanted)
-    names = [one.name for one in wanted]
-    if len({*names}) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    counts = Counter(one.name for one in wanted)
+    twice = next((name for name, count in counts.items() if count > 1), "")
+    if twice:
         raise BadInput(f"{twice} is there twice. Send each file once.")
-    clash = next((name for name in names if any(
-        above.as_posix() in names for above in PurePosixPath(name).parents
+    clash = next((name for name in counts if any(
+        above.as_posix() in counts for above in PurePosixPath(name).parents
     )), "")
     if clash:
         raise BadInput(f"{clash} lies in what is a file. Send a folder or a file of that name.")
-    if not any(name.endswith(".py") for name in names):
+    if not any(name.endswith(".py") for name in counts):
         raise BadInput("There is no Python file in what was sent. Send .py files, or a zip.")
     said = f"{left} files were left out: caches, environments, hidden folders." if left else ""
     return Sent(tuple(wanted), tuple(filter(None, [said])))

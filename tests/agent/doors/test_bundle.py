@@ -8,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 from xml.etree import ElementTree
 
 import pytest
@@ -53,7 +54,10 @@ def passes(place: Path) -> bool:
     )]).task,
     from_page("total = 1\nfor n in range(2, 4):\n    total += n\nprint(total)\n",
               "assert output == '6\\n'").task,
-], ids=["lines", "a file", "what is printed"])
+    from_page("print('a')\nprint('  b')\n", "assert output == '''a\n  b\n'''\n"
+              "if output:\n    assert f'''{output\n}''' == ('a\\n'\n '  b\\n')").task,
+    make_task(CODE, entry="the-shapes.v2.py", tests=[TestText(TESTS)]).task,
+], ids=["lines", "a file", "what is printed", "texts of several lines", "no name of a module"])
 async def test_the_patch_applies_and_turns_the_saved_tests_from_red_to_green(
     tmp_path: Path, task: Task
 ) -> None:
@@ -112,6 +116,16 @@ def test_what_could_do_harm_is_refused_with_what_to_do(
 ) -> None:
     with pytest.raises(BadInput, match=told):
         received([sent(content())])
+
+
+def test_plain_files_are_counted_before_anything_is_made_of_them() -> None:
+    deep = "/".join("abcdefgh")
+    many = [SentFile(f"{deep}/{number}.py", b"") for number in range(20_000)]
+    began = process_time()
+    with pytest.raises(BadInput, match="20,000 files, and 500 are the most"):
+        received(many)
+    received(many[:500])
+    assert process_time() - began < 1
 
 
 def test_nothing_is_laid_down_that_would_be_run_outside_of_the_jail(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,16 @@ async def test_what_visitors_left_is_kept_as_long_as_the_settings_say(tmp_path: 
         assert {*await session.forget_outlived()} == {old, waits}
         assert on_disk(tmp_path, SECRET) == []
         assert [session.log(run)[-1].final for run in (owners, new)] == [True, True]
+
+
+async def test_a_run_that_its_visitor_deletes_meanwhile_keeps_no_other(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path, keep_runs=1, keep_days=0)) as session:
+        task, theirs = from_page(CODE, TESTS).task, {"visitor": "a" * 32}
+        runs = [(await finished(session, task, **theirs))[0].run for _ in range(4)]
+        left = asyncio.create_task(session.delete(runs[1]))
+        assert {*await session.forget_outlived()} == {*runs[:3]}
+        await left
+        assert [one.id for one in session.history("a" * 32).runs()] == runs[3:]
 
 
 def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(

@@ -50,6 +50,30 @@ def test_who_came_longest_ago_is_forgotten_first(
     assert len(kept[2] & kept[1]) == 1
 
 
+def test_one_address_has_nobody_elses_memory_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visitors, "MOST_KEPT", 4)
+    monkeypatch.setattr(visitors, "MOST_OPEN", 1)
+    memories = Memories(tmp_path)
+    for name in ("mine", "yours", *"abcdef"):
+        memories.came(name, "near" if len(name) == 1 else name)
+        memories.of(name)
+    memories.close()
+    kept = {path.stem for path in (tmp_path / "visitors").glob("*.db")}
+    assert kept > {visitors._name("mine"), visitors._name("yours")}
+
+
+async def test_where_the_host_keeps_its_files_is_told_to_its_owner_alone(tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    place.mkdir()
+    (place / "memory.db").write_bytes(b"no database" * 100)
+    async with open_session(settings(place)) as session:
+        theirs = await finished(session, from_page(CODE, TESTS).task, visitor="a" * 32)
+        owners = await finished(session, from_page(CODE, TESTS).task)
+    assert [str(tmp_path) in to_jsonl(log) for log in (theirs, owners)] == [False, True]
+
+
 def test_a_memory_that_nobody_changed_for_long_is_forgotten(tmp_path: Path) -> None:
     memories = Memories(tmp_path)
     for name in "ab":
