@@ -7,8 +7,8 @@ only follows it: reloading follows again, and a run that asks models waits for w
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Mapping
 from contextlib import nullcontext
 from uuid import UUID, uuid4
 
@@ -22,7 +22,17 @@ from agent.log.store import UnknownRun
 from agent.log.waiting import REVIEWED
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from agent.repair.ranking.rivals import MOST
-from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
+from demo.browser_state import (
+    NEW_VISIT,
+    NO_RUN,
+    OPTIONS,
+    BrowserRun,
+    Typed,
+    Update,
+    Visit,
+    unheard,
+    with_choices,
+)
 from demo.first_screen import FIRST_SCREEN
 from demo.models.choice import BadModelChoice
 from demo.models.panel import Panel
@@ -35,12 +45,15 @@ from demo.shown.bench import STARTING, workbench
 from demo.shown.escape import sentence
 from demo.shown.programs import text_of
 from demo.shown.required import required
+from demo.shown.trace import writing
 from llm import NoProvider
 
 LONGEST_KEPT = 200_000
 """Characters of input a browser is asked to keep; its storage is small."""
 MOST_STOPPED = 1_000
 """Runs that were stopped early and never begun, which are remembered."""
+MOST_BEGUN = 10_000
+"""Runs that are remembered to have begun here: one that was deleted is not begun again."""
 LONGEST_PLACE = 6
 """Digits by which a program of a run is named, and one more."""
 CHOICES = tuple(f"choice-{place}" for place in range(MOST))
@@ -55,6 +68,7 @@ class Page:
         self.panel = Panel(host)
         self._stopped_early: OrderedDict[str, str] = OrderedDict()
         """Runs that were stopped before they began, and by whom."""
+        self._begun: deque[str] = deque(maxlen=MOST_BEGUN)
         self._preparing: dict[str, asyncio.Event] = {}
         """Runs whose task is being made of what was brought, each with its end."""
 
@@ -78,24 +92,53 @@ class Page:
             shown = await self.panel.shown(visit, *(typed or now).values())
         except Unavailable as fault:
             return {
-                **update, "kept": {**kept, "run": "", "interrupt": ""}, "plan": "", "banner": "",
-                "said": sentence(str(fault)), **_buttons(running=False),
+                **update, "kept": {**kept, "run": asked or kept["run"], "interrupt": ""},
+                "plan": "", "banner": "", "said": sentence(str(fault)), **_buttons(running=False),
             }
         run, said = asked or kept["run"], ""
         if preparing := self._preparing.get(run):
             await preparing.wait()  # the run is there in a moment, or was refused
+        begins = ""
         if run and await self._log(run) is None:
-            said = (
-                "That run is not known here: its address is wrong, or its log was removed. "
-                "Heal something to start a new one."
-            )
-            run = ""
+            begins, said = self._lost(kept, run)
+            run = run if begins else ""
+        kept = {**kept, "run": run, "interrupt": "", "begins": begins}
         return {
-            **update, "kept": {**kept, "run": run, "interrupt": ""}, "said": sentence(said),
+            **update, "kept": kept, "said": sentence(said),
             "banner": banner(running.warning, running.refusal), **shown,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **_buttons(running=bool(run), closed=bool(running.refusal)),
         }
+
+    def _lost(self, kept: BrowserRun, run: str) -> tuple[str, str]:
+        """Of a run that is not known here: what begins it, where this browser asked for it a moment
+        ago and nobody heard, and what is said."""
+        click = unheard(kept) if run == kept["run"] else None
+        if click is None or run in self._begun or run in self._stopped_early:
+            return "", (
+                "That run is not known here: its address is wrong, or its log was removed. "
+                "Heal something to start a new one."
+            )
+        if click.options is None:
+            return "", (
+                "That heal had not begun when the page was left, and files or a text as long are "
+                "not kept here: bring them again, then press Heal."
+            )
+        return kept["begins"], ""
+
+    async def resume(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> AsyncIterator[Update]:
+        """Follows the run that a page has come to, and first begins the one that was asked for as
+        it was left."""
+        click = unheard(kept)
+        typed = (kept["code"], kept["tests"], kept["words"])
+        shows = self.watch(kept, visit) if click is None or click.options is None else self.heal(
+            with_choices(visit, *(click.wishes or ("", "", ""))), kept, *typed, *click.options
+        )
+        try:
+            async for shown in shows:
+                yield shown
+        except Unavailable:  # the arrival has said why
+            return
 
     async def foresee(self, visit: Visit, *typed: Typed) -> Update:
         """What a run may cost for what is typed now."""
@@ -130,6 +173,8 @@ class Page:
                 public=self._host.access.public,
             )
             if await self._log(run) is None:
+                if run in self._begun:
+                    raise BadInput("That run was deleted. Heal again to start a new one.")
                 size = (*typed, asked.stdin)
                 with self._host.working(session, visitor, visit["address"], size, run):
                     brought = await prepared(*typed, asked, session.settings)
@@ -141,6 +186,7 @@ class Page:
                             plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
                             **asked.session,
                         )
+                        self._begun.append(run)
         except (
             Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch,
         ) as refusal:
@@ -228,13 +274,16 @@ class Page:
                 await self._refused_to(visit, kept["run"])
             ):
                 await session.answer(kept["run"], waiting.interrupt, {})
-            async for batch in throttled(session.follow(kept["run"])):
+            def said() -> Mapping[int, str]:
+                return session.so_far(kept["run"])
+
+            async for batch in throttled(session.follow(kept["run"]), passing=said):
                 if not batch:
-                    yield {}
+                    yield {"writing": writing(said())}
                     continue
                 seen = (*seen, *batch)
                 result = required(fold(seen))
-                yield {"bench": workbench(result, own=own)}
+                yield {"bench": workbench(result, own=own), "writing": writing(said())}
                 if result.waiting is not None:
                     return
 
@@ -261,7 +310,7 @@ class Page:
         return {
             "kept": {
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
-                "asked": "", "answer": "",
+                "asked": "", "answer": "", "begins": "",
             },
             **_buttons(running=result.phase in ("running", "waiting"), closed=closed),
             **_review(review), **_question(None if closed else result.question),

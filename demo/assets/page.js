@@ -123,6 +123,17 @@
     }
   };
 
+  // What a model is saying comes beside the bench, which is not sent anew for it.
+  const showWriting = (bench) => {
+    for (const pre of all(bench, "pre.writing")) {
+      const said = document.querySelector(`#writing [data-call="${pre.dataset.call}"]`);
+      const text = said ? said.textContent : "";
+      if (pre.textContent === text) continue;
+      pre.textContent = text;
+      pre.scrollTop = pre.scrollHeight;
+    }
+  };
+
   // What has the focus is replaced with the bench: its successor gets it.
   let focused = "";
   const refocus = (bench) => {
@@ -155,6 +166,7 @@
     showTab(bench);
     showProgram(bench);
     showCells(bench);
+    showWriting(bench);
     refocus(bench);
     for (const pane of bench.querySelectorAll(".scroll[data-key]")) {
       const place = scrolled.get(pane.dataset.key);
@@ -358,6 +370,9 @@
     }
     new MutationObserver(() => restore(bench)).observe(bench, { childList: true, subtree: true });
     restore(bench);
+    new MutationObserver(() => showWriting(bench)).observe(document.getElementById("writing"), {
+      childList: true, subtree: true, characterData: true,
+    });
     new MutationObserver(seeQuestion).observe(document.getElementById("output"), {
       childList: true, subtree: true, attributes: true, attributeFilter: ["class", "style"],
     });

@@ -51,4 +51,5 @@ def lay_output(parts: Parts) -> None:
     # Their faces stand in the bench; see `page.js`.
     for name in ("use", "open", "fork", "compare"):
         parts.add(name, gr.Button(name, elem_classes="faceless"))
+    parts.add("writing", gr.HTML("", elem_classes="faceless"))
     parts.add("looked", gr.Textbox(visible=False))

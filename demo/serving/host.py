@@ -68,7 +68,7 @@ class SavedRuns:
         self.cancel, self.follow, self.log = session.cancel, session.follow, session.log
         self.settings, self.pause, self.history = session.settings, session.pause, session.history
         self.delete, self.memory, self.task = session.delete, session.memory, session.task
-        self.going = session.going
+        self.going, self.so_far = session.going, session.so_far
         self._why = why
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:

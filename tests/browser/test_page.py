@@ -301,6 +301,38 @@ def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
     ended(fresh, "HEALED")
 
 
+def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_comes_back(
+    page: Any
+) -> None:
+    shown = page.page
+    shown.get_by_text("Options", exact=True).click()
+    shown.get_by_label("Ask me").click()
+    shown.get_by_role("option", name="before a repair is kept").click()
+    shown.route("**/gradio_api/queue/join**", lambda one: None)
+    with shown.expect_request("**/gradio_api/queue/join**"):
+        heal(shown, code="def sub(a, b):\n    return a + b\n", tests="assert sub(5, 3) == 2")
+    shown.unroute("**/gradio_api/queue/join**")
+    before = shown.url
+    page.reload()
+    expect(shown.locator("#review")).to_be_visible()
+    assert shown.url == before
+    shown.get_by_role("button", name="Approve the patch").click()
+    ended(shown, HEALED)
+
+    shown.locator("#files input").set_input_files(
+        {"name": "sub.py", "mimeType": "text/x-python", "buffer": b"def sub(a, b): return a + b"}
+    )
+    expect(shown.locator("#files .sent")).to_have_text("sub.py")
+    shown.route("**/gradio_api/queue/join**", lambda one: None)
+    with shown.expect_request("**/gradio_api/queue/join**"):
+        heal(shown, tests="assert sub(5, 3) == 2")
+    shown.unroute("**/gradio_api/queue/join**")
+    page.reload()
+    expect(shown.locator("#said")).to_contain_text("had not begun")
+    expect(shown.get_by_role("button", name="Heal it")).to_be_enabled()
+    expect(shown.locator("#tests .cm-content")).to_have_text("assert sub(5, 3) == 2")
+
+
 def test_what_is_typed_while_the_page_arrives_stays_and_what_is_not_comes_back(page: Any) -> None:
     heal(page.page, code="def g(n):\n    return n - 1\n", tests="assert g(1) == 2")
     ended(page.page, "HEALED")

@@ -29,6 +29,7 @@ from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.shown.bench import patch_of, workbench
 from demo.shown.programs import changes, leading
+from demo.shown.trace import writing
 from tests.agent.model_runs import followed
 from tests.agent.runs import settings
 from tests.demo.recorded import RecordedSession, recorded
@@ -138,6 +139,17 @@ def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
     assert calls[-1].asked is not None
     assert calls[-1].asked.asked[1][1] in text(going)
     assert going.count(">system<") == 1  # of earlier calls no text, while it goes on
+    number = calls[-1].asked.call
+    assert f'<pre class="writing" tabindex="0" data-call="{number}"></pre>' in going
+    assert 'class="writing"' not in workbench(fold(log))
+
+
+def test_what_a_model_is_saying_is_escaped_and_of_a_long_text_the_end() -> None:
+    shown = writing({2: "<b>" + "x" * 5_000 + " last word", 3: ""})
+    assert shown.startswith('<pre data-call="2">… xxx')
+    assert shown.endswith("x last word</pre>")
+    assert len(shown) < 3_100
+    assert writing({1: "<b>"}) == '<pre data-call="1">&lt;b&gt;</pre>'
 
 
 def test_while_a_run_goes_on_the_newest_programs_can_be_looked_into() -> None:
