@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from agent.core.events import FellBack, ModelCalled
 from agent.log.result import Result
 from agent.log.timeline import Call
-from agent.log.words import model_words
+from agent.log.words import model_words, outdone_words
+from demo.shown.diff import diff
 from demo.shown.escape import escaped
 
 LONGEST_SHOWN = 8_000
@@ -29,7 +30,13 @@ def trace(result: Result) -> str:
         _fallen_back(one) if isinstance(one, FellBack) else _call(one, place, texts=place >= told)
         for place, one in enumerate(result.talk)
     )
-    return f'<ol class="calls">{items}</ol>'
+    lost = "".join(
+        f'<li><details data-key="outdone-{place}"><summary>Round {one.iteration}: '
+        f"{escaped(outdone_words(one), 600)}</summary>{diff(one.diff)}</details></li>"
+        for place, one in enumerate(result.outdone)
+    )
+    tries = f'<h3>Tries that were not taken</h3><ol class="calls">{lost}</ol>' if lost else ""
+    return f'<ol class="calls">{items}</ol>{tries}'
 
 
 def _fallen_back(event: FellBack) -> str:

@@ -15,6 +15,7 @@ from agent.core.events import (
     Judged,
     ModelAsked,
     ModelCalled,
+    Outdone,
     RunFinished,
     Searched,
     StepStarted,
@@ -142,6 +143,19 @@ def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
     number = calls[-1].asked.call
     assert f'<pre class="writing" tabindex="0" data-call="{number}"></pre>' in going
     assert 'class="writing"' not in workbench(fold(log))
+
+
+def test_a_try_that_lost_stands_in_the_trace_with_its_diff() -> None:
+    lost = Outdone(iteration=4, by="m<b>", diff="--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n",
+                   passed=2, total=5)
+    log = recorded("mute")
+    place = next(n for n, one in enumerate(log) if isinstance(one.event, ModelCalled)) + 1
+    told = log[place - 1].model_copy(update={"event": lost, "ordinal": 99})
+    shown = panel(workbench(fold((*log[:place], told, *log[place:]))), "trace")
+    assert "Tries that were not taken" in shown
+    assert "by m&lt;b&gt;, which passes 2 of 5 tests" in shown
+    assert "came" in shown.split("not taken")[1]
+    assert "not taken" not in panel(workbench(fold(log)), "trace")
 
 
 def test_what_a_model_is_saying_is_escaped_and_of_a_long_text_the_end() -> None:
