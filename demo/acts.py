@@ -287,6 +287,23 @@ class Page:
                 if result.waiting is not None:
                     return
 
+    async def linger(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> AsyncIterator[Update]:
+        """Waits with a run until it goes on, answered in another tab or by a program, and tells
+        which question that was."""
+        log = await self._log(kept["run"]) or ()
+        waiting, run = fold(log).waiting, kept["run"]
+        if waiting is None:
+            yield {"moved": kept["interrupt"]}
+            return
+        session = await self._host.session()
+        async for batch in throttled(session.follow(run, log[-1].seq)):
+            now = (await self._result(run)).waiting if batch else waiting
+            if now is None or now.interrupt != waiting.interrupt:
+                yield {"moved": waiting.interrupt}
+                return
+            yield {}
+        raise gr.Error("The server is ending.", visible=False, print_exception=False)
+
     async def settle(self, kept: BrowserRun, visit: Visit = NEW_VISIT) -> Update:
         """The run ended, waits or never began: gives the buttons back. A page that came to follow
         none is left as it is: by now its visitor may have begun one."""

@@ -141,6 +141,7 @@ def _wire(
         on(parts["bring"].click, page.bring, (*state, "edited"), ("said", "review")),
         on(parts["go-on"].click, page.go_on, state, ("said", "review")),
         on(parts["end-here"].click, page.go_on, state, ("said", "review"), end=True),
+        parts["follow"].click(None, None, None, js="() => {}", **QUICK),
     ):
         watched = on(event.then, page.watch, state, FOLLOWED, STREAMED)
         guarded(watched.then, page.settle, state, SETTLED)
@@ -152,6 +153,10 @@ def _wire(
     ):
         answered = on(addressed(event).then, page.answer, state, FOLLOWED, STREAMED)
         guarded(answered.then, page.settle_answer, state, SETTLED)
+    lingered = on(parts["linger"].click, page.linger, state, ("moved",), STREAMED)
+    lingered.success(
+        None, parts["moved"], None, js="(moved) => { window.movedOn(moved); }", **QUICK
+    )
     on(parts["use"].click, page.use, ("kept",), ("code", "said"))
     seeing: dict[str, Any] = {**QUICK, "js": _LOOKED_AT}
     on(parts["open"].click, page.use, ("kept", "looked"), ("code", "said"), seeing)

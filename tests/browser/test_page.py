@@ -251,6 +251,31 @@ def test_a_repair_is_changed_judged_and_approved_where_the_page_asks(page: Any) 
     expect(shown.locator(".verdict")).to_contain_text("by you")
 
 
+def test_a_second_tab_follows_a_review_that_is_decided_in_the_first(page: Any) -> None:
+    shown = page.page
+    shown.get_by_text("Options", exact=True).click()
+    shown.get_by_label("Ask me").click()
+    shown.get_by_role("option", name="before a repair is kept").click()
+    heal(shown, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
+    expect(shown.locator("#review")).to_be_visible()
+    second = page.open(shown.url[shown.url.index("?"):])
+    expect(second.locator("#review")).to_be_visible()
+    second.get_by_text("Change it yourself").click()
+    second.locator("#edited .cm-content").fill("def add(a, b):\n    return sum((a, b))\n")
+    second.get_by_role("button", name="Judge my version").click()
+    expect(second.locator(".patch")).to_contain_text("sum((a, b))")
+    expect(shown.locator(".patch")).to_contain_text("sum((a, b))")
+    expect(shown.locator("#review")).to_be_visible()
+    shown.get_by_text("Change it yourself").click()
+    shown.locator("#edited .cm-content").fill("x = 1")
+    shown.wait_for_timeout(1_500)  # whatever else comes has done so, and left what is typed
+    expect(shown.locator("#edited .cm-content")).to_have_text("x = 1")
+    shown.get_by_role("button", name="Approve the patch").click()
+    for one in (shown, second):
+        ended(one, HEALED)
+        expect(one.locator("#review")).to_be_hidden()
+
+
 def test_the_keyboard_alone_heals_and_approves(page: Any) -> None:
     shown, keys = page.page, page.page.keyboard
 
