@@ -333,12 +333,19 @@ def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_come
     shown.get_by_text("Options", exact=True).click()
     shown.get_by_label("Ask me").click()
     shown.get_by_role("option", name="before a repair is kept").click()
-    shown.route("**/gradio_api/queue/join**", lambda one: None)
-    with shown.expect_request("**/gradio_api/queue/join**"):
-        heal(shown, code="def sub(a, b):\n    return a + b\n", tests="assert sub(5, 3) == 2")
-    shown.unroute("**/gradio_api/queue/join**")
+    joins = "**/gradio_api/queue/join**"
+
+    def left(**typed: str) -> None:
+        """Heals, and reloads before the request has left the page."""
+        held: list[Any] = [None]
+        shown.route(joins, lambda one: held.append(one) if held else one.continue_())
+        with shown.expect_request(joins):
+            heal(shown, **typed)
+        held.clear()
+        page.reload()
+
+    left(code="def sub(a, b):\n    return a + b\n", tests="assert sub(5, 3) == 2")
     before = shown.url
-    page.reload()
     expect(shown.locator("#review")).to_be_visible()
     assert shown.url == before
     shown.get_by_role("button", name="Approve the patch").click()
@@ -348,11 +355,7 @@ def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_come
         {"name": "sub.py", "mimeType": "text/x-python", "buffer": b"def sub(a, b): return a + b"}
     )
     expect(shown.locator("#files .sent")).to_have_text("sub.py")
-    shown.route("**/gradio_api/queue/join**", lambda one: None)
-    with shown.expect_request("**/gradio_api/queue/join**"):
-        heal(shown, tests="assert sub(5, 3) == 2")
-    shown.unroute("**/gradio_api/queue/join**")
-    page.reload()
+    left(tests="assert sub(5, 3) == 2")
     expect(shown.locator("#said")).to_contain_text("had not begun")
     expect(shown.get_by_role("button", name="Heal it")).to_be_enabled()
     expect(shown.locator("#tests .cm-content")).to_have_text("assert sub(5, 3) == 2")
