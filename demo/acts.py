@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import (
     AbstractContextManager,
     asynccontextmanager,
@@ -29,7 +29,17 @@ from agent.log.store import UnknownRun
 from agent.log.waiting import REVIEWED, BadExtension, BadReview
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from agent.repair.ranking.rivals import MOST
-from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
+from demo.browser_state import (
+    NEW_VISIT,
+    NO_RUN,
+    OPTIONS,
+    BrowserRun,
+    Typed,
+    Update,
+    Visit,
+    unheard,
+    with_choices,
+)
 from demo.first_screen import FIRST_SCREEN
 from demo.models.choice import BadModelChoice, offered
 from demo.models.panel import Panel
@@ -42,6 +52,7 @@ from demo.shown.bench import STARTING, workbench
 from demo.shown.escape import sentence
 from demo.shown.programs import text_of
 from demo.shown.required import required
+from demo.shown.trace import writing
 from llm import NoProvider
 from llm.provider import MOCK
 from sandbox import SandboxError
@@ -53,6 +64,8 @@ LONGEST_KEPT = 200_000
 """Characters of input a browser is asked to keep; its storage is small."""
 MOST_STOPPED, MOST_STOPPED_NEAR = 1_000, 20
 """Runs that were stopped early and never begun, which are remembered; and those of one address."""
+MOST_BEGUN = 10_000
+"""Runs that are remembered to have begun here: one that was deleted is not begun again."""
 LONGEST_PLACE = 6
 """Digits by which a program of a run is named, and one more."""
 CHOICES = tuple(f"choice-{place}" for place in range(MOST))
@@ -67,6 +80,7 @@ class Page:
         self.panel = Panel(host)
         self._stopped_early: OrderedDict[tuple[str, str], str] = OrderedDict()
         """Runs that were stopped before they began, by whom, and from which address."""
+        self._begun: deque[str] = deque(maxlen=MOST_BEGUN)
         self._preparing: dict[str, asyncio.Event] = {}
         """Runs whose task is being made of what was brought, each with its end."""
         self._newest: dict[str, object] = {}
@@ -96,27 +110,54 @@ class Page:
             shown = await self.panel.shown(visit, *(typed or now).values())
         except Unavailable as fault:
             return {
-                **update, "kept": {**kept, "run": "", "interrupt": ""}, "plan": "", "banner": "",
-                "said": sentence(str(fault)), **_buttons(running=False),
+                **update, "kept": {**kept, "run": asked or kept["run"], "interrupt": ""},
+                "plan": "", "banner": "", "said": sentence(str(fault)), **_buttons(running=False),
             }
         run, said = asked or kept["run"], ""
         if preparing := self._preparing.get(run):
             await preparing.wait()  # the run is there in a moment, or was refused
+        begins = ""
         if run and await self._log(run) is None:
-            said = (
-                "That run is not known here: its address is wrong, or its log was removed. "
-                "Heal something to start a new one."
-            )
-            run = ""
-        own = bool(run) and await self.panel.owns(run, visit)
+            begins, said = self._lost(kept, run, visit)
+            run = run if begins else ""
+        own = bool(begins) or (bool(run) and await self.panel.owns(run, visit))
         if run and not own and not asked:  # somebody else's, whose link is left
-            run, said = "", ""
+            run = ""
+        kept = {**kept, "run": run, "interrupt": "", "begins": begins}
         return {
-            **update, "kept": {**kept, "run": run, "interrupt": ""}, "said": sentence(said),
+            **update, "kept": kept, "said": sentence(said),
             "banner": banner(running.warning, running.refusal), **shown,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **_buttons(running=own, closed=bool(running.refusal)),
         }
+
+    def _lost(self, kept: BrowserRun, run: str, visit: Visit) -> tuple[str, str]:
+        """Of a run that is not known here: what begins it, where this browser asked for it a moment
+        ago and nobody heard, and what is said."""
+        click = unheard(kept) if run == kept["run"] else None
+        stopped = (run, self.panel.visitor(visit)) in self._stopped_early
+        if click is None or run in self._begun or stopped:
+            return "", (
+                "That run is not known here: its address is wrong, or its log was removed. "
+                "Heal something to start a new one."
+            )
+        if click.options is None:
+            return "", (
+                "That heal had not begun when the page was left, and files or a text as long are "
+                "not kept here: bring them again, then press Heal."
+            )
+        return kept["begins"], ""
+
+    async def resume(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
+        """Follows the run that a page has come to, and first begins the one that was asked for as
+        it was left."""
+        click = unheard(kept)
+        typed = (kept["code"], kept["tests"], kept["words"])
+        shows = self.watch(kept, visit) if click is None or click.options is None else self.heal(
+            with_choices(visit, *(click.wishes or ("", "", ""))), kept, *typed, *click.options
+        )
+        async for shown in shows:
+            yield shown
 
     async def foresee(self, visit: Visit, *typed: Typed) -> Update:
         """What a run may cost for what is typed now."""
@@ -147,6 +188,8 @@ class Page:
                     public=self._host.access.public,
                 )
                 if await self._log(run) is None:
+                    if run in self._begun:
+                        raise BadInput("That run was deleted. Heal again to start a new one.")
                     size = (*typed, asked.stdin, *asked.argv)
                     with self._host.working(session, visitor, visit["address"], size, run):
                         brought = await prepared(*typed, asked, session.settings)
@@ -158,6 +201,7 @@ class Page:
                                 plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
                                 **asked.session,
                             )
+                            self._begun.append(run)
         except (
             Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch, SandboxError,
         ) as refusal:
@@ -242,6 +286,10 @@ class Page:
         # Whoever has no more than the link keeps nobody else's run going.
         own = await self.panel.owns(kept["run"], visit)
         looking = self._looking(session, kept["run"]) if own else nullcontext()
+
+        def said() -> Mapping[int, str]:
+            return session.so_far(kept["run"])
+
         try:
             with looking, self._following(visit) as newest:
                 waiting = (await self._result(kept["run"])).waiting
@@ -252,21 +300,43 @@ class Page:
                         await self._go_on(kept["run"], waiting.interrupt, visit)
                     except TooMuch as refusal:  # it waits on, and is shown
                         yield {"said": sentence(str(refusal))}
-                async for batch in throttled(session.follow(kept["run"])):
+                async for batch in throttled(session.follow(kept["run"]), passing=said):
                     if not newest():
                         return
                     if not batch:
-                        yield {}
+                        yield {"writing": writing(said())}
                         continue
                     seen = (*seen, *batch)
                     result = required(fold(seen))
                     bench = await asyncio.to_thread(workbench, result, own=own)
                     if newest():
-                        yield {"bench": bench}
+                        yield {"bench": bench, "writing": writing(said())}
                     if result.waiting is not None:
                         return
         except TooMuch as refusal:
             yield {"said": sentence(str(refusal))}
+
+    async def linger(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
+        """Waits with a run until it goes on, answered in another tab or by a program, and tells
+        which question that was; but not where the page has come to follow another meanwhile."""
+        log = await self._log(kept["run"]) or ()
+        waiting, run = fold(log).waiting, kept["run"]
+        if waiting is None:
+            yield {"moved": kept["interrupt"]}
+            return
+        session, before = await self._host.session(), self._newest.get(visit["page"])
+        with (
+            suppress(TooMuch), self._host.following(self.panel.visitor(visit), visit["address"])
+        ):
+            async for batch in throttled(session.follow(run, log[-1].seq)):
+                now = (await self._result(run)).waiting if batch else waiting
+                if now is None or now.interrupt != waiting.interrupt:
+                    yield {"moved": waiting.interrupt}
+                    return
+                if self._newest.get(visit["page"], before) is not before:
+                    break
+                yield {}
+        raise gr.Error("It is not waited for any longer.", visible=False, print_exception=False)
 
     async def settle(self, kept: BrowserRun, visit: Visit) -> Update:
         """The run ended, waits or never began: gives the buttons back. A page that came to follow
@@ -297,7 +367,7 @@ class Page:
             **({"bench": FIRST_SCREEN} if lost else {}),
             "kept": {
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
-                "asked": "", "answer": "",
+                "asked": "", "answer": "", "begins": "",
             },
             **_buttons(running=going, closed=closed),
             **_review(review), **_question(None if closed else result.question),

@@ -31,6 +31,8 @@ SETTLED = (*CLOSED, "reviewed", "approve", "reject", "otherwise", "hint", "edite
 """The parts that change where a run has ended or waits."""
 BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
 """Those that change where one begins, or a question is answered."""
+FOLLOWED = ("bench", "said", "writing")
+"""Those that change while one goes on."""
 ARRIVED = ("kept", "said", *WISHES, *SHOWN, "heal", "stop", "banner")
 PANELS = {"runs": lay_runs, "memory": lay_memory, "benchmarks": lay_benchmarks, "api": lay_api}
 """The tabs beside that of the workbench."""
@@ -126,13 +128,14 @@ def _wire(
         return event.then(None, parts["kept"], None, js=_ADDRESS, **QUICK)
 
     begun = addressed(parts["heal"].click(
-        None, parts.of(*INPUTS), parts.of(*BEGUN), js=begins(), **QUICK
+        None, parts.of(*INPUTS, *WISHES[1:], *OPTIONS), parts.of(*BEGUN), js=begins(), **QUICK
     ))
     run = on(
         begun.then, page.heal, (*WISHES, "kept", *INPUTS, *OPTIONS),
-        ("bench", "said"), STREAMED
+        FOLLOWED, STREAMED
     )
     addressed(guarded(run.then, page.settle, state, SETTLED))
+    parts["stop"].click(None, parts["kept"], parts["kept"], js=_STOPS, **QUICK)
     for event in (
         on(parts["stop"].click, page.stop, state, ("said",)),
         on(parts["approve"].click, page.decide, state, ("said", "review"), approve=True),
@@ -142,8 +145,9 @@ def _wire(
         on(parts["bring"].click, page.bring, (*state, "edited"), ("said", "review")),
         on(parts["go-on"].click, page.go_on, state, ("said", "review")),
         on(parts["end-here"].click, page.go_on, state, ("said", "review"), end=True),
+        parts["follow"].click(None, None, None, js="() => {}", **QUICK),
     ):
-        watched = on(event.then, page.watch, state, ("bench", "said"), STREAMED)
+        watched = on(event.then, page.watch, state, FOLLOWED, STREAMED)
         guarded(watched.then, page.settle, state, SETTLED)
     for event in (
         *(guarded(parts[name].click, page.choose_behaviour, ("kept",), BEGUN, place=place)
@@ -151,7 +155,7 @@ def _wire(
         *(guarded(given, page.write_behaviour, ("kept", "written"), BEGUN)
           for given in (parts["write"].click, parts["written"].submit)),
     ):
-        answered = on(addressed(event).then, page.answer, state, ("bench", "said"), STREAMED)
+        answered = on(addressed(event).then, page.answer, state, FOLLOWED, STREAMED)
         addressed(guarded(answered.then, page.settle_answer, state, SETTLED))
     guarded(parts["use"].click, page.use, ("kept",), ("code", "said"))
     guarded(
@@ -164,8 +168,12 @@ def _wire(
     begun = guarded(
         parts["fork"].click, page.begin_fork, ("kept", "looked"), BEGUN, js=_LOOKED_AT
     )
-    forked = on(addressed(begun).then, page.fork, state, ("bench", "said"), STREAMED)
+    forked = on(addressed(begun).then, page.fork, state, FOLLOWED, STREAMED)
     addressed(guarded(forked.then, page.settle_answer, state, SETTLED))
+    lingered = on(parts["linger"].click, page.linger, state, ("moved",), STREAMED)
+    lingered.success(
+        None, parts["moved"], None, js="(moved) => { window.movedOn(moved); }", **QUICK
+    )
     for button, typed in cards:
         chosen = on(button.click, page.choose, state, (*INPUTS, "said"), typed=typed)
         chosen.then(None, None, None, js=_PRESS, **QUICK)
@@ -182,12 +190,16 @@ def _wire(
     for name in INPUTS:
         on(parts[name].blur, page.foresee, (*WISHES, *INPUTS), ("spending",))
 
-    arrived = on(ui.load, page.arrive, ("kept", *INPUTS, "visit"), ARRIVED, asked=("run",))
+    arrived = on(
+        ui.load, page.arrive, ("kept", *INPUTS, "visit"), ARRIVED, {**QUICK, "js": _ARRIVES},
+        asked=("run",),
+    )
     restored = arrived.then(
         None, parts.of("kept", *INPUTS), parts.of(*INPUTS), js=_RESTORED, **QUICK
     )
-    watched = on(restored.then, page.watch, state, ("bench",), STREAMED)
-    guarded(watched.then, page.settle, state, SETTLED)
+    named = restored.then(None, parts["kept"], None, js=_NAMED, **QUICK)
+    resumed = on(named.then, page.resume, state, FOLLOWED, STREAMED)
+    addressed(guarded(resumed.then, page.settle, state, SETTLED))
     return arrived
 
 
@@ -196,11 +208,11 @@ def begins() -> str:
     and no answer that is on its way comes between."""
     page = begun_page(NO_RUN)
     return _BEGINS % (
-        json.dumps(NO_RUN), LONGEST_KEPT, json.dumps([page[name] for name in BEGUN[1:]])
+        LONGEST_KEPT, json.dumps(NO_RUN), json.dumps([page[name] for name in BEGUN[1:]])
     )
 
 
-_BEGINS = """(code, tests, words) => {
+_BEGINS = """(code, tests, words, ...values) => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 15) | 64;
   bytes[8] = (bytes[8] & 63) | 128;
@@ -208,16 +220,28 @@ _BEGINS = """(code, tests, words) => {
   const run = [[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]]
     .map(([from, to]) => hex.slice(from, to)).join("-");
   const typed = { code: code || "", tests: tests || "", words: words || "" };
-  const length = typed.code.length + typed.tests.length + typed.words.length;
-  return [{ ...%s, run, ...(length > %d ? {} : typed) }, ...%s];
+  const files = values.pop();
+  const asked = JSON.stringify([...values, null]);
+  const short = typed.code.length + typed.tests.length + typed.words.length + asked.length <= %d;
+  const whole = short && !files ? asked : "null";
+  const begins = `{"run": "${run}", "at": ${Date.now()}, "values": ${whole}}`;
+  return [{ ...%s, run, begins, ...(short ? typed : {}) }, ...%s];
 }"""
 """A run's identifier is a UUID of random bytes, also where the page came without https."""
+_ARRIVES = """(kept, ...rest) => {
+  const { at } = kept && kept.begins ? JSON.parse(kept.begins) : {};
+  return [at > Date.now() - 60000 ? kept : { ...kept, begins: "" }, ...rest];
+}"""
+"""What was asked for and not heard is begun within a minute; later nobody waits for it."""
+_STOPS = """(kept) => ({ ...kept, begins: "" })"""
 _ADDRESS = """(kept) => {
   const address = new URL(location.href);
   if (kept.run) address.searchParams.set("run", kept.run);
   else address.searchParams.delete("run");
   history.replaceState(history.state, "", address);
 }"""
+_NAMED = f"(kept) => {{ if (kept.run) ({_ADDRESS})(kept); }}"
+"""The address of a page that was left before it was told is set on arrival."""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""
 """What was typed in an earlier visit comes back, unless by now something else is typed."""

@@ -10,6 +10,7 @@ next of the plan's fallbacks; that is told, never silent.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, suppress
@@ -98,6 +99,15 @@ class Router:
     """Takes keys out of an answer's text, since a server may repeat what it was sent."""
     _numbers: Iterator[int] = field(default_factory=count, init=False)
     _opened: dict[str, Provider] = field(default_factory=dict, init=False)
+    _under_way: dict[int, _Call] = field(default_factory=dict, init=False)
+
+    def so_far(self) -> dict[int, str]:
+        """What the calls under way have said, by their numbers, keys taken out; nothing of the word
+        that is being written, since it may be the beginning of one."""
+        return {
+            number: self.clean(re.sub(r"\S+\Z", "", "".join(call.said)))
+            for number, call in self._under_way.items()
+        }
 
     def following(self, plan: Plan) -> Router:
         """This router by another plan: one ledger, one count of calls, one set of open models."""
@@ -254,6 +264,7 @@ class _Call:
 
     async def items(self) -> Stream:
         """The answer of the first attempt that was not turned away."""
+        self.router._under_way[self.number] = self
         try:
             while True:
                 self.attempts += 1
@@ -276,6 +287,8 @@ class _Call:
                 self.breaker.note(error)
                 self._broke(error)
             raise
+        finally:
+            del self.router._under_way[self.number]
 
     async def _attempt(self) -> Stream:
         """The stream of one attempt, given up at the deadline."""

@@ -205,6 +205,18 @@ class PatchProposed(Value):
     diff: str
 
 
+class Outdone(Value):
+    """A repair of a tournament that was not taken: another passes more, or changes less."""
+
+    kind: Literal["outdone"] = "outdone"
+    iteration: int
+    by: str
+    """The model, by its name."""
+    diff: str
+    passed: int
+    total: int
+
+
 class PartialFound(Value):
     """The best partial patch of an unresolved run: not a fix."""
 
@@ -426,7 +438,7 @@ class RunFailed(Value):
 
 Event = Annotated[
     RunStarted | StepStarted | StepFinished | TestsFrozen | CodeWritten | Judged | Diagnosed
-    | Looked | Searched | Recalled | RoundEnded | TestRuled | PatchProposed | PartialFound
+    | Looked | Searched | Recalled | RoundEnded | TestRuled | PatchProposed | Outdone | PartialFound
     | Ambiguous | Critiqued | Proved | LessonLearned | PlanStepped | ModelAsked | ModelCalled
     | ModelFailed | FellBack
     | Extended | Notice | Waiting | Answered | Resumed | RunFinished | RunFailed,

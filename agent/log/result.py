@@ -44,6 +44,7 @@ from agent.core.events import (
     ModelCalled,
     ModelFailed,
     Notice,
+    Outdone,
     Parent,
     PartialFound,
     PatchProposed,
@@ -163,6 +164,8 @@ class Result:
     patch: PatchProposed | None = None
     """The last patch that was proposed, which need not have stood."""
     talk: Talk = ()
+    outdone: tuple[Outdone, ...] = ()
+    """Repairs of tournaments that were not taken."""
     """The conversations with models, in order."""
     programs: Mapping[str, Solution] = field(default_factory=dict)
     """Every program of the run, by its address; under `BROUGHT` the text it began with."""
@@ -433,6 +436,8 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case PatchProposed():
             # What else would do is known of each patch anew.
             return replace(result, patch=event, rivals=None)
+        case Outdone():
+            return replace(result, outdone=(*result.outdone, event))
         case PartialFound():
             return replace(result, partial=event)
         case Ambiguous():

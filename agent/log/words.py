@@ -42,6 +42,7 @@ from agent.core.events import (
     ModelCalled,
     ModelFailed,
     Notice,
+    Outdone,
     PartialFound,
     PatchProposed,
     PlanStepped,
@@ -206,6 +207,8 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             yield from (Line(f"    {one}", detail=True) for one in event.seen.splitlines())
         case PatchProposed():
             yield Line(f"patch by {event.strategy}: {event.note}")
+        case Outdone():
+            yield Line(f"not taken: {outdone_words(event)}", detail=True)
         case PartialFound():
             yield Line(partial_words(event), "warning", detail=True)
         case Ambiguous():
@@ -406,6 +409,11 @@ def taking_words(result: Result) -> str:
         return ""
     iteration = "" if best.iteration is None else f" --iteration {best.iteration}"
     return f"{COMMAND} show {result.run_id}{iteration}"
+
+
+def outdone_words(event: Outdone) -> str:
+    """Whose repair of a tournament was not taken, and how near it came."""
+    return f"a repair by {event.by}, which passes {event.passed} of {event.total} tests"
 
 
 def report_words(report: Report) -> str:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -140,6 +140,8 @@ class Run:
         self._store = shared.store.of(id_)
         self._first: asyncio.Task[Report] | None = None
         self._driver: asyncio.Task[None] | None = None
+        self.so_far: Callable[[], Mapping[int, str]] = dict
+        """What the models that it asks have said by now, by the numbers of their calls."""
 
     @classmethod
     def stored(cls, row: RunRow, shared: Resources) -> Run:
@@ -404,7 +406,7 @@ class Run:
         kept = ledger(options.caps, shared.settings.role_budgets, entries)
         first = next_call(entries)
         redactor = shared.models.redactor()
-        return Router(
+        router = Router(
             plan=options.plan,
             open=lambda choice: shared.models.provider(choice, options.visitor),
             ledger=kept,
@@ -422,6 +424,8 @@ class Run:
             },
             clean=redactor.text,
         )
+        self.so_far = lambda: {first + number: text for number, text in router.so_far().items()}
+        return router
 
 
 def _logged(driver: asyncio.Task[None]) -> None:

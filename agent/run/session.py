@@ -238,6 +238,11 @@ class Session:
         """All events of a run so far; raises `UnknownRun`."""
         return self._run(run).log
 
+    def so_far(self, run: str) -> Mapping[int, str]:
+        """What the models that a run asks in this process have said by now, by the numbers of their
+        calls; it is kept nowhere."""
+        return self._driven[run].so_far() if run in self._driven else {}
+
     def task(self, run: str) -> Task:
         """What a run is to do; raises `UnknownRun`."""
         return self._run(run).task

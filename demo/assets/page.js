@@ -5,6 +5,7 @@
   const scrolled = new Map();
   const root = document.documentElement;
   let lastPhase = "";
+  let waited = "";  // the question that the shown run waits with
   let followed = false;  // a run has gone on here since the page was loaded
 
   // What a reader looks at: which tab, which program (none: the one that leads), held against
@@ -19,6 +20,11 @@
   } catch (error) {
     console.info("the theme is not kept:", error.message);
   }
+
+  const press = (name) => document.querySelector("button#" + name).click();
+
+  // A run that was answered elsewhere is followed here too; one answered here is followed already.
+  window.movedOn = (from) => setTimeout(() => { if (waited === from) press("follow"); }, 400);
 
   const reopen = (part) => {
     for (const item of part.querySelectorAll("details[data-key]")) {
@@ -98,7 +104,7 @@
     asked = pair;
     clearTimeout(comparing);
     if (/\d$/.test(pair)) {
-      comparing = setTimeout(() => document.querySelector("button#compare").click(), 150);
+      comparing = setTimeout(() => press("compare"), 150);
     }
   };
   window.lookedAt = () => {
@@ -120,6 +126,17 @@
       // Each row is one stop of the Tab key: its open cell, or its last.
       const stop = cells.find((cell) => cell.dataset.cell === open) || cells[cells.length - 1];
       if (stop) stop.tabIndex = 0;
+    }
+  };
+
+  // What a model is saying comes beside the bench, which is not sent anew for it.
+  const showWriting = (bench) => {
+    for (const pre of all(bench, "pre.writing")) {
+      const said = document.querySelector(`#writing [data-call="${pre.dataset.call}"]`);
+      const text = said ? said.textContent : "";
+      if (pre.textContent === text) continue;
+      pre.textContent = text;
+      pre.scrollTop = pre.scrollHeight;
     }
   };
 
@@ -155,6 +172,7 @@
     showTab(bench);
     showProgram(bench);
     showCells(bench);
+    showWriting(bench);
     refocus(bench);
     for (const pane of bench.querySelectorAll(".scroll[data-key]")) {
       const place = scrolled.get(pane.dataset.key);
@@ -175,6 +193,9 @@
     const turned = lastPhase !== "" && phase !== lastPhase && phase !== "empty";
     if (turned && !inView(bench, bench.querySelector(".status") || bench)) bench.scrollIntoView({ block: "start" });
     lastPhase = phase;
+    const waits = (inner && inner.dataset.waits) || "";
+    if (waits && waits !== waited) press("linger");
+    waited = waits;
     const clock = bench.querySelector(".clock");
     // A tick changes the bench too: only another elapsed time starts the count anew.
     if (clock && clock.dataset.from !== clock.dataset.elapsed) {
@@ -251,7 +272,7 @@
       if (cells.length) toggleCell(opened || cells[cells.length - 1]);
     }
     const act = within("#bench [data-act]");
-    if (act) document.querySelector("button#" + act.dataset.act).click();
+    if (act) press(act.dataset.act);
     const copy = event.target.closest && event.target.closest("button.copy");
     if (copy) {
       const text = document.querySelector("#bench [data-final] pre").textContent;
@@ -261,7 +282,7 @@
       );
     }
     if (event.target.closest && event.target.closest("button.use")) {
-      document.querySelector("button#use").click();
+      press("use");
       document.getElementById("code").scrollIntoView({ block: "nearest" });
     }
     if (event.target.closest && event.target.closest("#theme-toggle")) {
@@ -358,6 +379,9 @@
     }
     new MutationObserver(() => restore(bench)).observe(bench, { childList: true, subtree: true });
     restore(bench);
+    new MutationObserver(() => showWriting(bench)).observe(document.getElementById("writing"), {
+      childList: true, subtree: true, characterData: true,
+    });
     new MutationObserver(seeQuestion).observe(document.getElementById("output"), {
       childList: true, subtree: true, attributes: true, attributeFilter: ["class", "style"],
     });

@@ -49,6 +49,8 @@ def lay_output(parts: Parts) -> None:
         parts.add("wrong", gr.HTML(""))
     parts.add("bench", gr.HTML(FIRST_SCREEN))
     # Their faces stand in the bench; see `page.js`.
-    for name in ("use", "open", "fork", "compare"):
+    for name in ("use", "open", "fork", "compare", "linger", "follow"):
         parts.add(name, gr.Button(name, elem_classes="faceless"))
-    parts.add("looked", gr.Textbox(visible=False))
+    parts.add("writing", gr.HTML("", elem_classes="faceless"))
+    for name in ("looked", "moved"):
+        parts.add(name, gr.Textbox(visible=False))

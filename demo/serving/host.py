@@ -72,6 +72,7 @@ class SavedRuns:
         self.delete, self.memory, self.task = session.delete, session.memory, session.task
         self.going, self.unfinished = session.going, session.unfinished
         self.came = session.came
+        self.so_far = session.so_far
         self._why = why
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:

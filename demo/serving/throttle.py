@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -11,13 +11,16 @@ T = TypeVar("T")
 
 
 async def throttled(
-    batches: AsyncIterator[tuple[T, ...]], every_s: float = 0.1, beat_s: float = 8.0
+    batches: AsyncIterator[tuple[T, ...]], every_s: float = 0.1, beat_s: float = 8.0,
+    passing: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[tuple[T, ...]]:
     """Yields what came since the last time, at most once in `every_s`; nothing is lost.
 
-    The first batch is passed on at once. After `beat_s` of silence it yields an empty
-    tuple: a generator that never yields is never closed when its page goes away.
+    The first batch is passed on at once. Between two, it yields an empty tuple where what
+    `passing` gives, as long as it gives anything, has changed, and after `beat_s` of silence: a
+    generator that never yields is never closed when its page goes away.
     """
+    loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
     held: list[T] = []
 
@@ -30,18 +33,23 @@ async def throttled(
             arrived.set()
 
     pumping = asyncio.create_task(pump())
+    told, silent_at = passing(), loop.time() + beat_s
     try:
         while True:
             try:
-                async with asyncio.timeout(beat_s):
+                async with asyncio.timeout(every_s if passing() else beat_s):
                     await arrived.wait()
             except TimeoutError:
-                yield ()
+                now = passing()
+                if now != told or loop.time() >= silent_at:
+                    told, silent_at = now, loop.time() + beat_s
+                    yield ()
                 continue
             arrived.clear()
             taken = tuple(held)
             held.clear()
             if taken:
+                told, silent_at = passing(), loop.time() + beat_s
                 yield taken
             if pumping.done() and not held:
                 await pumping

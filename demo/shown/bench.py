@@ -43,8 +43,9 @@ def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) 
     )
     slug = "open" if open_ else _state(result).replace("_", "-")
     level = f" at-{result.proof}" if result.proof is not None and not open_ else ""
+    waits = escaped(result.waiting.interrupt) if result.waiting is not None else ""
     return (
-        f'<div class="bench is-{slug}{level}" data-phase="{result.phase}" '
+        f'<div class="bench is-{slug}{level}" data-phase="{result.phase}" data-waits="{waits}" '
         f'data-run="{escaped(result.run_id)}" data-announce="{announced}">'
         f"{''.join(parts)}</div>"
     )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agent.core.events import FellBack, ModelCalled
 from agent.log.result import Result
 from agent.log.timeline import Call
-from agent.log.words import model_words
+from agent.log.words import model_words, outdone_words
+from demo.shown.diff import diff
 from demo.shown.escape import escaped
 
 LONGEST_SHOWN = 8_000
 """Characters of one text that are shown; the run's log holds more."""
+LONGEST_SO_FAR = 3_000
+MOST_AT_ONCE = 8
+"""Calls under way whose texts are shown, and characters of each."""
 TEXTS_WHILE_RUNNING = 1
 """Calls whose texts are shown while a run goes on: the page is sent anew at each step."""
 
@@ -24,7 +30,13 @@ def trace(result: Result) -> str:
         _fallen_back(one) if isinstance(one, FellBack) else _call(one, place, texts=place >= told)
         for place, one in enumerate(result.talk)
     )
-    return f'<ol class="calls">{items}</ol>'
+    lost = "".join(
+        f'<li><details data-key="outdone-{place}"><summary>Round {one.iteration}: '
+        f"{escaped(outdone_words(one), 600)}</summary>{diff(one.diff)}</details></li>"
+        for place, one in enumerate(result.outdone)
+    )
+    tries = f'<h3>Tries that were not taken</h3><ol class="calls">{lost}</ol>' if lost else ""
+    return f'<ol class="calls">{items}</ol>{tries}'
 
 
 def _fallen_back(event: FellBack) -> str:
@@ -44,11 +56,25 @@ def _call(call: Call, place: int, *, texts: bool) -> str:
     said = (*(asked.asked if asked is not None else ()), ("answer", ended.answer if ended else ""))
     turns = "".join(_turn(who, text) for who, text in said if text) if texts else ""
     head = f"<b>{mark}</b> {escaped(words, 600)}"
+    said_now = (
+        f'<pre class="writing" tabindex="0" data-call="{asked.call}"></pre>'
+        if asked is not None and ended is None else ""
+    )
     if not turns:
-        return f'<li class="{tone}">{head}</li>'
+        return f'<li class="{tone}">{head}{said_now}</li>'
     return (
         f'<li class="{tone}"><details data-key="call-{place}"><summary>{head}</summary>'
-        f"{turns}</details></li>"
+        f"{turns}</details>{said_now}</li>"
+    )
+
+
+def writing(said: Mapping[int, str]) -> str:
+    """What models are saying, by the numbers of their calls, the ends of long texts: `page.js` puts
+    each where its call stands in the trace."""
+    return "".join(
+        f'<pre data-call="{call}">{"… " if len(text) > LONGEST_SO_FAR else ""}'
+        f"{escaped(text[-LONGEST_SO_FAR:])}</pre>"
+        for call, text in sorted(said.items())[-MOST_AT_ONCE:] if text
     )
 
 

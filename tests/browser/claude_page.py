@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 import threading
 from queue import SimpleQueue
@@ -11,14 +12,16 @@ from queue import SimpleQueue
 import app
 from tests.agent.claude import claude, fenced
 from tests.agent.run.test_with_models import SOLVED
-from tests.llm.fakes.anthropic import MODELS, lists_models
+from tests.llm.fakes.anthropic import MODELS, answers, lists_models, whole
 
 
 def serve_claude(address: SimpleQueue[str]) -> None:
     """Answers until the process ends, and tells where."""
 
     async def serving() -> None:
-        async with claude(generator=fenced(SOLVED)) as model:
+        pieces = re.findall(r"\S*\s*", fenced(SOLVED))
+        slow = answers(whole(pieces=pieces), pause_s=3.0 / len(pieces))
+        async with claude(generator=slow) as model:
             model.server.on("GET", MODELS, lists_models)
             address.put(model.server.url)
             await asyncio.Event().wait()

@@ -251,6 +251,31 @@ def test_a_repair_is_changed_judged_and_approved_where_the_page_asks(page: Any) 
     expect(shown.locator(".verdict")).to_contain_text("by you")
 
 
+def test_a_second_tab_follows_a_review_that_is_decided_in_the_first(page: Any) -> None:
+    shown = page.page
+    shown.get_by_text("Options", exact=True).click()
+    shown.get_by_label("Ask me").click()
+    shown.get_by_role("option", name="before a repair is kept").click()
+    heal(shown, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
+    expect(shown.locator("#review")).to_be_visible()
+    second = page.open(shown.url[shown.url.index("?"):])
+    expect(second.locator("#review")).to_be_visible()
+    second.get_by_text("Change it yourself").click()
+    second.locator("#edited .cm-content").fill("def add(a, b):\n    return sum((a, b))\n")
+    second.get_by_role("button", name="Judge my version").click()
+    expect(second.locator(".patch")).to_contain_text("sum((a, b))")
+    expect(shown.locator(".patch")).to_contain_text("sum((a, b))")
+    expect(shown.locator("#review")).to_be_visible()
+    shown.get_by_text("Change it yourself").click()
+    shown.locator("#edited .cm-content").fill("x = 1")
+    shown.wait_for_timeout(1_500)  # whatever else comes has done so, and left what is typed
+    expect(shown.locator("#edited .cm-content")).to_have_text("x = 1")
+    shown.get_by_role("button", name="Approve the patch").click()
+    for one in (shown, second):
+        ended(one, HEALED)
+        expect(one.locator("#review")).to_be_hidden()
+
+
 def test_the_keyboard_alone_heals_and_approves(page: Any) -> None:
     shown, keys = page.page, page.page.keyboard
 
@@ -299,6 +324,41 @@ def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
     fresh.goto(page.home, wait_until="commit")
     heal(fresh, code="def f(n):\n    return n - 1\n", tests="assert f(1) == 2")
     ended(fresh, "HEALED")
+
+
+def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_comes_back(
+    page: Any
+) -> None:
+    shown = page.page
+    shown.get_by_text("Options", exact=True).click()
+    shown.get_by_label("Ask me").click()
+    shown.get_by_role("option", name="before a repair is kept").click()
+    joins = "**/gradio_api/queue/join**"
+
+    def left(**typed: str) -> None:
+        """Heals, and reloads before the request has left the page."""
+        held: list[Any] = [None]
+        shown.route(joins, lambda one: held.append(one) if held else one.continue_())
+        with shown.expect_request(joins):
+            heal(shown, **typed)
+        held.clear()
+        page.reload()
+
+    left(code="def sub(a, b):\n    return a + b\n", tests="assert sub(5, 3) == 2")
+    before = shown.url
+    expect(shown.locator("#review")).to_be_visible()
+    assert shown.url == before
+    shown.get_by_role("button", name="Approve the patch").click()
+    ended(shown, HEALED)
+
+    shown.locator("#files input").set_input_files(
+        {"name": "sub.py", "mimeType": "text/x-python", "buffer": b"def sub(a, b): return a + b"}
+    )
+    expect(shown.locator("#files .sent")).to_have_text("sub.py")
+    left(tests="assert sub(5, 3) == 2")
+    expect(shown.locator("#said")).to_contain_text("had not begun")
+    expect(shown.get_by_role("button", name="Heal it")).to_be_enabled()
+    expect(shown.locator("#tests .cm-content")).to_have_text("assert sub(5, 3) == 2")
 
 
 def test_what_is_typed_while_the_page_arrives_stays_and_what_is_not_comes_back(page: Any) -> None:

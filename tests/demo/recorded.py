@@ -60,6 +60,8 @@ class RecordedSession(Session):
         self.models = models or Models(self.settings)
         self.prompts = Prompts(PROMPTS)
         self.paused: list[str] = []
+        self.saying: dict[int, str] = {}
+        """What models say while a run goes on."""
         self.choose = choose
         self.recorded: dict[str, RecordedRun] = {}
         self.recovered = False
@@ -157,6 +159,9 @@ class RecordedSession(Session):
     async def recover(self, run: str | None = None) -> tuple[str, ...]:
         self.recovered = True
         return self.left
+
+    def so_far(self, run: str) -> Mapping[int, str]:
+        return self.saying
 
     def task(self, run: str) -> Task:
         return self.recorded[run].task

@@ -4,7 +4,8 @@ played over the page's own wiring, with every answer held back until the test le
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from demo.acts import begun_page
 from demo.browser_state import NEW_VISIT, NO_RUN
 from demo.layout.parts import ANSWERED
 from demo.serving.host import Host
-from demo.web import _ADDRESS, _PRESS, BEGUN, begins, build
+from demo.web import _ADDRESS, _NAMED, _PRESS, _STOPS, BEGUN, begins, build
 from tests.demo.recorded import Log, RecordedSession, recorded
 
 RUNS = ("healed", "waiting", "rivals", "held")
@@ -125,9 +126,10 @@ class Tab:
 def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
     """What the page's own scripts do, in Python."""
     if act.js == begins():
-        code, tests, words = values
-        page = begun_page(NO_RUN)
-        kept = {**NO_RUN, "run": str(uuid4()), "code": code, "tests": tests, "words": words}
+        (code, tests, words, *asked), page, run = values, begun_page(NO_RUN), str(uuid4())
+        click = json.dumps({"run": run, "values": [*asked[:-1], None]})
+        kept = {**NO_RUN, "run": run, "code": code, "tests": tests, "words": words,
+                "begins": click}
         return [kept, *(page[name] for name in BEGUN[1:])]
     if "answered.run === kept.run" in act.js:
         kept, answered = values
@@ -135,7 +137,9 @@ def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
         places = range(len(act.outputs) - 1)
         parts = answered["parts"] if current else {}
         return [*(parts.get(str(place)) for place in places), {}]
-    if act.js == _ADDRESS:
+    if act.js == _STOPS:
+        return [{**values[0], "begins": ""}]
+    if act.js == _ADDRESS or (act.js == _NAMED and values[0]["run"]):
         tab.query = f"run={values[0]['run']}"
     elif act.js == _PRESS and tab.enabled("heal"):
         tab.click("heal")
@@ -148,7 +152,7 @@ class Browsing:
     def __init__(self, session: RecordedSession, ui: gr.Blocks, again: str) -> None:
         self.session, self.ui = session, ui
         self.begun: list[str] = []
-        """The runs that a click on Heal began, as far as it left the browser."""
+        """The runs that a click on Heal began."""
         self.stopped: set[str] = set()
         self.tab = Tab(ui, {"kept": {**NO_RUN, "run": again}, "visit": dict(NEW_VISIT),
                             ANSWERED: {}}, "")
@@ -201,8 +205,6 @@ class Browsing:
         for call in self.tab.calls:
             if call.task is None and place % 2:
                 await self.serve(call)
-        # What never left the browser was begun by nobody; the page says that it is not known.
-        self.begun = [one for one in self.begun if one in self.session.recorded]
         names = ("kept", "visit", ANSWERED)
         self.tab = Tab(self.ui, {name: self.tab.value(name) for name in names}, self.tab.query)
 
@@ -251,8 +253,12 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
+    async def at_once(work: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        return work(*given, **named)
+
     built = Stage()
-    with built.runner:
+    with built.runner, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asyncio, "to_thread", at_once)  # nobody waits for a thread here
         yield built
 
 

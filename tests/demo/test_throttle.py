@@ -59,3 +59,19 @@ async def test_a_reader_that_leaves_ends_the_source() -> None:
     assert await anext(batches) == (1,)
     await batches.aclose()
     assert left.is_set()
+
+
+async def test_what_passes_between_two_batches_is_told_at_the_same_rhythm() -> None:
+    said, gate = "", asyncio.Event()
+
+    async def source() -> AsyncIterator[tuple[int, ...]]:
+        yield (1,)
+        await gate.wait()
+        yield (2,)
+
+    batches = throttled(source(), every_s=0.01, passing=lambda: {7: said})
+    assert await anext(batches) == (1,)
+    for said in ("a", "a b"):  # noqa: B007 - read by `passing`
+        assert await asyncio.wait_for(anext(batches), 5) == ()
+    gate.set()
+    assert [batch async for batch in batches] == [(2,)]

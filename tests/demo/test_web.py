@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,7 +20,7 @@ from agent.core.events import Ambiguous, Answered, RunStarted, Waiting, from_jso
 from agent.core.settings import Settings
 from agent.healing.models import OWNER, Models
 from demo.acts import Page, Update
-from demo.browser_state import NEW_VISIT, NO_RUN, BrowserRun, Visit
+from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Visit
 from demo.serving.access import Access
 from demo.serving.downloads import download_route
 from demo.serving.host import Host
@@ -146,6 +147,50 @@ async def test_healing_shows_the_run_under_the_browsers_own_identifier(
     kept = await begun(page, words="healed")
     assert "HEALED" in (await healed(page, kept))["bench"]
     assert session.log(kept["run"])[-1].final
+
+
+def clicked(kept: BrowserRun, **asked: object) -> BrowserRun:
+    """As the browser keeps a click on Heal that nobody has heard of."""
+    values = [*("", "", ""), *(asked.get(name) for name in OPTIONS)]
+    return {**kept, "begins": json.dumps({"run": kept["run"], "values": values})}
+
+
+async def test_a_heal_that_nobody_heard_of_is_begun_on_arrival_and_once(
+    page: Page, session: RecordedSession
+) -> None:
+    kept = clicked(await begun(page, words="healed"))
+    came = (await arrived(page, kept["run"], kept))["kept"]
+    both = [last(page.resume(came, NEW_VISIT)) for _ in range(2)]
+    first, second = await asyncio.gather(*both)
+    assert "HEALED" in first["bench"] and "HEALED" in second["bench"]
+    assert [*session.recorded] == [kept["run"]]
+    assert (await arrived(page, "", kept))["kept"]["begins"] == ""
+
+    del session.recorded[kept["run"]]  # deleted, while another page still counts on it
+    assert "not known here" in (await arrived(page, kept["run"], kept))["said"]
+    assert "was deleted" in (await last(page.resume(came, NEW_VISIT)))["said"]
+    assert not session.recorded
+
+
+@pytest.mark.parametrize("why", ["a link", "stopped", "files", "forged"])
+async def test_a_heal_that_is_not_to_be_begun_on_arrival_is_not(
+    page: Page, session: RecordedSession, why: str
+) -> None:
+    kept = clicked(await begun(page, words="healed"))
+    run = kept["run"]
+    if why == "a link":
+        run = str(uuid4())
+    elif why == "stopped":
+        await page.stop(kept, NEW_VISIT)
+    elif why == "files":
+        kept["begins"] = json.dumps({"run": run, "values": None})
+    else:
+        kept["begins"] = "[{"
+    update = await arrived(page, run, kept)
+    assert ("had not begun" if why == "files" else "not known here") in update["said"]
+    assert can_heal(update)
+    await last(page.resume(update["kept"], NEW_VISIT))
+    assert not session.recorded
 
 
 async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> None:
@@ -299,7 +344,7 @@ async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: H
     ui = build(host)
     streamed = [fn for fn in ui.fns.values() if fn.queue and fn.fn is not None]
     assert len(streamed) >= 4
-    assert all(len(fn.outputs) <= 2 and fn.concurrency_limit is None for fn in streamed)
+    assert all(len(fn.outputs) <= 3 and fn.concurrency_limit is None for fn in streamed)
     offered = {fn.api_name for fn in ui.fns.values() if fn.api_visibility != "private"}
     assert offered == {
         "heal_code", "check_code", "get_run", "cancel_run", "runs", "rename_run", "delete_run",

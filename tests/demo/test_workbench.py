@@ -15,6 +15,7 @@ from agent.core.events import (
     Judged,
     ModelAsked,
     ModelCalled,
+    Outdone,
     RunFinished,
     Searched,
     StepStarted,
@@ -30,6 +31,7 @@ from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.shown.bench import workbench
 from demo.shown.programs import changes, leading
+from demo.shown.trace import writing
 from tests.agent.model_runs import followed
 from tests.agent.runs import settings
 from tests.demo.recorded import RecordedSession, recorded
@@ -139,6 +141,30 @@ def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
     assert calls[-1].asked is not None
     assert calls[-1].asked.asked[1][1] in text(going)
     assert going.count(">system<") == 1  # of earlier calls no text, while it goes on
+    number = calls[-1].asked.call
+    assert f'<pre class="writing" tabindex="0" data-call="{number}"></pre>' in going
+    assert 'class="writing"' not in workbench(fold(log))
+
+
+def test_a_try_that_lost_stands_in_the_trace_with_its_diff() -> None:
+    lost = Outdone(iteration=4, by="m<b>", diff="--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n",
+                   passed=2, total=5)
+    log = recorded("mute")
+    place = next(n for n, one in enumerate(log) if isinstance(one.event, ModelCalled)) + 1
+    told = log[place - 1].model_copy(update={"event": lost, "ordinal": 99})
+    shown = panel(workbench(fold((*log[:place], told, *log[place:]))), "trace")
+    assert "Tries that were not taken" in shown
+    assert "by m&lt;b&gt;, which passes 2 of 5 tests" in shown
+    assert "came" in shown.split("not taken")[1]
+    assert "not taken" not in panel(workbench(fold(log)), "trace")
+
+
+def test_what_a_model_is_saying_is_escaped_and_of_a_long_text_the_end() -> None:
+    shown = writing({2: "<b>" + "x" * 5_000 + " last word", 3: ""})
+    assert shown.startswith('<pre data-call="2">… xxx')
+    assert shown.endswith("x last word</pre>")
+    assert len(shown) < 3_100
+    assert writing({1: "<b>"}) == '<pre data-call="1">&lt;b&gt;</pre>'
 
 
 def test_while_a_run_goes_on_the_newest_programs_can_be_looked_into() -> None:

@@ -87,6 +87,22 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(PROVIDERS, name, Row("", "json", ""))
 
 
+async def test_what_is_said_so_far_is_known_by_whole_words_without_keys_until_the_call_is_over(
+) -> None:
+    house = House(steps=(Answer(pieces=("mind sk-canary", "-1 well", " done")),))
+    house.router.clean = lambda text: text.replace("sk-canary-1", "***")
+    seen = []
+    async with aclosing(house.router.stream(SOON)) as items:
+        async for item in items:
+            seen += [] if isinstance(item, Reply) else [house.router.so_far()]
+    assert seen == [{0: "mind "}, {0: "mind *** "}, {0: "mind *** well "}]
+    assert house.router.so_far() == {}
+    broken = House(steps=(Answer(fault=ProviderDown("gone", started=True)),))
+    with pytest.raises(ProviderDown):
+        await broken.ask()
+    assert broken.router.so_far() == {}
+
+
 async def test_an_answer_passes_through_in_its_pieces_with_its_cost() -> None:
     house = House()
     pieces, reply = await house.ask()

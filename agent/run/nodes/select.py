@@ -12,6 +12,7 @@ from agent.core.events import (
     CodeWritten,
     Judged,
     Notice,
+    Outdone,
     PatchProposed,
     Searched,
 )
@@ -85,10 +86,17 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         return _next(state, ctx, Round(
             approach=state["approach"], told=faults[0].fault,
         ), fault=faults[0].fault) | {"candidates": state["candidates"]}
-    for one in tries:
-        if one.fault and one is not best.chosen:
-            _told(ctx, one)
     chosen = best.chosen
+    for one in tries:
+        if one is chosen:
+            continue
+        if one.fault:
+            _told(ctx, one)
+        if one.solution is not None and one.report is not None:
+            ctx.emit(Outdone(
+                iteration=number, by=one.by, diff=one.solution.diff(base),
+                passed=one.report.score[0], total=len(one.report.oracle),
+            ))
     before = ctx.store.get(state["report_id"], Report)
     found = Round(
         approach=state["approach"],

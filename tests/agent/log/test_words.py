@@ -33,6 +33,7 @@ from agent.core.events import (
     ModelCalled,
     ModelFailed,
     Notice,
+    Outdone,
     PartialFound,
     PatchProposed,
     Proved,
@@ -125,6 +126,8 @@ SEARCHED = Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.
     (Recalled(hit=True, replayed=True, note="from memory: n", lessons=("l",)),
      ["+memory: n", "seen before: l"]),
     (PatchProposed(iteration=1, strategy="search", note="n", diff=""), ["patch by search: n"]),
+    (Outdone(iteration=3, by="m", diff="", passed=1, total=2),
+     ["(not taken: a repair by m, which passes 1 of 2 tests"]),
     (PartialFound(diff="", passed=1, total=2, note="not a fix: n"),
      ["(?best partial patch, not a fix: 1 of 2 tests pass with it; n"]),
     (Ambiguous(iteration=1, rivals=Rivals(call="f()", behaviours=tuple(

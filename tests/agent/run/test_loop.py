@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.events import CodeWritten, Critiqued, ModelCalled, RoundEnded, TestRuled
+from agent.core.events import CodeWritten, Critiqued, ModelCalled, Outdone, RoundEnded, TestRuled
 from tests.agent.claude import claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, healed
 from tests.agent.scripted import (
@@ -313,6 +313,10 @@ async def test_a_tournament_takes_what_passes_and_asks_no_further(tmp_path: Path
     assert (result.outcome, result.code, result.strategy) == ("healed", SOLVED, "model")
     assert rounds(events) == ["search", "minimal", "minimal", "tournament"]
     assert asked.count("generator") == 5
+    lost = [one for one in events if isinstance(one, Outdone)]
+    assert len(lost) == len(result.outdone) == 2
+    assert all(one.iteration == 4 and one.passed < one.total for one in lost)
+    assert all("+def shout" in one.diff or "+    return" in one.diff for one in lost)
 
 
 async def test_several_models_take_part_in_a_tournament_by_turns(tmp_path: Path) -> None:
