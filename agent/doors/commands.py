@@ -148,20 +148,23 @@ def run(
             run = await session.start(brought.task, title=inputs.title, pauses=attended(face))
             return await watched(session, run, face)
 
-    program = inputs.words is not None and writing.out is None
-    return ended(asyncio.run(drive()), writing, face, brought.source, program=program)
+    return ended(
+        asyncio.run(drive()), writing, face, brought.source, program=inputs.words is not None
+    )
 
 
 def ended(
     log: tuple[Stamped, ...], writing: WriteOptions, face: Display,
     source: SourceFile | None = None, *, program: bool = False,
 ) -> int:
-    """Shows what a run came to, and writes where that was asked for; returns the exit code."""
+    """Shows what a run came to, and writes where that was asked for; returns the exit code. Of a
+    task in words the `program` is shown, unless it was written to where it was to go."""
     result = fold(log)
     code = exit_code(result, writing.least)
     kept, refusals = _kept(result, code, writing, log, source)
     result = replace(result, error=" ".join([result.error, *refusals]).strip())
-    show_result(against(result, writing.least), face, program=program)
+    written = writing.out is not None and code == HEALED and not refusals
+    show_result(against(result, writing.least), face, program=program and not written)
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:

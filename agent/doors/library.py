@@ -234,7 +234,7 @@ class SelfHealingAgent:
         repair, rejects it, has another tried by a `hint`, or has `code` judged in its place.
 
         Raises `UnknownRun` for an id that is not known and `BadReview` where the run waits for no
-        review.
+        review, or another caller was first.
         """
         return outside_any_loop(
             self.adecide(run_id, Review(approve=approve, hint=hint, code=code))
@@ -248,7 +248,8 @@ class SelfHealingAgent:
             waiting = fold(session.log(run_id)).waiting
             if waiting is None or waiting.needs not in REVIEWED:
                 raise BadReview(f"The run {run_id} waits for no review.")
-            await session.answer(run_id, waiting.interrupt, review.model_dump())
+            if not await session.answer(run_id, waiting.interrupt, review.model_dump()):
+                raise BadReview(f"The run {run_id} was answered by another caller meanwhile.")
             async for _ in session.follow(run_id, session.log(run_id)[-1].seq):
                 pass
             return self._result(session.log(run_id), session.task(run_id), settings)

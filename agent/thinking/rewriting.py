@@ -116,7 +116,7 @@ async def _judged(
         if not untouched(one.before, one.after):
             return "changes the program's own tests, which is not allowed", None
         if blindness(one.before, one.after, codes) == "refused":
-            return "only gives the value that the tests expect", None
+            return "only gives, or prints besides, what the tests expect", None
     report = await ctx.judge(candidate, attempt.tests)
     if report.passed:
         return "", report
