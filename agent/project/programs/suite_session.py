@@ -46,8 +46,6 @@ from agent.repair.screening.programs.clock import Clock, Limits, OutOfTime
 from agent.repair.screening.programs.nearness import described, nearness
 from agent.repair.screening.programs.watcher import Watcher, shown
 
-LEAVE_S = 2.0
-"""A copy that does not end by itself is ended after so long."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b|\d{6,}", re.IGNORECASE)
 """And what else is long and other each time: times and numbers of files."""
 _MOST_LINES = 200_000

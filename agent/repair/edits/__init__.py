@@ -350,22 +350,6 @@ class _Proposals:
         )
 
 
-def _by_suspicion(
-    nodes: Sequence[ast.AST], suspicion: Mapping[int, float]
-) -> list[tuple[float, ast.AST]]:
-    """Nodes with the suspicion of their most suspicious line, the most suspicious first."""
-
-    def known(node: ast.AST) -> float:
-        first = getattr(node, "lineno", None)
-        if first is None or not suspicion:
-            return 1.0  # of a whole module
-        return max(suspicion.get(line, 0.0) for line in range(
-            first, (getattr(node, "end_lineno", None) or first) + 1
-        ))
-
-    return sorted(((known(node), node) for node in nodes), key=lambda one: -one[0])
-
-
 def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function]:
     """Functions whose bodies no failing test entered, as far as is known, in source order.
 
