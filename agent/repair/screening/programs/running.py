@@ -9,15 +9,18 @@ import ast
 import builtins
 import contextlib
 import functools
+import gc
 import io
 import os
 import sys
 import time
 import types
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.judge.programs.namesakes import give_way
 from agent.judge.texts.messages import text_of
 from agent.judge.texts.transform import free_names
 from agent.repair.screening.programs.clock import Clock, Limits
@@ -376,3 +379,18 @@ def _prepared(test: dict[str, Any]) -> Prepared:
     return Prepared(code, test["uses_output"], names=names)
 
 
+def answer_items(jail: Any, answer: Callable[[Harness, Any], Any]) -> None:
+    """Answers each item, with the processor seconds that it took, until the host ends the
+    process."""
+    warnings.simplefilter("ignore")
+    gc.set_threshold(50_000, 20, 100)
+    give_way(jail.files)
+    harness = Harness(jail.payload, jail.folder)
+
+    def serve() -> None:
+        while (item := jail.receive()) is not None:
+            began = time.process_time()
+            found = answer(harness, item)
+            jail.send([time.process_time() - began, found])
+
+    harness.serving(serve)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-import hashlib
 import re
 import time
 import types
-import warnings
 from dataclasses import replace
 from typing import Any
 
-from agent.judge.programs.namesakes import give_way
-from agent.repair.screening.changes import changed
+from agent.repair.screening.changes import changed, short_hash
 from agent.repair.screening.programs.clock import Limits
 from agent.repair.screening.programs.probing import probed
-from agent.repair.screening.programs.running import Harness, Run
+from agent.repair.screening.programs.running import Run, answer_items
 
 BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """What compiling untrusted text may raise."""
@@ -33,29 +29,17 @@ def main(jail: Any) -> None:
 
     `jail` is the guest's only global; its type lives on the other side of the wall.
     """
-    warnings.simplefilter("ignore")
-    gc.set_threshold(50_000, 20, 100)
-    give_way(jail.files)
-    harness = Harness(jail.payload, jail.folder)
-    harness.serving(lambda: _serve(jail, harness))
+    answer_items(jail, _answered)
 
 
-def _serve(jail: Any, harness: Any) -> None:
-    while True:
-        item = jail.receive()
-        if not isinstance(item, dict):
-            return
-        began = time.process_time()
-        limits = Limits(*item["limits"])
-        answer: Any
-        if item["kind"] == "baseline":
-            answer = _baseline(harness, item, limits)
-        elif item["kind"] == "probes":
-            answer = probed(harness, item, limits)
-        else:
-            harness.base_output = item["base_output"]
-            answer = _answers(harness, item, limits)
-        jail.send([time.process_time() - began, answer])
+def _answered(harness: Any, item: dict[str, Any]) -> Any:
+    limits = Limits(*item["limits"])
+    if item["kind"] == "baseline":
+        return _baseline(harness, item, limits)
+    if item["kind"] == "probes":
+        return probed(harness, item, limits)
+    harness.base_output = item["base_output"]
+    return _answers(harness, item, limits)
 
 
 def _baseline(harness: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]:
@@ -127,14 +111,10 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
     if first is None:
         return ["ok", "".join(passed), "", "", None, sorted(set(seen)), near, ""]
     ended = "endless" if first.endless else "timeout" if first.timeout else "failed"
-    known = "" if first.timeout else _short("\n".join(did))
+    known = "" if first.timeout else short_hash("\n".join(did))
     return [
         ended, "".join(passed), first.exception, first.message, first.line, [], near, known
     ]
-
-
-def _short(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _all(harness: Any, item: dict[str, Any], limits: Any) -> list[Run]:
