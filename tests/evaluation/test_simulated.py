@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from agent.thinking import rewriting
+from demo.panels.measured import Share
 from evaluation.simulated.__main__ import SEEN, main
 from evaluation.simulated.mutations import mutants
 from evaluation.simulated.programmer import Programmer, Rates
-from evaluation.simulated.table import Figures, Share, figures, table
+from evaluation.simulated.table import Figures, figures, table
 from evaluation.simulated.tasks import BenchTask, task_of
 from evaluation.simulated.trials import PARTS, Cell, Ran, ran, without
 from evaluation.suite import Truth, read_suite
