@@ -33,7 +33,7 @@ from agent.doors.exits import (
     shortfall,
 )
 from agent.doors.terminal import Terminal
-from agent.doors.writeback import Refused, write_all_new, write_back, write_new
+from agent.doors.writeback import NotWritten, write_all_new, write_back, write_new
 from agent.intake.errors import BadInput, NotFixable
 from agent.log.result import KEPT, Result, document, fold, in_one_text
 from agent.log.words import OUTCOME_WORDS, taking_words
@@ -471,7 +471,7 @@ def keep_log(writing: WriteOptions, log: tuple[Stamped, ...]) -> tuple[list[str]
         return [], []
     try:
         write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
-    except Refused as error:
+    except NotWritten as error:
         return [], [str(error)]
     return [f"The run's log is in {writing.log}."], []
 
@@ -487,7 +487,7 @@ def _kept(
     kept, refusals = keep_log(writing, log)
     try:
         kept += _keep_program(result, code, writing, source)
-    except (Refused, BadInput) as error:
+    except (NotWritten, BadInput) as error:
         refusals.append(str(error))
     return kept, refusals
 

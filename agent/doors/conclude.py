@@ -34,7 +34,7 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
     from agent.core.settings import BadSettings
     from agent.doors.commands import Usage, refused
     from agent.doors.dotenv import read_dotenv
-    from agent.doors.writeback import Refused
+    from agent.doors.writeback import NotWritten
     from agent.intake import BadInput, NotFixable
     from llm import LlmError
     from sandbox import SandboxError
@@ -42,7 +42,7 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
     try:
         read_dotenv()
         return work(face)
-    except (Usage, BadInput, BadSettings, LlmError, Refused) as error:
+    except (Usage, BadInput, BadSettings, LlmError, NotWritten) as error:
         return refused(face, USAGE, str(error))
     except NotFixable as error:
         return refused(face, NOT_FIXABLE, str(error))

@@ -26,7 +26,7 @@ MOST_FIELDS = 12
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenTest:
     """What one test ran, and the names that it reads itself."""
 
     coverage: Coverage
@@ -44,8 +44,8 @@ class Suspect:
 
 
 def suspects(
-    files: Mapping[str, str], editable: Collection[str], failing: Sequence[Seen],
-    passing: Sequence[Seen],
+    files: Mapping[str, str], editable: Collection[str], failing: Sequence[SeenTest],
+    passing: Sequence[SeenTest],
 ) -> list[Suspect]:
     """The editable files in which the fault may lie, the likeliest first."""
     reads = {
@@ -78,7 +78,7 @@ def _ochiai(
     return failed / math.sqrt(len(failing) * (failed + passed)) if failed else 0.0
 
 
-def _reached(one: Seen, reads: Mapping[str, Mapping[int, frozenset[str]]]) -> frozenset[str]:
+def _reached(one: SeenTest, reads: Mapping[str, Mapping[int, frozenset[str]]]) -> frozenset[str]:
     """Names that a test reads, itself or in functions that it enters."""
     return one.asked.union(*(
         reads[file].get(first, frozenset())

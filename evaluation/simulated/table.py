@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from demo.panels.measured import Share
 from evaluation.figures import PROVEN
-from evaluation.simulated.trials import MOST_RETRIED, Ran
+from evaluation.simulated.trials import MOST_RETRIED, LoopRun
 
 
 @dataclass(frozen=True)
-class Figures:
+class CellFigures:
     """What the runs of a cell came to."""
 
     runs: int
@@ -31,7 +31,7 @@ class Figures:
     """Of the calls that this takes for the same share healed; `None` where it never comes to it."""
 
 
-def figures(runs: Sequence[Ran]) -> Figures:
+def figures(runs: Sequence[LoopRun]) -> CellFigures:
     """The figures of at least one run."""
     claimed = [one for one in runs if one.healed]
     proven = [one for one in claimed if one.proof in PROVEN]
@@ -42,7 +42,7 @@ def figures(runs: Sequence[Ran]) -> Figures:
         one.retried_right and one.retried + one.retry_tests <= one.calls for one in runs
     )
     needed = _needed(runs, healed)
-    return Figures(
+    return CellFigures(
         len(runs), Share(healed, len(runs)),
         Share(sum(not one.right for one in proven), len(proven)),
         Share(sum(not one.right for one in claimed), len(claimed)),
@@ -52,7 +52,7 @@ def figures(runs: Sequence[Ran]) -> Figures:
     )
 
 
-def _needed(runs: Sequence[Ran], healed: int) -> float | None:
+def _needed(runs: Sequence[LoopRun], healed: int) -> float | None:
     """Mean calls of generating and retrying, with the smallest cap at which so many are healed."""
     for cap in range(1, MOST_RETRIED + 1):
         if sum(one.retried_right and one.retried <= cap for one in runs) >= healed:
@@ -66,7 +66,7 @@ HEAD = ("cell", "runs", "healed", "false E2+", "false", "turned wrong", "calls",
         "retry heals", "calls saved")
 
 
-def table(found: Mapping[str, Figures]) -> Iterator[str]:
+def table(found: Mapping[str, CellFigures]) -> Iterator[str]:
     """The figures as lines of text; shares are in percent, with their intervals."""
     rows = [HEAD, *((
         name, str(one.runs),

@@ -11,7 +11,7 @@ from typing import Any
 from agent.repair.screening.changes import changed, short_hash
 from agent.repair.screening.programs.clock import Limits
 from agent.repair.screening.programs.probing import probed
-from agent.repair.screening.programs.running import Run, answer_items
+from agent.repair.screening.programs.running import TestRun, answer_items
 
 BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """What compiling untrusted text may raise."""
@@ -51,7 +51,7 @@ def _baseline(harness: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]
     }
 
 
-def _has_hidden_state(harness: Any, item: dict[str, Any], limits: Any, runs: list[Run]) -> bool:
+def _has_hidden_state(harness: Any, item: dict[str, Any], limits: Any, runs: list[TestRun]) -> bool:
     """Whether a run of the base that comes to an end seems to repeat itself all the same."""
     looked = replace(limits, look_at=LOOKED_FROM)
     return any(
@@ -87,7 +87,7 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
     failing: int = item["failing"]
     passed = ["-"] * harness.count
     gained = 0
-    first: Run | None = None
+    first: TestRun | None = None
     seen: list[str] = []
     near = [0] * harness.count
     did: list[str] = []
@@ -117,23 +117,23 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
     ]
 
 
-def _all(harness: Any, item: dict[str, Any], limits: Any) -> list[Run]:
+def _all(harness: Any, item: dict[str, Any], limits: Any) -> list[TestRun]:
     """Tests known to hang, and all after a few that did not end, get a short budget."""
     try:
         code: types.CodeType = harness.compiled(item["text"])
     except BROKEN as error:
         line = getattr(error, "lineno", None)
-        broken = Run(False, exception=type(error).__name__, message=str(error)[:200], line=line)
+        broken = TestRun(False, exception=type(error).__name__, message=str(error)[:200], line=line)
         return [broken] * len(item["tests"])
     short = replace(limits, steps=min(item["short_steps"], limits.steps))
-    runs: list[Run] = []
+    runs: list[TestRun] = []
     for index in item["tests"]:
         hanging = index in item["hanging"] or sum(run.timeout for run in runs) >= SLOW_TESTS
         runs.append(harness.run(code, index, short if hanging else limits))
     return runs
 
 
-def _row(run: Run) -> list[Any]:
+def _row(run: TestRun) -> list[Any]:
     return [
         run.passed, run.timeout, run.exception, run.message, run.line, run.steps, run.types,
         run.near, run.cpu_s,

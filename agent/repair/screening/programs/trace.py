@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.repair.screening.programs.clock import Limits
-from agent.repair.screening.programs.running import Run, answer_items
+from agent.repair.screening.programs.running import TestRun, answer_items
 from agent.repair.screening.programs.watcher import Watcher, shown
 
 
@@ -24,7 +24,7 @@ def _seen(harness: Any, index: int, limits: Any) -> dict[str, Any]:
     try:
         code = harness.compiled(harness.base)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        run = Run(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
+        run = TestRun(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
     else:
         run = watcher.run(lambda: harness.run(code, index, limits))
     return {
