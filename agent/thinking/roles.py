@@ -186,6 +186,12 @@ MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
 ARBITER = Role("arbiter", "judge", Ruling)
 PREDICTOR = Role("arbiter", "predict", SpecTests)
 PLANNER = Role("planner", "plan", Steps)
+ROLES: tuple[Role[SpecTests] | Role[AdversarialCalls] | Role[RootCause] | Role[Critique]
+             | Role[Summary] | Role[Ruling] | Role[Steps], ...] = (
+    SPEC_TESTER, QA_ADVERSARY, DEBUGGER, CRITIC, MEMORY_SUMMARISER, ARBITER, PLANNER,
+)
+"""Those that answer in a form; the generator answers with programs, by its templates `draft`,
+`repair`, `edit` and `edit_files`."""
 
 
 async def ask(
