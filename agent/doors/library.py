@@ -21,8 +21,7 @@ from agent.core.domain import Rivals, Task
 from agent.core.events import Stamped, Waiting
 from agent.core.loops import blocking, outside_any_loop
 from agent.core.measures import MEASURES
-from agent.core.settings import AgentConfig, Settings
-from agent.doors.dotenv import read_dotenv
+from agent.core.settings import AgentConfig, Settings, read_dotenv
 from agent.healing.models import OWNER
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.history import Listed, open_history
