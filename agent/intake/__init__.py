@@ -9,7 +9,7 @@ from agent.core.lazy import loaded_later
 if TYPE_CHECKING:
     from agent.intake.asked.calls import calls_made, makes_new_calls
     from agent.intake.asked.claims import fixes_a_value
-    from agent.intake.brought import Brought, TestText
+    from agent.intake.brought import Brought, Inputs, TestText
     from agent.intake.environment import site_folders
     from agent.intake.errors import BadInput, NotFixable
     from agent.intake.failing.aside import (
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from agent.intake.task import PreparedTask, from_command_line, from_page, make_task, task_of
 
 __all__ = [
-    "BadInput", "Brought", "NotFixable", "PreparedTask", "SourceFile", "TestText", "calls_made",
-    "classify", "failures_of", "fixes_a_value", "from_command_line", "from_page", "make_task",
-    "makes_new_calls", "outside_failure_words", "protected_lines", "site_folders", "task_of",
-    "tests_from_snippet", "tests_from_words", "still_counting_tests", "untouched",
+    "BadInput", "Brought", "Inputs", "NotFixable", "PreparedTask", "SourceFile", "TestText",
+    "calls_made", "classify", "failures_of", "fixes_a_value", "from_command_line", "from_page",
+    "make_task", "makes_new_calls", "outside_failure_words", "protected_lines", "site_folders",
+    "task_of", "tests_from_snippet", "tests_from_words", "still_counting_tests", "untouched",
     "with_lost_tests", "with_outside_failures",
 ]
 __getattr__ = loaded_later(__name__, {
     "asked.calls": "calls_made makes_new_calls",
     "asked.claims": "fixes_a_value",
-    "brought": "Brought TestText",
+    "brought": "Brought Inputs TestText",
     "environment": "site_folders",
     "errors": "BadInput NotFixable",
     "failing.aside": "outside_failure_words still_counting_tests with_lost_tests "

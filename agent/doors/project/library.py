@@ -74,10 +74,11 @@ async def aheal_project(
     """
     agent = agent or SelfHealingAgent()
     settings = (await asyncio.to_thread(agent.settings)).model_copy(update={"ask": False})
-    inputs = ProjectInputs.of(
-        str(path), arguments, keyword, last_failed, python, only, exclude, deselect, grant,
-        test_command, since, test_timeout,
-    )
+    inputs = ProjectInputs(
+        keyword=keyword, last_failed=last_failed, python=python, only=only, exclude=exclude,
+        deselect=deselect, grant=grant, test_command=test_command, since=since,
+        test_timeout=test_timeout,
+    ).at(str(path), arguments)
     seen: Seen | None = None
     notes: list[str] = []
     try:

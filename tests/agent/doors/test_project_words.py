@@ -68,10 +68,10 @@ def test_a_path_is_a_projects_or_a_programs(root: Path) -> None:
 
 
 def test_tests_stand_before_the_first_dash_and_pytests_arguments_from_there(root: Path) -> None:
-    inputs = ProjectInputs.of(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
+    inputs = ProjectInputs().at(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
     assert inputs.nodes == ["tests"]
     assert inputs.arguments == ["--deselect", "tests/test_money.py::test_total"]
-    inputs = ProjectInputs.of("tests/test_money.py", ["a.py::b"], deselect=["tests/x.py::y"])
+    inputs = ProjectInputs(deselect=["tests/x.py::y"]).at("tests/test_money.py", ["a.py::b"])
     assert inputs.nodes == ["tests/test_money.py", "a.py::b"]
     assert inputs.pytest_arguments(find_layout(root)) == ("--deselect=tests/x.py::y",)
 
