@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent import __all__ as __all__
-from agent import __getattr__ as __getattr__
-
 if TYPE_CHECKING:
     from agent import *  # noqa: F403
     from agent.doors.notebook import Shell
+
+
+def __getattr__(name: str) -> object:
+    """Loads the library when it is asked for, so that `import selfheal` stays cheap."""
+    from agent import __all__, __getattr__
+
+    if name not in (*__all__, "__all__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return __all__ if name == "__all__" else __getattr__(name)
 
 
 def load_ipython_extension(shell: Shell) -> None:
