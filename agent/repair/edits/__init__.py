@@ -14,26 +14,20 @@ from itertools import count, islice
 from typing import Any
 
 from agent.repair.edits import (
-    absent,
-    asked,
     calls,
     classes,
     conditions,
     constants,
-    copies,
     crashes,
-    entries,
     expressions,
     functions,
-    given,
-    loops,
     moves,
     names,
     operators,
     sequences,
     statements,
-    upkeep,
 )
+from agent.repair.edits.forgotten import absent, asked, copies, entries, given, loops, upkeep
 from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
 
