@@ -19,8 +19,10 @@ class Figures(TypedDict):
     rows: int
     outcomes: dict[str, int]
     with_truth: int
+    first_pass: int
+    """Rows whose first program passes already."""
     plausible: int
-    """Rows whose program passes the tests it was given."""
+    """Rows whose program passes the tests it was given, by the run's own word."""
     correct: int
     """Rows whose healed program is right, which is the first of those shown."""
     any: int
@@ -37,6 +39,7 @@ class Figures(TypedDict):
     first_patch_search_s_median: float | None
     """Since its search began."""
     candidates_median: float
+    iterations_mean: float
 
 
 def figures(
@@ -53,6 +56,7 @@ def figures(
         rows=len(lines),
         outcomes=dict(sorted(Counter(line["outcome"] for line in lines).items())),
         with_truth=len(known),
+        first_pass=sum(line["outcome"] == "healthy" for line in lines),
         plausible=len(healed),
         correct=sum(line["rank1_held_out"] is True for line in known),
         any=sum(line["any_held_out"] is True for line in known),
@@ -74,6 +78,7 @@ def figures(
         first_patch_s_median=_median([first.run_s for first in firsts]),
         first_patch_search_s_median=_median(searched),
         candidates_median=statistics.median(line["candidates"] for line in lines),
+        iterations_mean=round(statistics.fmean(line["iterations"] for line in lines), 2),
     )
 
 
@@ -114,6 +119,12 @@ def table(found: Mapping[str, Figures]) -> Iterator[str]:
         )
     whole = found["all"]
     yield "outcomes: " + ", ".join(f"{name} {n}" for name, n in whole["outcomes"].items())
+    passed, first = whole["plausible"], whole["first_pass"]
+    yield (
+        f"first pass {_share(first, whole['rows'])}, healed {passed - first}, "
+        f"final {_share(passed, whole['rows'])}, unresolved {whole['rows'] - passed}; "
+        f"{whole['iterations_mean']:g} iterations in the mean"
+    )
     for level, counts in whole["by_proof"].items():
         yield f"proof {level}: {_share(counts['correct'], counts['healed'])} right"
     above = [counts for level, counts in whole["by_proof"].items() if level in PROVEN]

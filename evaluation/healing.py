@@ -14,6 +14,7 @@ from typing import TypedDict
 
 from agent.core.domain import File, Rivals, Solution, Task
 from agent.core.events import Searched, Stamped, fold_attempts
+from agent.doors.bundle import true_name
 from agent.intake import BadInput, NotFixable, TestText, make_task, site_folders
 from agent.log.result import Result, fold
 from agent.run.session import Settings, open_session
@@ -52,6 +53,7 @@ class Line(TypedDict):
     files: dict[str, str]
     diff: str
     seconds: float
+    iterations: int
     candidates: int
     clusters: Clusters | None
     rank1_held_out: bool | None
@@ -76,8 +78,12 @@ async def measured(row: Row | BadRow, settings: Settings) -> Measured:
         task = brought(row.broken)
     except (BadInput, NotFixable) as error:
         return Measured(line_of(row.id, "refused", known=row.truth.known), why=str(error))
+    words = row.broken.words
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
+        own = settings.model_copy(update={
+            "data_dir": Path(folder), "drafts": {words: row.broken.program} if words else {},
+        })
+        async with open_session(own) as session:
             run = await session.start(task, ask=False)
             async for _ in session.follow(run):
                 pass
@@ -99,7 +105,8 @@ async def measured(row: Row | BadRow, settings: Settings) -> Measured:
 def brought(broken: Broken) -> Task:
     """What the agent is given, as its library gives it. Raises `BadInput` and `NotFixable`."""
     tests = [TestText(text, f"tests[{number}]") for number, text in enumerate(broken.tests)]
-    return make_task(broken.program, tests=tests, sites=site_folders().sites).task
+    code = None if broken.words else broken.program
+    return make_task(code, words=broken.words, tests=tests, sites=site_folders().sites).task
 
 
 def line_of(
@@ -115,6 +122,7 @@ def line_of(
         files=dict(result.files),
         diff=result.diff,
         seconds=round(seconds, 3),
+        iterations=result.iterations,
         candidates=result.candidates,
         clusters=_clusters(result.rivals),
         rank1_held_out=False if known else None,
@@ -150,9 +158,9 @@ async def _with_truth(
     """The line with what is true of the healed program, and of any that was shown."""
     healed = result.outcome in HEALED
     shown = [one.solution for one in result.rivals.behaviours] if result.rivals else []
-    if healed and task.solution is not None:
+    if healed:
         files = tuple(File(path=path, text=text) for path, text in result.files)
-        shown.insert(0, Solution(files=files, entry=task.solution.entry))
+        shown.insert(0, Solution(files=files, entry=true_name(task)))
     texts = dict.fromkeys(one.files for one in shown)
     programs = [next(one for one in shown if one.files == files) for files in texts]
     if not programs:

@@ -1,9 +1,11 @@
 """Heals a suite of broken programs and measures what came of it.
 
+    python -m evaluation.run_benchmark --provider mock --out DIR
     python -m evaluation.run_benchmark --suite FILE.jsonl --provider mock --out DIR
 
-A row that is done stands in `DIR/results.jsonl` and is not run again. See `suite` for what a
-row holds, `healing` for what a line of the results holds, `truth` for what counts as right.
+Without a suite it is `bench/tasks.jsonl`: eight tasks in words, of six categories. A row that is
+done stands in `DIR/results.jsonl` and is not run again. See `suite` for what a row holds,
+`healing` for what a line of the results holds, `truth` for what counts as right.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ from evaluation.figures import Figures, grouped, table
 from evaluation.healing import Measured, line_of, measured
 from evaluation.results import BadResults, Results
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
+from evaluation.truth import refuted
 from llm import LlmError
 from sandbox import SandboxError
 
+TASKS = Path(__file__).parent / "bench" / "tasks.jsonl"
 ROW_TIMES = 16.0
 """How much longer than one search works a row may take by the clock: a second search comes where
 the first one's find is refuted, and the machine may be busy."""
@@ -39,10 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = _parser().parse_args(arguments)
     read_dotenv()
     try:
-        rows = [row for row in read_suite(wanted.suite) if wanted.only in row.id][: wanted.limit]
-        if not rows:
-            raise BadSuite(f"{wanted.suite} has no row whose id has {wanted.only!r}")
-        settings = settings_for(wanted.provider, wanted.budget_s, wanted.candidates)
+        rows = _chosen(wanted)
+        settings = settings_for(
+            wanted.provider, wanted.budget_s, wanted.candidates, wanted.max_iterations
+        )
         results, kept = asyncio.run(_benchmark(rows, settings, wanted))
         found = summarised(rows, results)
     except (BadSuite, BadResults, BadSettings, LlmError, SandboxError) as error:
@@ -55,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         {
             "suite": wanted.suite.name, "provider": settings.provider,
             "budget_s": settings.search_s, "max_candidates": settings.max_candidates,
-            "hold_out": settings.hold_out, "workers": wanted.workers, "rows_kept": kept,
+            "max_iterations": settings.max_iterations, "hold_out": settings.hold_out,
+            "workers": wanted.workers, "rows_kept": kept,
             "figures": found,
         }
     )
@@ -71,18 +76,37 @@ async def _benchmark(
 ) -> tuple[Results, int]:
     """The results, and how many of the rows were done before."""
     _say(await surroundings(settings))
+    if wanted.validate_reference:
+        await validate(rows, settings)
     results = Results(wanted.out, wanted.fresh)
     kept = sum(row.id in results.lines for row in rows)
     await run(rows, settings, results, wanted.workers, _say)
     return results, kept
 
 
-def settings_for(provider: str, budget_s: float, candidates: int | None) -> Settings:
+def _chosen(wanted: argparse.Namespace) -> list[Row | BadRow]:
+    """The rows that are asked for; raises `BadSuite` where there are none."""
+    rows = read_suite(wanted.suite)
+    unknown = sorted({*wanted.task_ids} - {row.id for row in rows})
+    if unknown:
+        raise BadSuite(f"{wanted.suite} has no row {unknown[0]!r}")
+    chosen = [
+        row for row in rows
+        if wanted.only in row.id and (not wanted.task_ids or row.id in wanted.task_ids)
+    ][: wanted.limit]
+    if not chosen:
+        raise BadSuite(f"{wanted.suite} has no row whose id has {wanted.only!r}")
+    return chosen
+
+
+def settings_for(
+    provider: str, budget_s: float, candidates: int | None, max_iterations: int | None = None
+) -> Settings:
     """The agent's settings for one row; those not named here come from the environment."""
     return Settings.from_env(
-        provider=provider, budget_s=budget_s * ROW_TIMES, model_s=0.0, search_s=budget_s,
+        provider=provider, budget_s=budget_s * ROW_TIMES, search_s=budget_s,
         test_wall_s=budget_s / TESTS_IN_A_BUDGET, max_candidates=candidates,
-        autonomy_level="full_auto",
+        max_iterations=max_iterations, autonomy_level="full_auto",
     )
 
 
@@ -91,7 +115,21 @@ async def surroundings(settings: Settings) -> str:
     with tempfile.TemporaryDirectory() as folder:
         async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
             jail = await session.jail()
-            return f"{session.plan().why}; {jail.words}"
+            plan = session.plan()
+            drafts = "" if plan.has_model else "; a task in words begins with its row's own draft"
+            return f"{plan.why}{drafts}; {jail.words}"
+
+
+async def validate(rows: Iterable[Row | BadRow], settings: Settings) -> None:
+    """Raises `BadSuite` for rows whose own fixed program is not right by their own measure."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
+            found = [
+                f"{row.id}: {why}" for row in rows
+                if isinstance(row, Row) and (why := await refuted(row, session.sandbox))
+            ]
+    if found:
+        raise BadSuite("these rows contradict themselves: " + "; ".join(found))
 
 
 async def run(
@@ -150,7 +188,10 @@ def _parser() -> argparse.ArgumentParser:
         prog=f"python -m {__package__}.run_benchmark",
         description="Heal a suite of broken programs, and say how many are right.",
     )
-    parser.add_argument("--suite", type=Path, required=True, metavar="FILE", help="JSON lines")
+    parser.add_argument(
+        "--suite", type=Path, default=TASKS, metavar="FILE",
+        help="JSON lines; by default eight tasks in words",
+    )
     parser.add_argument("--provider", default="mock", metavar="NAME", help="mock: no model")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="for the results")
     parser.add_argument(
@@ -162,10 +203,20 @@ def _parser() -> argparse.ArgumentParser:
         help="candidates of one search; with ample seconds the results do not hang on time",
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose id has this")
+    parser.add_argument(
+        "--task-ids", nargs="+", default=(), metavar="ID", help="the rows of these ids"
+    )
     parser.add_argument("--limit", type=count, metavar="N", help="the first rows only")
     parser.add_argument(
         "--workers", type=count, default=1, metavar="N",
         help="rows at a time; with more than one, seconds mean little",
+    )
+    parser.add_argument(
+        "--max-iterations", type=count, metavar="N", help="rounds of one row, HEAL_MAX_ITERATIONS"
+    )
+    parser.add_argument(
+        "--validate-reference", action="store_true",
+        help="first ask whether each row's fixed program passes its tests and what is held out",
     )
     parser.add_argument("--fresh", action="store_true", help="forget the results that are there")
     return parser

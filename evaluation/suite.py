@@ -1,8 +1,12 @@
-"""Suites of broken programs: JSON lines, made into rows that keep two things apart: what a
-repair is brought, and the truth, which it never sees.
+"""Suites of broken programs and of tasks in words: JSON lines, made into rows that keep two things
+apart: what a repair is brought, and the truth, which it never sees.
 
     {"id", "buggy", "setup"?, "tests": [...], "held_out": [...]?, "kind"?, "author"?,
      "fixed"?, "entry_point"?, "plus_inputs": [[...], ...]?}
+    {"id", "task", "buggy"?, "tests"?, ...}
+
+In a row with a `task` the program is written anew from these words; `buggy` is its first draft
+where there is no model.
 """
 
 from __future__ import annotations
@@ -31,7 +35,6 @@ def _parsed(code: str) -> str:
     return code
 
 
-_Text = Annotated[str, Field(pattern=r"\S")]
 _Code = Annotated[str, AfterValidator(_parsed)]
 
 GROUPS = ("author", "kind")
@@ -49,6 +52,8 @@ class Broken:
 
     program: str
     tests: tuple[str, ...]
+    words: str = ""
+    """The task of a program that is to be written."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +131,10 @@ def _rows(text: str, path: Path) -> Iterator[Row | BadRow]:
 class _Line(BaseModel):
     """A line's object; what it has besides is left alone."""
 
-    buggy: _Text
+    task: str = ""
+    buggy: str = ""
     setup: str = ""
-    tests: Annotated[tuple[str, ...], Field(min_length=1)]
+    tests: tuple[str, ...] = ()
     held_out: tuple[_Code, ...] = ()
     fixed: str = ""
     entry_point: Annotated[str, Field(pattern=r"^([^\W\d]\w*(\.[^\W\d]\w*)*)?$")] = ""
@@ -148,10 +154,15 @@ def row_of(key: str, found: Mapping[str, Json]) -> Row | BadRow:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         return BadRow(key, f"`{place}`: {first['msg']}", groups)
+    if not line.task.strip():
+        if not line.buggy.strip():
+            return BadRow(key, "`buggy`: a row without a `task` needs a program", groups)
+        if not line.tests:
+            return BadRow(key, "`tests`: a row without a `task` needs one at least", groups)
     if line.plus_inputs and not line.entry_point:
         return BadRow(key, "`entry_point` must be named where there are `plus_inputs`", groups)
     return Row(
-        key, Broken(_joined(line.setup, line.buggy), line.tests),
+        key, Broken(_joined(line.setup, line.buggy), line.tests, line.task.strip()),
         Truth(
             held_out=line.held_out, fixed=_joined(line.setup, line.fixed) if line.fixed else "",
             entry_point=line.entry_point, inputs=line.plus_inputs,

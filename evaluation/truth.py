@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.core.domain import File, Solution, Task
-from agent.intake import tests_from_snippet
+from agent.intake import site_folders, tests_from_snippet
+from agent.intake.brought import PASTED
 from agent.judge import check
 from agent.judge.compared import plain
 from agent.judge.compared.examples import asking
 from agent.judge.observed.codec import Garbled
 from agent.judge.subject import Subject
-from evaluation.suite import Truth
+from evaluation.suite import Row, Truth
 from sandbox import Json, Outcome, Sandbox
 
 CALL_S = 5.0
@@ -61,6 +62,21 @@ class Untold:
 Answer = Gave | Raised | Untold
 
 
+async def refuted(row: Row, sandbox: Sandbox) -> str:
+    """What is wrong with a row by its own measure: its fixed program fails its tests, or its truth.
+    Empty where nothing is, or where it has no fixed program. Raises `SandboxError`."""
+    if not row.truth.fixed:
+        return ""
+    fixed = _reference_of(row.truth)
+    sites = site_folders().sites
+    shown = Truth(held_out=row.broken.tests)
+    if row.broken.tests and not await _holds(shown, fixed, sites, sandbox):
+        return "the fixed program fails the tests"
+    if row.truth.held_out and not await _holds(row.truth, fixed, sites, sandbox):
+        return "the fixed program fails what is held out"
+    return ""
+
+
 async def right(
     truth: Truth, programs: Sequence[Solution], sites: tuple[str, ...], sandbox: Sandbox
 ) -> tuple[bool, ...] | None:
@@ -89,7 +105,7 @@ async def _reference(
     truth: Truth, sites: tuple[str, ...], sandbox: Sandbox
 ) -> dict[str, Gave | Raised]:
     """Calls, and what the fixed program answers. What is not plain is asked for in words."""
-    fixed = Solution(files=(File(path="solution.py", text=truth.fixed),), entry="solution.py")
+    fixed = _reference_of(truth)
     told: dict[str, Gave | Raised] = {}
     untold: list[list[Json]] = []
     late = 0
@@ -109,6 +125,10 @@ async def _reference(
                 if late >= MOST_LATE:
                     return told
     return told
+
+
+def _reference_of(truth: Truth) -> Solution:
+    return Solution(files=(File(path=PASTED, text=truth.fixed),), entry=PASTED)
 
 
 async def _agrees(

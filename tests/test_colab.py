@@ -67,6 +67,12 @@ def said_by(cells: list[tuple[str, str]], part: str) -> str:
     return printed
 
 
+def test_it_offers_a_model_for_the_t4_and_a_link() -> None:
+    text = NOTEBOOK.read_text("utf-8")
+    for said in ("meta-llama/Llama-3.1-8B-Instruct", "FOUR_BIT = True", "SHARE = True"):
+        assert said in text
+
+
 @pytest.mark.slow
 def test_it_heals_shows_its_times_and_serves_the_page(home: Path) -> None:
     cells = ran(home)

@@ -17,6 +17,7 @@ from dotenv import dotenv_values
 from agent.core.settings import Settings, provider_settings, table
 from agent.doors import settings_docs
 from agent.healing.models import key_names
+from agent.run.uploads import PROJECT as PROJECT_OF_TRACES
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -27,6 +28,11 @@ ZEROGPU = {"torch>=2.8,<3": "torch>=2.8,<2.12"}
 CARD_PACKAGES = {
     "gradio", "langgraph", "anthropic", "ollama", "transformers", "torch", "accelerate",
     "bitsandbytes", "jsonschema", "pyyaml",
+}
+
+KNOWN_DEFAULTS = {
+    "OLLAMA_GENERATOR_MODEL": "llama3.2:3b", "OLLAMA_BASE_URL": "http://localhost:11434",
+    "HF_MODEL": "meta-llama/Llama-3.2-3B-Instruct", "USE_4BIT": False,
 }
 
 
@@ -61,6 +67,33 @@ def test_every_requirement_has_a_tested_lower_and_an_upper_bound() -> None:
 def test_the_core_install_is_light() -> None:
     names = {re.split(r"[<>=\[]", line)[0] for line in PROJECT["dependencies"]}
     assert not names & {"torch", "transformers", "gradio", "anthropic", "numpy", "pandas"}
+
+
+def test_git_takes_no_key_and_no_memory() -> None:
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert {".env", "memory.db"} <= {*ignored}
+
+
+def test_variables_that_others_know_keep_their_defaults() -> None:
+    defaults = {row.variable: row.default for row in provider_settings()}
+    assert {name: defaults[name] for name in KNOWN_DEFAULTS} == KNOWN_DEFAULTS
+    assert (Settings().provider, Settings().max_iterations, Settings().parallel_strategies) == (
+        "auto", 5, 3
+    )
+    assert PROJECT_OF_TRACES == "self-healing-agent"
+
+
+def test_each_change_is_tried_on_every_python_by_the_developers_commands() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    (job,) = workflow["jobs"].values()
+    low, high = (int(minor) for minor in re.findall(r"3\.(\d+)", PROJECT["requires-python"]))
+    assert job["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(low, high)]
+    said = " ".join(step.get("run", "") for step in job["steps"])
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for command in ("check", "test", "test-all"):
+        assert re.search(rf"\b{command}\b", said) and f"\n{command}: " in makefile
+        assert f"\nmake {command} " in README
+    assert any(line.startswith("pytest-cov") for line in PROJECT["optional-dependencies"]["test"])
 
 
 def test_the_front_matter_is_valid_for_a_space() -> None:

@@ -57,6 +57,10 @@ def test_a_space_boots_without_a_secret_and_heals(tmp_path: Path) -> None:
             code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5",
             visitor=VISITOR, api_name="/heal_code",
         )
+        waits = client.predict(
+            code="def sub(a, b):\n    return a + b\n", tests="assert sub(5, 3) == 2",
+            visitor=f"no{VISITOR}", options={"autonomy": "review_repairs"}, api_name="/heal_code",
+        )
         page = urllib.request.urlopen(address).read().decode()
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{address}login/huggingface")
@@ -65,4 +69,7 @@ def test_a_space_boots_without_a_secret_and_heals(tmp_path: Path) -> None:
     assert (told["outcome"], told["provider"]) == ("healed", "mock")
     assert "Sign in with" not in page
     assert "https://huggingface.co/spaces/owner/space?duplicate=true" in page
-    assert [len(one) for one in runs] == [1, 0]
+    assert [[one["run_id"] for one in each] for each in runs] == [
+        [told["run_id"]], [waits["run_id"]]
+    ]
+    assert waits["outcome"] == "awaiting_review"

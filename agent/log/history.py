@@ -11,7 +11,7 @@ from typing import Literal
 from agent.core.domain import RunOutcome
 from agent.core.events import Parent, RunFailed, RunFinished, RunStarted, Stamped, Waiting
 from agent.core.settings import Settings, data_folder
-from agent.log.store import RunRow, Store, UnknownRun, is_alive
+from agent.log.store import RunRow, Store, UnknownRun
 
 LEAST_NAMED = 4
 """Characters of an id by which a run may be named."""
@@ -78,19 +78,18 @@ class History:
     def _listed(self, row: RunRow) -> Listed:
         first, last = self._store.ends(row.id)
         parent = first.event.parent if first and isinstance(first.event, RunStarted) else None
-        return Listed(row.id, row.title, row.created, _standing(row, last), parent)
+        return Listed(row.id, row.title, row.created, self._standing(row, last), parent)
 
-
-def _standing(row: RunRow, last: Stamped | None) -> Standing:
-    match last.event if last is not None else None:
-        case RunFinished(outcome=outcome):
-            return outcome
-        case RunFailed():
-            return "failed"
-        case Waiting():
-            return "waiting"
-        case _:
-            return "running" if is_alive(row.owner) else "interrupted"
+    def _standing(self, row: RunRow, last: Stamped | None) -> Standing:
+        match last.event if last is not None else None:
+            case RunFinished(outcome=outcome):
+                return outcome
+            case RunFailed():
+                return "failed"
+            case Waiting():
+                return "waiting"
+            case _:
+                return "running" if self._store.is_alive(row) else "interrupted"
 
 
 @contextmanager

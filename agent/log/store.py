@@ -8,7 +8,6 @@ awaits. Each write commits before its method returns.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from pydantic import TypeAdapter
 from agent.core.domain import Value, address
 from agent.core.events import Event, Stamped
 from agent.core.sqlite import PATIENCE_S, make_shrinking
+from agent.log.alive import Alive
 
 V = TypeVar("V", bound=Value)
 
@@ -76,6 +76,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._run = ""
+        self._alive = Alive(path.parent / "alive")
         make_shrinking(path)
         self._db = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
         self._db.execute("pragma synchronous=normal")
@@ -83,6 +84,7 @@ class Store:
         self._db.executescript(_SCHEMA)
 
     def close(self) -> None:
+        self._alive.close()
         self._db.close()
 
     def of(self, run: str) -> Store:
@@ -124,7 +126,7 @@ class Store:
         try:
             self._db.execute(
                 "insert into runs(id, title, task, options, owner, created) values(?,?,?,?,?,?)",
-                (run, title, task, options, this_process(), time.time()),
+                (run, title, task, options, self._alive.name, time.time()),
             )
         except sqlite3.IntegrityError as error:
             raise ValueError(f"a run with the id {run!r} exists already") from error
@@ -145,14 +147,18 @@ class Store:
         clause = f"where {_OWN} and substr(id, 1, length(?)) = ?"
         return tuple(row.id for row in self._runs(clause, (visitor, name, name)))
 
+    def is_alive(self, row: RunRow) -> bool:
+        """Whether the store of whoever drives the run is open, here or in another container."""
+        return self._alive.knows(row.owner)
+
     def adopt_orphans(self, run: str | None = None) -> tuple[RunRow, ...]:
         """Takes over unfinished runs whose process is gone; each is given to one caller only."""
         adopted = []
         for row in self._runs("where final = 0 order by created", ()):
-            if (run is None or row.id == run) and not is_alive(row.owner):
+            if (run is None or row.id == run) and not self.is_alive(row):
                 changed = self._db.execute(
                     "update runs set owner = ? where id = ? and owner = ?",
-                    (this_process(), row.id, row.owner),
+                    (self._alive.name, row.id, row.owner),
                 ).rowcount
                 if changed:
                     adopted.append(row)
@@ -172,7 +178,7 @@ class Store:
 
     def take_over(self, run: str) -> None:
         """Says that this process drives the run from here on."""
-        self._db.execute("update runs set owner = ? where id = ?", (this_process(), run))
+        self._db.execute("update runs set owner = ? where id = ?", (self._alive.name, run))
 
     def release(self, run: str) -> None:
         """Gives an unfinished run up, for any process to adopt."""
@@ -282,36 +288,3 @@ class Store:
             )
             for run, seq, task, attempt, ordinal, at, body in rows
         )
-
-
-def this_process() -> str:
-    """A name of this process that no later process can have: its id and start time."""
-    pid = os.getpid()
-    return f"{pid}:{_started(pid)}"
-
-
-def is_alive(owner: str) -> bool:
-    """Whether the process of that name still runs; unreadable systems say yes while its id does."""
-    pid_text, _, started = owner.partition(":")
-    if not pid_text:
-        return False
-    pid = int(pid_text)
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return _started(pid) == started
-
-
-def _started(pid: int) -> str:
-    """The process's start in clock ticks since boot, from Linux's /proc; elsewhere empty."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return ""
-    fields = stat.rpartition(")")[2].split()
-    return "gone" if fields[0] == "Z" else fields[19]
-
-

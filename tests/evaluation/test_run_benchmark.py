@@ -17,8 +17,8 @@ from evaluation import run_benchmark
 from evaluation.figures import figures, grouped, table
 from evaluation.healing import FirstPatch, Line, Measured, first_patch, line_of, measured
 from evaluation.results import KEYS, BadResults, Results
-from evaluation.run_benchmark import main, run, settings_for
-from evaluation.suite import BadRow, Broken, Row, Truth
+from evaluation.run_benchmark import TASKS, main, run, settings_for
+from evaluation.suite import BadRow, Broken, Row, Truth, read_suite
 
 AREA = "def area(width, height):\n    return width + height\n"
 TESTS = ("assert area(2, 5) == 10", "assert area(1, 1) == 1")
@@ -84,7 +84,50 @@ def test_rows_in_lines_and_figures_out(
     assert 0 < patch.search_s < patch.run_s < first["seconds"] + 1
 
 
+def test_tasks_in_words_are_the_suite_where_none_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--provider", "mock", "--validate-reference", "--max-iterations", "2", "--task-ids"]
+    out = ["--out", str(tmp_path)]
+
+    assert main([*given, "log_levels_001", "boundary_pages_001", *out]) == 0
+
+    logs, paged = lines(tmp_path)
+    assert (logs["id"], logs["outcome"]) == ("log_levels_001", "healed")
+    assert (paged["id"], paged["outcome"]) == ("boundary_pages_001", "healthy")
+    assert logs["rank1_held_out"] and paged["rank1_held_out"]
+    assert (logs["iterations"], paged["iterations"]) == (1, 0)
+    said = capsys.readouterr()
+    assert "a task in words begins with its row's own draft" in said.err
+    assert "first pass 1/2  50%, healed 1, final 2/2 100%, unresolved 0" in said.out
+    summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
+    assert summary["max_iterations"] == 2
+
+
+@pytest.mark.parametrize(("change", "why"), [
+    ({"fixed": AREA}, "shapes/area: the fixed program fails the tests"),
+    ({"fixed": AREA.replace("+", "*"), "held_out": ["assert area(7, 8) == 1"]},
+     "shapes/area: the fixed program fails what is held out"),
+])
+def test_a_row_that_contradicts_itself_ends_the_benchmark_before_it_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], why: str
+) -> None:
+    path = suite(tmp_path, {**ROW, **change})
+    out = tmp_path / "out"
+    assert main(["--suite", path, "--out", str(out), "--validate-reference"]) == 2
+    assert why in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_eight_tasks_of_six_kinds_are_there() -> None:
+    rows = read_suite(TASKS)
+    assert len(rows) == 8
+    assert len({row.groups for row in rows}) == 6
+    assert rows[0].id == "interval_merge_001"
+
+
 @pytest.mark.parametrize(("given", "prices", "more", "said"), [
+    (["--task-ids", "shapes/area", "no"], "", "", "has no row 'no'"),
     (["--provider", "mock"], "none.yaml", "", "none.yaml cannot be read"),
     (["--provider", "qwen"], "", "", "qwen needs a key: set QWEN_API_KEY"),
     ([], "", "{oh\n", "suite.jsonl, line 2 is not JSON"),
@@ -256,13 +299,16 @@ def test_figures_count_what_is_right_by_what_can_be_told() -> None:
             line("a", proof="E2", seconds=1.0, rank1_held_out=True, any_held_out=True),
             line("b", proof="E2", seconds=2.0, rank1_held_out=False, any_held_out=True),
             line("c", proof="E1", seconds=3.0),
-            line("d", "unresolved", seconds=10.0, rank1_held_out=False, any_held_out=False),
+            line(
+                "d", "unresolved", iterations=2, seconds=10.0, rank1_held_out=False,
+                any_held_out=False,
+            ),
         ],
         {"a": FirstPatch(0.1, 0.05), "b": FirstPatch(0.3, None)}.get,
     )
     assert found == {
-        "rows": 4, "outcomes": {"healed": 3, "unresolved": 1}, "with_truth": 3, "plausible": 3,
-        "correct": 1, "any": 2, "healed_with_truth": 2,
+        "rows": 4, "outcomes": {"healed": 3, "unresolved": 1}, "with_truth": 3, "first_pass": 0,
+        "plausible": 3, "iterations_mean": 0.5, "correct": 1, "any": 2, "healed_with_truth": 2,
         "by_proof": {"E2": {"healed": 2, "correct": 1}}, "overclaimed": ["b"],
         "seconds_median": 2.5,
         "seconds_p90": 10.0, "first_patch_s_median": 0.2,
@@ -278,6 +324,7 @@ def test_groups_are_told_apart_and_shown() -> None:
     )
     assert list(found) == ["all", "kind logic"]
     shown = "\n".join(table(found))
+    assert "first pass 0/2   0%, healed 1, final 1/2  50%, unresolved 1" in shown
     assert "kind logic     1      1/1 100%" in shown
     assert "outcomes: healed 1, refused 1" in shown
     assert "proof E2 or higher: 0/1   0% right\n  wrong: a\n" in shown

@@ -36,6 +36,12 @@ def test_a_row_keeps_what_is_brought_apart_from_the_truth(tmp_path: Path) -> Non
     )
 
 
+def test_a_task_in_words_needs_neither_program_nor_tests(tmp_path: Path) -> None:
+    (row,) = read_suite(written(tmp_path, {"id": "b", "task": " Write area(). "}))
+    assert isinstance(row, Row)
+    assert row.broken == Broken("", (), "Write area().")
+
+
 def test_a_row_without_any_truth_says_so(tmp_path: Path) -> None:
     bare = {key: ROW[key] for key in ("id", "buggy", "tests", "fixed")}
     (row,) = read_suite(written(tmp_path, bare))
@@ -72,10 +78,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, make) -> None:  # t
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"buggy": None}, "`buggy`: Field required"),
-        ({"buggy": " "}, "`buggy`: String should match"),
+        ({"buggy": None}, "`buggy`: a row without a `task` needs a program"),
+        ({"buggy": " "}, "`buggy`: a row without a `task` needs a program"),
         ({"setup": 3}, "`setup`: Input should be a valid string"),
-        ({"tests": []}, "`tests`: Tuple should have at least 1 item"),
+        ({"tests": []}, "`tests`: a row without a `task` needs one at least"),
         ({"tests": "assert area()"}, "`tests`: Input should be a valid tuple"),
         ({"tests": [1]}, "`tests.0`: Input should be a valid string"),
         ({"held_out": ["assert ("]}, "`held_out.0`: Value error, it does not parse"),

@@ -77,10 +77,11 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if path.is_file()}
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_by_default_the_patch_goes_to_stdout_and_nothing_is_written(
-    program: Path, healing: Any
+    program: Path, healing: Any, more: tuple[str, ...]
 ) -> None:
-    result = invoke(healing, "run", program, *TEST)
+    result = invoke(healing, "run", program, *TEST, *more)
 
     assert result.exit_code == 0, result.output
     assert result.stdout == healing.events[-1].diff

@@ -205,6 +205,21 @@ def test_a_model_that_cannot_be_asked_is_refused_not_replaced(
     assert session.started == []
 
 
+@pytest.mark.parametrize("provider", NAMED := ["anthropic", "openai", "qwen"])
+def test_a_provider_and_its_model_are_had_by_name(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NAMED:
+        monkeypatch.setenv(f"{name.upper()}_API_KEY", "a-key-that-nobody-is-sent")
+    agent = SelfHealingAgent(provider, model_name="m", max_iterations=2, data_dir=tmp_path)
+
+    result = agent.run(code=BROKEN, tests=TEST)
+
+    assert (result.success, result.max_iterations, result.calls) == (True, 2, 0)
+    assert result.start is not None
+    assert {(one.provider, one.model) for one in result.start.roles} == {(provider, "m")}
+
+
 def test_constructor_values_win_over_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,7 @@ from agent.core.events import (
     to_jsonl,
 )
 from agent.log.bus import EventBus
-from agent.log.store import Store, is_alive, this_process
+from agent.log.store import Store
 
 
 @pytest.fixture
@@ -54,21 +54,40 @@ def test_an_unknown_address_is_an_error(store: Store) -> None:
         store.get("nothing", Lesson)
 
 
-def test_only_runs_of_dead_processes_are_adopted_and_only_once(store: Store) -> None:
+def test_only_runs_of_dead_processes_are_adopted_and_only_once(
+    store: Store, tmp_path: Path
+) -> None:
     store.add_run("mine", "", "t", "{}")
-    store.add_run("theirs", "", "t", "{}")
-    dead = subprocess.run(
-        [
-            sys.executable, "-c",
-            "from agent.log.store import this_process; print(this_process())",
-        ],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3],
-    ).stdout.strip()
-    store._db.execute("update runs set owner = ? where id = 'theirs'", (dead,))
-    assert not is_alive(dead)
-    assert is_alive(this_process())
-    assert [row.id for row in store.adopt_orphans()] == ["theirs"]
+    other = (
+        "import sys, pathlib; from agent.log.store import Store\n"
+        "store = Store(pathlib.Path(sys.argv[1]))\n"
+        "store.add_run('theirs', '', 't', '{}')\n"
+        "print('begun', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", other, str(tmp_path / "runs.db")], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3],
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        assert store.is_alive(store.run("mine"))
+        assert store.is_alive(store.run("theirs"))
+        assert store.adopt_orphans() == ()
+        process.kill()
+        process.wait()
+        assert not store.is_alive(store.run("theirs"))
+        assert [row.id for row in store.adopt_orphans()] == ["theirs"]
     assert store.adopt_orphans() == ()
+    assert [path.name for path in (tmp_path / "alive").iterdir()] == [store.run("mine").owner]
+
+
+def test_what_a_closed_store_left_is_adopted_by_the_next(tmp_path: Path) -> None:
+    first, second = Store(tmp_path / "runs.db"), Store(tmp_path / "runs.db")
+    first.add_run("r", "", "t", "{}")
+    assert second.adopt_orphans() == ()
+    first.close()
+    assert [row.id for row in second.adopt_orphans()] == ["r"]
+    second.close()
+    assert not [*(tmp_path / "alive").iterdir()]
 
 
 def test_a_released_run_can_be_adopted(store: Store) -> None:

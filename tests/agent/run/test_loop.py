@@ -372,3 +372,4 @@ async def test_a_diagnosis_that_is_a_guess_is_followed_by_no_small_edit(tmp_path
         generator=fenced(SOLVED),
     )
     assert (result.outcome, rounds(events)) == ("healed", ["search", "rewrite"])
+    assert result.iterations == 2

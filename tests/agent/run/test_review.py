@@ -238,6 +238,26 @@ async def test_with_leave_a_first_draft_is_reviewed_too(tmp_path: Path) -> None:
     assert (result.outcome, result.code) == ("healthy", SOLVED)
 
 
+@pytest.mark.parametrize(("level", "needs"), [
+    ("full_auto", []), ("review_repairs", ["review"]), ("review_all", ["leave", "review"]),
+])
+async def test_each_level_asks_for_what_it_says_and_waits_through_restarts(
+    tmp_path: Path, level: str, needs: list[str]
+) -> None:
+    seen = []
+    async with claude(generator=fenced(SOLVED)) as model:
+        given = model.settings(tmp_path, autonomy_level=level)
+        async with open_session(given) as session:
+            run = await session.start(from_page(HARD, HARD_TESTS, "").task)
+            result = await followed(session, run)
+        while result.waiting is not None:
+            seen.append(result.waiting.needs)
+            async with open_session(given) as session:
+                assert await session.answer(run, result.waiting.interrupt, {"approve": True})
+                result = await followed(session, run)
+    assert (seen, result.outcome, result.code) == (needs, "healed", SOLVED)
+
+
 async def test_leave_is_asked_once_before_models_repair(tmp_path: Path) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
         given = model.settings(tmp_path, autonomy_level="review_all")

@@ -1,0 +1,73 @@
+"""Who lives: each holds a lock on a file of its own, which the system lets go when its process
+ends, however it ends. So whoever shares the folder can tell, in a container of its own as well."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from pathlib import Path
+from uuid import uuid4
+
+_NAME = re.compile(r"[0-9a-f]{32}")
+
+
+class Alive:
+    """One who lives, from the first time that its name is asked for until it is closed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._name = ""
+        self._handle = -1
+
+    @property
+    def name(self) -> str:
+        """A name that nobody else in the folder ever has."""
+        if not self._name:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            for left in self._folder.iterdir():
+                is_alive(self._folder, left.name)
+            self._name, self._handle = _held(self._folder)
+        return self._name
+
+    def knows(self, other: str) -> bool:
+        """Whether one of that name lives."""
+        return is_alive(self._folder, other)
+
+    def close(self) -> None:
+        """Lives no more."""
+        if self._name:
+            (self._folder / self._name).unlink(missing_ok=True)
+            os.close(self._handle)
+            self._name = ""
+
+
+def is_alive(folder: Path, name: str) -> bool:
+    """Whether the one of that name lives; the file of one who does not is removed."""
+    if not _NAME.fullmatch(name):
+        return False
+    try:
+        handle = os.open(folder / name, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    except PermissionError:
+        return True  # another user's: not ours to take over
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (folder / name).unlink(missing_ok=True)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+
+
+def _held(folder: Path) -> tuple[str, int]:
+    """The name of a new file in the folder, and the handle that holds its lock."""
+    while True:
+        name = uuid4().hex
+        handle = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return name, handle
+        os.close(handle)  # another found it before it was locked, and removed it
