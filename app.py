@@ -13,8 +13,7 @@ if "SPACE_ID" in os.environ:
     # A Space stands behind its host's proxy, which says from where each visitor comes.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "*")
 
-from agent.core.settings import BadSettings, Settings
-from agent.doors.dotenv import read_dotenv
+from agent.core.settings import BadSettings, Settings, read_dotenv
 from agent.thinking.drafts import by_words, read_drafts
 from demo.serving.access import Access, is_public
 from demo.serving.host import Host

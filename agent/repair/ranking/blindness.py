@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from agent.core.trees import is_literal
-from agent.repair.program import BUILTINS, Function, readable
+from agent.core.trees import is_literal, readable
+from agent.repair.program import BUILTINS, Function
 
 Blindness = Literal["", "doubtful", "refused"]
 
