@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-from agent.core.settings import BadSettings, Settings
-from agent.doors.dotenv import read_dotenv
+from agent.core.settings import BadSettings, Settings, read_dotenv
 from agent.thinking.drafts import by_words, read_drafts
 from demo.serving.access import PROXIES, Access, is_public
 from demo.serving.host import Host

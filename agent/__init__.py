@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent.core.lazy import loaded_later
+
 if TYPE_CHECKING:
     from agent.core.settings import AgentConfig
     from agent.doors.executing import PlanResult
@@ -14,36 +16,16 @@ if TYPE_CHECKING:
     from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
     from llm import NoProvider
 
-_TOOLS = ("CodeSandbox", "ToolRegistry", "ToolResult", "Workspace", "open_tools")
-_PROJECT = ("ProjectResult", "aheal_project", "heal_project")
-_PLANNING = ("BadPlan", "Plan", "run_plan")
 __all__ = [
     "AgentConfig", "BadPlan", "BadReview", "CodeSandbox", "HealResult", "NoProvider", "Plan",
     "PlanResult", "ProjectResult", "Review", "SelfHealingAgent", "ToolRegistry", "ToolResult",
     "UnusableAnswer", "Workspace", "aheal_project", "heal_project", "open_tools", "run_plan",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """Loads the library when it is asked for, so that `import agent` stays cheap."""
-    if name in _TOOLS:
-        from agent import tools
-
-        return getattr(tools, name)
-    if name in _PLANNING:
-        from agent import planning
-
-        return getattr(planning, name)
-    if name == "PlanResult":
-        from agent.doors.executing import PlanResult
-
-        return PlanResult
-    if name in _PROJECT:
-        from agent.doors.project import library as project
-
-        return getattr(project, name)
-    if name in __all__:
-        from agent.doors import library
-
-        return getattr(library, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = loaded_later(__name__, {
+    "doors.executing": "PlanResult",
+    "doors.library": "AgentConfig BadReview HealResult NoProvider Review SelfHealingAgent "
+    "UnusableAnswer",
+    "doors.project.library": "ProjectResult aheal_project heal_project",
+    "planning": "BadPlan Plan run_plan",
+    "tools": "CodeSandbox ToolRegistry ToolResult Workspace open_tools",
+})

@@ -61,11 +61,11 @@ class Part:
     kind: str
     name: str
     group: str = field(default="", compare=False)
-    """The module of an operator."""
+    """The module of an operator, behind its room where it has one."""
 
     def called(self, name: str) -> bool:
         """Whether a name is this part's, or that of its group or kind."""
-        return name in (self.name, self.kind, self.group, self.group.partition(".")[0])
+        return name in (self.name, self.kind, *self.group.split("."))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from evaluation.screenshots import QUIET, served
+from evaluation.measures.processes import browser, served
+from evaluation.screenshots import APP
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -104,26 +104,18 @@ def _lost(page: Page, address: str, number: int, way: str, drawn: random.Random)
 
 def main() -> int:
     """Prints the figures; returns 1 where a heal was lost."""
-    from playwright.sync_api import sync_playwright
-
     parser = argparse.ArgumentParser(prog="python -m evaluation.clicks", description=__doc__)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--minutes", type=float, default=60.0, help="no heal is begun after these")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        raise SystemExit("There is no Chromium here: install Debian's package `chromium`.")
     with (
-        sync_playwright() as playwright, tempfile.TemporaryDirectory() as saved,
-        served(Path(saved)) as address,
+        tempfile.TemporaryDirectory() as saved, served(APP, Path(saved)) as server,
+        browser() as chromium,
     ):
-        browser = playwright.chromium.launch(executable_path=found, args=list(QUIET))
         counted = clicked(
-            browser, address, asked.runs, seed=asked.seed, most_s=asked.minutes * 60
+            chromium, server.address, asked.runs, seed=asked.seed, most_s=asked.minutes * 60
         )
-        browser.close()
     print(counted.words)
     return 1 if counted.lost else 0
 

@@ -76,7 +76,7 @@ class Bug(_Frozen):
             yield self.file2, self.fixed2, self.buggy2
 
 
-class Row(_Frozen):
+class ProjectRow(_Frozen):
     """A project of the bench."""
 
     name: str
@@ -93,7 +93,7 @@ class Row(_Frozen):
 class Bench(_Frozen):
     """All of them."""
 
-    project: tuple[Row, ...]
+    project: tuple[ProjectRow, ...]
     bug: tuple[Bug, ...] = ()
 
 
@@ -133,7 +133,7 @@ def read_bench(folder: Path = PROJECTS) -> Bench:
 
 
 @cache
-def laid(row: Row, folder: Path = PROJECTS) -> Laid:
+def laid(row: ProjectRow, folder: Path = PROJECTS) -> Laid:
     """Reads a project from a copy, in which its own set-up has run."""
     with _copied(row, folder) as root:
         layout = find_layout(root)
@@ -147,7 +147,7 @@ def laid(row: Row, folder: Path = PROJECTS) -> Laid:
 
 
 @contextmanager
-def _copied(row: Row, folder: Path) -> Iterator[Path]:
+def _copied(row: ProjectRow, folder: Path) -> Iterator[Path]:
     """A copy of a project, in which its own set-up has run."""
     if not (folder / row.name).is_dir():
         raise BadBench(f"{row.name}: there is no such folder in {folder}")
@@ -161,7 +161,7 @@ def _copied(row: Row, folder: Path) -> Iterator[Path]:
         yield root
 
 
-def plain_outcomes(row: Row, folder: Path = PROJECTS) -> dict[str, str]:
+def plain_outcomes(row: ProjectRow, folder: Path = PROJECTS) -> dict[str, str]:
     """How each test of a project comes out under plain pytest, outside of any jail."""
     with _copied(row, folder) as root, tempfile.TemporaryDirectory() as told:
         outcomes = Path(told, "outcomes.json")

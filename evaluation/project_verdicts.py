@@ -37,7 +37,7 @@ class ProjectCase:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedProject:
     """What plain pytest and the judge say of a project."""
 
     case: ProjectCase
@@ -69,7 +69,7 @@ def read_cases(path: Path = BENCH) -> Iterator[ProjectCase]:
             } | row.get("files", {}), tuple(row.get("wanted", ())))
 
 
-async def judged(case: ProjectCase, sandbox: Sandbox) -> Judged:
+async def judged(case: ProjectCase, sandbox: Sandbox) -> JudgedProject:
     """Hears plain pytest first, then the judge on the tests that are to be healed."""
     editable = tuple(path for path in case.files if path.startswith("shop/"))
     project = Project(root="/none", name="shop", import_roots=("",), editable=editable)
@@ -89,13 +89,13 @@ async def judged(case: ProjectCase, sandbox: Sandbox) -> Judged:
         for one in wanted
     ]
     rest = Script(name="the rest", origin="user", code="", node=REST, without=wanted)
-    return Judged(case, plain, await check(solution, [*scripts, rest], task, sandbox))
+    return JudgedProject(case, plain, await check(solution, [*scripts, rest], task, sandbox))
 
 
 async def _judge(cases: Sequence[ProjectCase], jobs: int) -> None:
     sandbox, turn = open_sandbox(), asyncio.Semaphore(jobs)
 
-    async def one(case: ProjectCase) -> Judged:
+    async def one(case: ProjectCase) -> JudgedProject:
         async with turn:
             return await judged(case, sandbox)
 

@@ -39,8 +39,8 @@ from evaluation.planted import (
     Kind,
     Laid,
     Planted,
+    ProjectRow,
     Reach,
-    Row,
     broken,
     laid,
     plain_outcomes,
@@ -276,7 +276,7 @@ async def _measured(bench: Bench, bugs: Sequence[Bug], wanted: argparse.Namespac
 
 
 async def _heal(
-    bugs: Sequence[Bug], rows: Mapping[str, Row], lines: dict[str, Line], sandbox: Sandbox,
+    bugs: Sequence[Bug], rows: Mapping[str, ProjectRow], lines: dict[str, Line], sandbox: Sandbox,
     wanted: argparse.Namespace,
 ) -> None:
     waiting = iter(bugs)

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from agent.doors.dotenv import read_dotenv
+from agent.core.settings import read_dotenv
 from agent.doors.exits import HEALED, INTERRUPTED, USAGE
 from agent.healing.context import TESTS_IN_A_BUDGET
 from agent.run.session import BadSettings, Settings, open_session

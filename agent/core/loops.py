@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -31,3 +33,15 @@ def outside_any_loop(work: Coroutine[object, object, T]) -> T:
             for loop, task in started:
                 loop.call_soon_threadsafe(task.cancel)
             raise
+
+
+def blocking(function: Callable[P, Coroutine[object, object, T]]) -> Callable[P, T]:
+    """The same for callers that are no coroutines; its name is without the leading `a`."""
+
+    @wraps(function)
+    def run(*args: P.args, **named: P.kwargs) -> T:
+        return outside_any_loop(function(*args, **named))
+
+    run.__name__ = function.__name__.removeprefix("a")
+    run.__qualname__ = function.__qualname__.removesuffix(function.__name__) + run.__name__
+    return run

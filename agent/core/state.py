@@ -109,7 +109,7 @@ class Suite(Value):
         })
 
 
-class Candidate(TypedDict):
+class AttemptCandidate(TypedDict):
     """What one attempt of a model came to, of a round in which there may be several."""
 
     round: int
@@ -119,8 +119,8 @@ class Candidate(TypedDict):
 
 
 def of_the_newest_round(
-    before: list[Candidate] | None, after: list[Candidate] | None
-) -> list[Candidate]:
+    before: list[AttemptCandidate] | None, after: list[AttemptCandidate] | None
+) -> list[AttemptCandidate]:
     """Attempts of one round side by side; those of an earlier one are gone with the first of a
     later one."""
     both = [*(before or ()), *(after or ())]
@@ -161,7 +161,7 @@ class State(TypedDict, total=False):
     """The `Rounds` so far; absent before the first."""
     place: int
     """Which candidate of a tournament one attempt makes."""
-    candidates_now: Annotated[list[Candidate], of_the_newest_round]
+    candidates_now: Annotated[list[AttemptCandidate], of_the_newest_round]
     """What the attempts of the newest round came to."""
     taken: bool
     """The newest round's program passed what it had seen, and is judged by all."""

@@ -50,6 +50,22 @@ def nodes_of(text: str) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree_of(text)))
 
 
+def readable(text: str) -> ast.Module:
+    """As `tree_of`; an empty one where the text does not parse."""
+    try:
+        return tree_of(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module(body=[], type_ignores=[])
+
+
+def readable_nodes(text: str) -> tuple[ast.AST, ...]:
+    """As `nodes_of`; none where the text does not parse."""
+    try:
+        return nodes_of(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
 @lru_cache(maxsize=MOST)
 def levels(text: str) -> int:
     """How deep that tree goes; raises what `ast.parse` raises."""

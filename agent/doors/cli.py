@@ -155,6 +155,7 @@ def run(
 
     def work(face: Display) -> int:
         from agent.doors import commands
+        from agent.intake.brought import Inputs
 
         if dry_run and (apply or commit or out is not None):
             raise commands.Usage(
@@ -182,16 +183,18 @@ def run(
             from agent.doors.project import heal as project
 
             return project.heal_project(
-                _opener(context), choice.ProjectInputs.of(
-                    path, args or (), keyword, last_failed, python, only or (), exclude or (),
-                    deselect or (), grant, test_cmd, since, test_timeout,
-                ), writing, face, models, project.ProjectWriting(report, junit, commit),
+                _opener(context), choice.ProjectInputs(
+                    keyword=keyword, last_failed=last_failed, python=python, only=only or (),
+                    exclude=exclude or (), deselect=deselect or (), grant=grant,
+                    test_command=test_cmd, since=since, test_timeout=test_timeout,
+                ).at(path, args or ()),
+                writing, face, models, project.ProjectWriting(report, junit, commit),
             )
         _refuse(of_project, NO_PROJECT)
         return commands.run(
             _opener(context),
-            commands.Inputs(path, task, tests or (), tests_file, with_files or (), python,
-                            stdin or "", args or (), deselect or (), doctests),
+            Inputs(path, task, tests or (), tests_file, with_files or (), python, stdin or "",
+                   args or (), deselect or (), doctests),
             writing, face, models,
         )
 
@@ -270,6 +273,7 @@ def check(
     def work(face: Display) -> int:
         from agent.doors import commands
         from agent.doors.project import choice
+        from agent.intake.brought import Inputs
 
         of_file = {
             "--tests": tests, "--tests-file": tests_file, "--with": with_files, "--stdin": stdin,
@@ -280,10 +284,10 @@ def check(
             from agent.doors.project import heal as project
 
             return project.check_project(
-                choice.ProjectInputs.of(
-                    path, args or (), python=python, deselect=deselect or (), grant=grant,
-                    test_command=test_cmd, test_timeout=test_timeout,
-                ),
+                choice.ProjectInputs(
+                    python=python, deselect=deselect or (), grant=grant, test_command=test_cmd,
+                    test_timeout=test_timeout,
+                ).at(path, args or ()),
                 Requirements("E0", require_integrity), face,
             )
         _refuse(
@@ -291,8 +295,8 @@ def check(
         )
         return commands.check(
             _opener(context),
-            commands.Inputs(path, None, tests or (), tests_file, with_files or (), python,
-                            stdin or "", args or (), deselect or (), doctests),
+            Inputs(path, None, tests or (), tests_file, with_files or (), python, stdin or "",
+                   args or (), deselect or (), doctests),
             Requirements("E0", require_integrity), face,
         )
 
@@ -476,13 +480,14 @@ def example(
 
     def work(face: Display) -> int:
         from agent.doors import commands
+        from agent.intake.brought import Inputs
 
         if listed:
             return commands.list_examples(face)
         words = commands.example_words(name)
         face.terminal.say(f"Task: {words}", "bold")
         return commands.run(
-            _opener(context), commands.Inputs(words=words),
+            _opener(context), Inputs(words=words),
             commands.WriteOptions(log=log, force=force), face, commands.RunOptions(provider),
         )
 

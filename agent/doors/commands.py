@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 import typer
@@ -33,7 +33,8 @@ from agent.doors.exits import (
     shortfall,
 )
 from agent.doors.terminal import Terminal
-from agent.doors.writeback import Refused, write_all_new, write_back, write_new
+from agent.doors.writeback import NotWritten, write_all_new, write_back, write_new
+from agent.intake.brought import Inputs
 from agent.intake.errors import BadInput, NotFixable
 from agent.log.result import KEPT, Result, document, fold, in_one_text
 from agent.log.words import OUTCOME_WORDS, taking_words
@@ -57,27 +58,6 @@ def unsaid(text: str, style: str) -> None:
 
 class Usage(Exception):
     """Arguments that parse, but cannot be used; the message says which and why."""
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a user brings, as typed."""
-
-    path: str | None = None
-    words: str | None = None
-    snippets: Sequence[str] = ()
-    tests_file: Path | None = None
-    support: Sequence[Path] = ()
-    python: str | None = None
-    stdin: str = ""
-    argv: Sequence[str] = ()
-    deselect: Sequence[str] = ()
-    doctests: bool = False
-
-    @property
-    def title(self) -> str:
-        """What a run over these is called in a list of runs."""
-        return self.path or (self.words or "")[:80]
 
 
 @dataclass(frozen=True)
@@ -148,20 +128,23 @@ def run(
             run = await session.start(brought.task, title=inputs.title, pauses=attended(face))
             return await watched(session, run, face)
 
-    program = inputs.words is not None and writing.out is None
-    return ended(asyncio.run(drive()), writing, face, brought.source, program=program)
+    return ended(
+        asyncio.run(drive()), writing, face, brought.source, program=inputs.words is not None
+    )
 
 
 def ended(
     log: tuple[Stamped, ...], writing: WriteOptions, face: Display,
     source: SourceFile | None = None, *, program: bool = False,
 ) -> int:
-    """Shows what a run came to, and writes where that was asked for; returns the exit code."""
+    """Shows what a run came to, and writes where that was asked for; returns the exit code. Of a
+    task in words the `program` is shown, unless it was written to where it was to go."""
     result = fold(log)
     code = exit_code(result, writing.least)
     kept, refusals = _kept(result, code, writing, log, source)
     result = replace(result, error=" ".join([result.error, *refusals]).strip())
-    show_result(against(result, writing.least), face, program=program)
+    written = writing.out is not None and code == HEALED and not refusals
+    show_result(against(result, writing.least), face, program=program and not written)
     for words in kept:
         face.terminal.say(words, "bold")
     for words in refusals:
@@ -359,14 +342,7 @@ def _brought(inputs: Inputs, face: Display) -> PreparedTask:
     """Reads what was named and says what its reader must know about it."""
     from agent.intake import from_command_line
 
-    path: Path | Literal["-"] | None = None
-    if inputs.path is not None:
-        path = "-" if inputs.path == "-" else Path(inputs.path)
-    brought = from_command_line(
-        path, words=inputs.words or "", snippets=inputs.snippets, tests_file=inputs.tests_file,
-        with_files=inputs.support, python=inputs.python, stdin=inputs.stdin,
-        argv=inputs.argv, deselect=inputs.deselect, doctests=inputs.doctests,
-    )
+    brought = from_command_line(inputs)
     for notice in brought.notices:
         face.terminal.say(f"note: {notice}", "yellow")
     return brought
@@ -471,7 +447,7 @@ def keep_log(writing: WriteOptions, log: tuple[Stamped, ...]) -> tuple[list[str]
         return [], []
     try:
         write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
-    except Refused as error:
+    except NotWritten as error:
         return [], [str(error)]
     return [f"The run's log is in {writing.log}."], []
 
@@ -487,7 +463,7 @@ def _kept(
     kept, refusals = keep_log(writing, log)
     try:
         kept += _keep_program(result, code, writing, source)
-    except (Refused, BadInput) as error:
+    except (NotWritten, BadInput) as error:
         refusals.append(str(error))
     return kept, refusals
 

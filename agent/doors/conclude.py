@@ -1,9 +1,12 @@
-"""How a command of the terminal ends: with its exit code, or with a sentence and one."""
+"""How a command of the terminal ends: with its exit code, or with a sentence and one. The details
+of our own faults go to a file in the data folder, not to the terminal."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -19,7 +22,6 @@ def conclude(
 ) -> None:
     """Runs a command and exits by its code; whatever ends it early becomes a sentence."""
     from agent.doors.commands import Display
-    from agent.doors.faultlog import faults_logged
     from agent.doors.terminal import Terminal
 
     face = Display(Terminal(verbose=verbose), as_json)
@@ -31,10 +33,9 @@ def conclude(
 
 
 def _ended(work: Callable[[Display], int], face: Display) -> int:
-    from agent.core.settings import BadSettings
+    from agent.core.settings import BadSettings, read_dotenv
     from agent.doors.commands import Usage, refused
-    from agent.doors.dotenv import read_dotenv
-    from agent.doors.writeback import Refused
+    from agent.doors.writeback import NotWritten
     from agent.intake import BadInput, NotFixable
     from llm import LlmError
     from sandbox import SandboxError
@@ -42,7 +43,7 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
     try:
         read_dotenv()
         return work(face)
-    except (Usage, BadInput, BadSettings, LlmError, Refused) as error:
+    except (Usage, BadInput, BadSettings, LlmError, NotWritten) as error:
         return refused(face, USAGE, str(error))
     except NotFixable as error:
         return refused(face, NOT_FIXABLE, str(error))
@@ -57,3 +58,44 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
         return refused(
             face, INTERNAL, f"A fault of ours ended this: {type(error).__name__}: {error}"
         )
+
+
+class FaultLog(logging.Handler):
+    """Appends warnings and errors, with their tracebacks, to `faults.log`.
+
+    The file is made by the first of them; `path` is `None` until then.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
+        self.path: Path | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one record; where even that fails, `logging` says so on standard error."""
+        try:
+            if self.path is None:
+                from agent.core.settings import Settings, data_folder
+
+                self.path = data_folder(Settings.from_env())[0] / "faults.log"
+            with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(self.format(record) + "\n")
+        except Exception:  # noqa: BLE001  # the protocol of logging handlers
+            self.handleError(record)
+
+
+@contextmanager
+def faults_logged(*, verbose: bool) -> Iterator[FaultLog]:
+    """Sends what our code logs to a `FaultLog`, and with `verbose` to standard error too."""
+    root = logging.getLogger()
+    log = FaultLog()
+    handlers: list[logging.Handler] = [log]
+    if verbose:
+        handlers.append(logging.StreamHandler())
+    for handler in handlers:
+        root.addHandler(handler)
+    try:
+        yield log
+    finally:
+        for handler in handlers:
+            root.removeHandler(handler)

@@ -87,7 +87,8 @@ def shortfall(result: Result, least: Requirements) -> tuple[str, str]:
         told = f"Proof {least.proof} was required and {level} was reached."
         if result.fitting > 1:
             return told, f"Next: {SAY_WHICH}."
-        return told, f"Next: {NEXT_PROOF[level]}."
+        unproven = "; or take it as it is, by --require-proof E0" if level == "E0" else ""
+        return told, f"Next: {NEXT_PROOF[level]}{unproven}."
     found, reason = result.integrity, result.integrity_reason
     told = f"Integrity {least.integrity} was required and "
     if found is None:

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent.core.domain import Rivals, Task
 from agent.core.events import Stamped, Waiting
-from agent.core.loops import outside_any_loop
+from agent.core.loops import blocking, outside_any_loop
 from agent.core.measures import MEASURES
-from agent.core.settings import AgentConfig, Settings
-from agent.doors.dotenv import read_dotenv
+from agent.core.settings import AgentConfig, Settings, read_dotenv
 from agent.healing.models import OWNER
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.history import Listed, open_history
@@ -130,7 +129,8 @@ KEYS: dict[str, str] = {
 
 
 class SelfHealingAgent:
-    """Heals code that is handed to it as text, or writes it from a task in words.
+    """Heals code that is handed to it as text, or writes it from a task in words. What begins with
+    `a` is a coroutine; the same without it, as `run` of `arun`, also works inside a running loop.
 
     `model_provider` is a provider's name, or `None` for the best of what is configured. One
     that cannot be had raises `llm.NoProvider` when a run starts; no other takes its place. What
@@ -158,7 +158,7 @@ class SelfHealingAgent:
         self.config = config
         self._open_session = open_session
 
-    def run(
+    async def arun(
         self,
         code_or_task: str | None = None,
         *,
@@ -182,29 +182,9 @@ class SelfHealingAgent:
         `awaiting_review`, and `decide` goes on with it; so it does where `approve` gives neither a
         bool nor a `Review`, which raises `BadReview`.
 
-        Works inside a running event loop too. Raises `agent.intake.BadInput` for input that
-        cannot be used and `RunFault` for a fault of ours; every other end is in the result.
+        Raises `agent.intake.BadInput` for input that cannot be used and `RunFault` for a fault of
+        ours; every other end is in the result.
         """
-        return outside_any_loop(
-            self.arun(
-                code_or_task, code=code, tests=tests, task=task, ask=ask, approve=approve,
-                deselect=deselect, doctests=doctests,
-            )
-        )
-
-    async def arun(
-        self,
-        code_or_task: str | None = None,
-        *,
-        code: str | None = None,
-        tests: str | Sequence[str] | None = None,
-        task: str | None = None,
-        ask: Ask | None = None,
-        approve: Approve | None = None,
-        deselect: Sequence[str] = (),
-        doctests: bool = False,
-    ) -> HealResult:
-        """`run` for coroutines."""
         if code_or_task is not None and task is not None:
             raise TypeError("the task was given twice: as the first argument and as task=")
         words = task if task is not None else code_or_task
@@ -227,6 +207,8 @@ class SelfHealingAgent:
             raise UnusableAnswer(unusable, found)
         return found
 
+    run = blocking(arun)
+
     def decide(
         self, run_id: str, *, approve: bool = False, hint: str = "", code: str | None = None
     ) -> HealResult:
@@ -234,7 +216,7 @@ class SelfHealingAgent:
         repair, rejects it, has another tried by a `hint`, or has `code` judged in its place.
 
         Raises `UnknownRun` for an id that is not known and `BadReview` where the run waits for no
-        review.
+        review, or another caller was first.
         """
         return outside_any_loop(
             self.adecide(run_id, Review(approve=approve, hint=hint, code=code))
@@ -248,12 +230,13 @@ class SelfHealingAgent:
             waiting = fold(session.log(run_id)).waiting
             if waiting is None or waiting.needs not in REVIEWED:
                 raise BadReview(f"The run {run_id} waits for no review.")
-            await session.answer(run_id, waiting.interrupt, review.model_dump())
+            if not await session.answer(run_id, waiting.interrupt, review.model_dump()):
+                raise BadReview(f"The run {run_id} was answered by another caller meanwhile.")
             async for _ in session.follow(run_id, session.log(run_id)[-1].seq):
                 pass
             return self._result(session.log(run_id), session.task(run_id), settings)
 
-    def execute(
+    async def aexecute(
         self, task: str, workspace: Workspace | str | Path = ".", *, mode: Mode = "sequential",
         approve: ApproveStep | None = None, max_steps: int = MOST_STEPS,
         replan_on_failure: bool = True,
@@ -266,23 +249,14 @@ class SelfHealingAgent:
         `llm.errors.TimedOut` where it gives no plan in a run's seconds, and `ValueError` for an
         empty task or an unknown mode.
         """
-        return outside_any_loop(self.aexecute(
-            task, workspace, mode=mode, approve=approve, max_steps=max_steps,
-            replan_on_failure=replan_on_failure,
-        ))
-
-    async def aexecute(
-        self, task: str, workspace: Workspace | str | Path = ".", *, mode: Mode = "sequential",
-        approve: ApproveStep | None = None, max_steps: int = MOST_STEPS,
-        replan_on_failure: bool = True,
-    ) -> PlanResult:
-        """`execute` for coroutines."""
         from agent.doors.executing import aexecute
 
         return await aexecute(
             self, task, workspace, mode=mode, approve=approve, max_steps=max_steps,
             replan_on_failure=replan_on_failure,
         )
+
+    execute = blocking(aexecute)
 
     def runs(self, limit: int = 20) -> tuple[Listed, ...]:
         """The newest runs first, each with its id, title, standing and parent."""
@@ -300,7 +274,7 @@ class SelfHealingAgent:
         with open_history(self.settings(), OWNER) as history:
             return compared(history.log(left), history.log(right))
 
-    def fork(
+    async def afork(
         self, run_id: str, iteration: int, *, code: str | Mapping[str, str] | None = None,
         tests: str | Sequence[str] = (), deselect: Sequence[str] = (),
     ) -> HealResult:
@@ -311,15 +285,6 @@ class SelfHealingAgent:
         `agent.log.store.UnknownRun`, `agent.log.iterations.UnknownIteration` and
         `agent.run.fork.BadFork` for what cannot be forked, else as `run` does.
         """
-        return outside_any_loop(
-            self.afork(run_id, iteration, code=code, tests=tests, deselect=deselect)
-        )
-
-    async def afork(
-        self, run_id: str, iteration: int, *, code: str | Mapping[str, str] | None = None,
-        tests: str | Sequence[str] = (), deselect: Sequence[str] = (),
-    ) -> HealResult:
-        """`fork` for coroutines."""
         from agent.run.fork import Edits
 
         edits = Edits(
@@ -340,6 +305,8 @@ class SelfHealingAgent:
             )
             log, _ = await _to_its_end(session, run, None)
             return self._result(log, session.task(run), settings)
+
+    fork = blocking(afork)
 
     def _own(self, named: Set[str], name: str) -> Any:
         """What this agent was made with; `None` where it was not."""

@@ -124,7 +124,7 @@ class FolderTools:
             if not _is_project(place, name, tests, deselect):
                 task = await asyncio.to_thread(_file_task, place, tests)
                 return _checked(document(await checked(self._opener, task, place.name)))
-            inputs = ProjectInputs.of(f"{place}{name}", deselect=deselect)
+            inputs = ProjectInputs(deselect=deselect).at(f"{place}{name}")
             notes: list[str] = []
             seen = await look(
                 inputs, SelfHealingAgent().settings(), lambda text, style: notes.append(text)

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Sequence
 from io import TextIOWrapper
-from types import TracebackType
 from typing import Literal, Self, TextIO
 
 from rich.console import Console
@@ -278,10 +277,7 @@ class Progress:
             self._spinner.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._spinner is not None:
             self._spinner.stop()
 

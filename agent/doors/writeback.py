@@ -1,6 +1,6 @@
 """Puts a healed program back where it came from: whole or not at all, with a backup beside it.
 
-    Refused      the file was left as it is; the message says why and what would help
+    NotWritten   the file was left as it is; the message says why and what would help
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-class Refused(Exception):
+class NotWritten(Exception):
     """Nothing was written; the message is for people."""
 
 
@@ -33,10 +33,10 @@ def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = Non
     try:
         now = target.read_bytes()
     except OSError as error:
-        raise Refused(f"{path} cannot be read any more ({error.strerror}); nothing was "
+        raise NotWritten(f"{path} cannot be read any more ({error.strerror}); nothing was "
                       "written") from error
     if now != seen:
-        raise Refused(
+        raise NotWritten(
             f"{path} changed on disk while it was being healed; nothing was written. "
             "Run the command again."
         )
@@ -44,7 +44,7 @@ def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = Non
         backup = _back_up(target, seen, folder or target.parent)
         _replace(target, healed)
     except OSError as error:
-        raise Refused(
+        raise NotWritten(
             f"{path} was not changed: {error.strerror} ({error.filename or target.parent})"
         ) from error
     return backup
@@ -77,20 +77,20 @@ def _write_all(changes: Sequence[Change]) -> dict[Path, Path]:
     done: dict[Path, Path] = {}
     for one in changes:
         if one.path.resolve() != one.within.resolve() / one.path.relative_to(one.within):
-            raise Refused(
+            raise NotWritten(
                 f"{one.path} is reached by a link; nothing was written. Apply the patch by hand."
             )
     try:
         for one in changes:
             done[one.path] = write_back(one.path, one.seen, one.healed, one.backups)
-    except Refused as error:
+    except NotWritten as error:
         _take_back(changes[: len(done)], done, error)
         raise
     return done
 
 
-def _take_back(changes: Sequence[Change], backups: Mapping[Path, Path], why: Refused) -> None:
-    """Gives files their texts back; raises `Refused` with where those are that it cannot."""
+def _take_back(changes: Sequence[Change], backups: Mapping[Path, Path], why: NotWritten) -> None:
+    """Gives files their texts back; raises `NotWritten` with where those are that it cannot."""
     left = []
     for one in changes:
         try:
@@ -98,7 +98,7 @@ def _take_back(changes: Sequence[Change], backups: Mapping[Path, Path], why: Ref
         except OSError:
             left.append(f"{one.path} holds the repair, and what it was is in {backups[one.path]}")
     if left:
-        raise Refused(f"{why} Only a part of the repair was written: {'; '.join(left)}") from why
+        raise NotWritten(f"{why} Only a part of the repair was written: {'; '.join(left)}") from why
 
 
 @contextlib.contextmanager
@@ -107,7 +107,7 @@ def _held(folder: Path) -> Iterator[None]:
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise Refused(f"{folder} cannot be reached: {error.strerror}") from error
+        raise NotWritten(f"{folder} cannot be reached: {error.strerror}") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -124,9 +124,9 @@ def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:
         else:
             _write_whole(path, text)
     except FileExistsError as error:
-        raise Refused(f"{path} exists; add --force to overwrite it") from error
+        raise NotWritten(f"{path} exists; add --force to overwrite it") from error
     except OSError as error:
-        raise Refused(f"{path} cannot be written: {error.strerror}") from error
+        raise NotWritten(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _write_whole(path: Path, text: bytes) -> None:
@@ -145,15 +145,15 @@ def write_all_new(folder: Path, texts: Mapping[str, bytes], *, overwrite: bool =
     if not overwrite:
         there = next((path for path in texts if (folder / path).exists()), "")
         if there:
-            raise Refused(f"{folder / there} exists; add --force to overwrite it")
+            raise NotWritten(f"{folder / there} exists; add --force to overwrite it")
     for path, text in texts.items():
         target = folder / path
         if target.resolve() != folder.resolve() / path:
-            raise Refused(f"{target} is reached by a link; it was not written")
+            raise NotWritten(f"{target} is reached by a link; it was not written")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Refused(f"{target.parent} cannot be made: {error.strerror}") from error
+            raise NotWritten(f"{target.parent} cannot be made: {error.strerror}") from error
         write_new(target, text, overwrite=overwrite)
 
 
@@ -163,9 +163,11 @@ def _refuse_read_only(path: Path, target: Path) -> None:
     try:
         writable = os.access(target, os.W_OK) and target.stat().st_mode & WRITE_BITS
     except OSError as error:
-        raise Refused(f"{path} cannot be reached: {error.strerror}") from error
+        raise NotWritten(f"{path} cannot be reached: {error.strerror}") from error
     if not writable:
-        raise Refused(f"{path} is read-only; nothing was written. Make it writable and try again.")
+        raise NotWritten(
+            f"{path} is read-only; nothing was written. Make it writable and try again."
+        )
 
 
 def _back_up(target: Path, text: bytes, folder: Path) -> Path:

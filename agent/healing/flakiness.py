@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from agent.core.domain import Report, Solution, TestCase, Verdict
-from agent.core.trees import nodes_of, tree_of
+from agent.core.trees import readable_nodes
 from agent.healing.context import Context
 from agent.judge.judge import check
 from agent.judge.subject import Seeds
@@ -34,7 +34,7 @@ async def flaky(
 
     What ran into its deadline is not run again: it would be waited for twice more.
     """
-    if not _parses(solution.text):
+    if not readable_nodes(solution.text):
         return ()
     failing = {verdict.test for verdict in report.failing}
     hanging = {verdict.test for verdict in report.verdicts if verdict.status == "timeout"}
@@ -58,7 +58,7 @@ async def flaky(
 async def crash_is_flaky(ctx: Context, solution: Solution, report: Report) -> bool:
     """Whether a program without tests that crashed comes to a good end in another run."""
     began = time.monotonic()
-    if report.ending is None or report.ending.kind != "raised" or not _parses(solution.text):
+    if report.ending is None or report.ending.kind != "raised" or not readable_nodes(solution.text):
         return False
     for seeds in again_with(solution, ()):
         again = await check(
@@ -101,10 +101,10 @@ def again_with(solution: Solution, tests: Sequence[TestCase]) -> tuple[Seeds, ..
 
 
 def _hashes(text: str) -> bool:
-    return _parses(text) and any(
+    return any(
         isinstance(node, ast.Set | ast.SetComp)
         or (isinstance(node, ast.Name) and node.id in _HASHED)
-        for node in nodes_of(text)
+        for node in readable_nodes(text)
     )
 
 
@@ -122,11 +122,3 @@ def flaky_words(names: Sequence[str]) -> str:
         f"{shown}{more} {'is' if one else 'are'} flaky: in {RUNS} runs of the program as it is, "
         f"{'it' if one else 'each'} fails in some and passes in others"
     )
-
-
-def _parses(text: str) -> bool:
-    try:
-        tree_of(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True

@@ -19,7 +19,7 @@ from agent.core.events import Searched
 from agent.core.trees import nodes_of
 from agent.judge.project_run import laid
 from agent.project.blame import (
-    Seen,
+    SeenTest,
     Suspect,
     fields_beside,
     named_statements,
@@ -304,7 +304,7 @@ class _ProjectSearch:
         )
         self.asked = [self._asked(self.suite.nodes[number]) for number in self.order]
         failed, passed = (
-            [Seen(one, self._asked(self.suite.nodes[at])) for at, one in some.items()]
+            [SeenTest(one, self._asked(self.suite.nodes[at])) for at, one in some.items()]
             for some in (seen, healthy)
         )
         found = suspects(self.suite.files, editable, failed, passed)

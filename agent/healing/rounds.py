@@ -74,9 +74,11 @@ def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
         suggested = found.suggests  # no rule names a way
         if state.get("paid") or suggested:
             confidence = found.confidence
+    # Where neither tests nor words say what a program does, to stop its crash is all that is asked.
+    pinned = pins(suite.oracle) or not (suite.oracle or ctx.task.text)
     return next_approach(rounds.all, Situation(
         drafted=is_guess(ctx.task, suite.oracle), has_model=has_model,
-        may_search=ctx.settings.enable_search and (pins(suite.oracle) or not has_model),
+        may_search=ctx.settings.enable_search and (pinned or not has_model),
         most=ctx.settings.max_iterations, parallel=side_by_side(ctx),
         confidence=confidence, suggested=suggested,
     ))
@@ -120,6 +122,8 @@ def stopped(state: State, ctx: Context, why: Stop, found: Round) -> State:
     if ctx.plan.of(GENERATOR) is not None and not may_ask(ctx):
         return time_is_over(ctx)
     told = found.told.splitlines()[-1] if found.told else ""
+    if found.refuted:  # what is told of it is its change alone
+        told = "the last repair passed, and then failed a test that it had not seen"
     if why == "no_model":
         reason = told or "no model is there to ask, and the search is switched off"
     else:

@@ -132,10 +132,9 @@ async def searched_near(
     if not compiles(candidate.text) or ctx.seconds_left <= reserved_s(ctx.seconds_left):
         return None, 0
 
-    async def verify(solution: Solution) -> Report:
-        return await ctx.judge(solution, attempt.tests)
-
-    found = await _searched(attempt, ctx, candidate, report, verify, AROUND)
+    found = await _searched(
+        attempt, ctx, candidate, report, lambda one: ctx.judge(one, attempt.tests), AROUND
+    )
     return found.solution, found.candidates
 
 

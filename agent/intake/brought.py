@@ -6,8 +6,9 @@ brings more of a project, several modules or several files of tests, brings it h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from agent.core.domain import File
 from agent.intake.project import module_stem
@@ -32,6 +33,29 @@ class TestText:
         if self.name == "the tests":
             return f"The tests do not {verb}"
         return f"{self.name} does not {verb}"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a user brings, as typed at a terminal."""
+
+    path: str | None = None
+    """`-` is standard input."""
+    words: str | None = None
+    snippets: Sequence[str] = ()
+    tests_file: Path | None = None
+    support: Sequence[Path] = ()
+    python: str | None = None
+    stdin: str = ""
+    """Or `@FILE`."""
+    argv: Sequence[str] = ()
+    deselect: Sequence[str] = ()
+    doctests: bool = False
+
+    @property
+    def title(self) -> str:
+        """What a run over these is called in a list of runs."""
+        return self.path or (self.words or "")[:80]
 
 
 @dataclass(frozen=True)

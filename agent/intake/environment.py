@@ -153,7 +153,7 @@ def _module_name(name: str, is_folder: bool) -> str | None:
 
 
 @dataclass(frozen=True)
-class Interpreter:
+class PackageFolders:
     """Package folders of an interpreter; `note` is for people, where something may not fit."""
 
     sites: tuple[str, ...]
@@ -169,14 +169,14 @@ _QUESTION = (
 )
 
 
-def site_folders(python: str | None = None) -> Interpreter:
+def site_folders(python: str | None = None) -> PackageFolders:
     """Package folders of our own interpreter, or of the one named: a program or a venv folder.
 
     Raises `BadInput` where it cannot be asked.
     """
     if python is None:
         own = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-        return Interpreter(_existing(own))
+        return PackageFolders(_existing(own))
     program = _program(Path(python).expanduser())
     version, paths = _asked(program)
     note = ""
@@ -185,7 +185,7 @@ def site_folders(python: str | None = None) -> Interpreter:
             f"{program} is Python {version[0]}.{version[1]}, while programs run here under "
             f"{OURS[0]}.{OURS[1]}: its compiled packages may not import"
         )
-    return Interpreter(_existing(paths), note)
+    return PackageFolders(_existing(paths), note)
 
 
 def _existing(paths: Iterable[str]) -> tuple[str, ...]:

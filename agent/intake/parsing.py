@@ -101,14 +101,14 @@ def unique(name: str, taken: set[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Names:
+class TouchedNames:
     """The names one statement or expression touches at its own level."""
 
     reads: frozenset[str]
     binds: frozenset[str]
 
 
-def names_in(*nodes: ast.AST) -> Names:
+def names_in(*nodes: ast.AST) -> TouchedNames:
     """Free names read, and names bound at the level of these nodes.
 
     A name read inside a function counts as read unless the function binds it itself.
@@ -117,7 +117,7 @@ def names_in(*nodes: ast.AST) -> Names:
     binds: set[str] = set()
     for node in nodes:
         _collect(node, reads, binds)
-    return Names(frozenset(reads), frozenset(binds))
+    return TouchedNames(frozenset(reads), frozenset(binds))
 
 
 def _collect(node: ast.AST, reads: set[str], binds: set[str]) -> None:
@@ -185,7 +185,7 @@ def arguments_of(node: FunctionNode | ast.Lambda) -> list[ast.arg]:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedName:
     """A name that an import binds."""
 
     module: str
@@ -202,15 +202,15 @@ class Imported:
         return "" if self.level else self.module.partition(".")[0]
 
 
-def imports(*nodes: ast.AST) -> Iterator[Imported]:
+def imports(*nodes: ast.AST) -> Iterator[ImportedName]:
     """All imports in these nodes, those in functions and on conditions too."""
     for node in (inner for one in nodes for inner in ast.walk(one)):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Imported(alias.name, "", alias.asname or alias.name.partition(".")[0])
+                yield ImportedName(alias.name, "", alias.asname or alias.name.partition(".")[0])
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                yield Imported(
+                yield ImportedName(
                     node.module or "", alias.name, alias.asname or alias.name, node.level
                 )
 

@@ -33,7 +33,7 @@ _NO_SOURCES = frozenset({
 
 
 @dataclass(frozen=True)
-class Project:
+class ProjectFiles:
     """Where the module and its tests lie, and the files beside them."""
 
     entry: str
@@ -47,10 +47,10 @@ class Project:
 
 def laid_out(
     module: Path | None, module_text: str, tests: Path | None = None, tests_text: str = ""
-) -> Project:
+) -> ProjectFiles:
     """The layout of a module and of a test file, either of which may be absent."""
     if module is None and tests is None:
-        return Project("")
+        return ProjectFiles("")
     module = module.absolute() if module is not None else None
     tests = tests.absolute() if tests is not None else None
     top = _import_top(module, module_text, tests, tests_text) if module is not None else None
@@ -72,7 +72,7 @@ def laid_out(
         shelf.mentioned(project, _within(project), texts.values())
     if module is not None and top is not None:
         shelf.imported(top, {module: module_text} | texts)
-    return Project(
+    return ProjectFiles(
         entry=shelf.place(module) if module is not None else "",
         tests=shelf.place(tests) if tests is not None else "",
         support=tuple(file for path, file in shelf.files.items() if path not in (module, tests)),

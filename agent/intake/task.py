@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from agent.core.domain import File, Solution, Task, TestCase
 from agent.intake.asked.contradictions import contradiction, unwritten
-from agent.intake.brought import PASTED, Brought, TestText
+from agent.intake.brought import PASTED, Brought, Inputs, TestText
 from agent.intake.environment import (
     installed_modules,
     nearest_module,
@@ -76,46 +75,38 @@ def make_task(
     ))
 
 
-def from_command_line(
-    path: Path | Literal["-"] | None = None,
-    *,
-    words: str = "",
-    snippets: Sequence[str] = (),
-    tests_file: Path | None = None,
-    with_files: Sequence[Path] = (),
-    python: str | None = None,
-    stdin: str = "",
-    argv: Sequence[str] = (),
-    deselect: Sequence[str] = (),
-    doctests: bool = False,
-) -> PreparedTask:
-    """The task of a command line; reads the files it names. `stdin` may be `@FILE`.
+def from_command_line(inputs: Inputs) -> PreparedTask:
+    """The task of a command line; reads the files it names.
 
     Raises `BadInput` and `NotFixable` with a message for people.
     """
-    source = read_source(path) if path is not None else None
+    source = test_source = None
+    if inputs.path is not None:
+        source = read_source("-" if inputs.path == "-" else Path(inputs.path))
+    if inputs.tests_file is not None:
+        test_source = read_source(inputs.tests_file)
     tests = [
-        TestText(snippet, "the tests" if len(snippets) == 1 else f"test {number}")
-        for number, snippet in enumerate(snippets, start=1)
+        TestText(snippet, "the tests" if len(inputs.snippets) == 1 else f"test {number}")
+        for number, snippet in enumerate(inputs.snippets, start=1)
     ]
-    test_source = read_source(tests_file) if tests_file is not None else None
     project = laid_out(
         source.path if source is not None else None, source.text if source is not None else "",
-        tests_file, test_source.text if test_source is not None else "",
+        inputs.tests_file, test_source.text if test_source is not None else "",
     )
     if test_source is not None:
         tests.append(TestText(test_source.text, test_source.name, project.tests))
     entry = project.entry or (source.name if source is not None else PASTED)
     support = {file.path: file for file in project.support} | {
-        file.path: file for path in with_files for file in files_with(path)
+        file.path: file for path in inputs.support for file in files_with(path)
     }
     support.pop(entry, None)
-    interpreter = site_folders(python)
+    interpreter, stdin = site_folders(inputs.python), inputs.stdin
     if stdin.startswith("@"):
         stdin = read_source(Path(stdin[1:]), allow_empty=True).text
     return task_of(Brought(
-        source.text if source is not None else None, entry, words, tuple(tests),
-        tuple(support.values()), stdin, tuple(argv), interpreter.sites, tuple(deselect), doctests,
+        source.text if source is not None else None, entry, inputs.words or "", tuple(tests),
+        tuple(support.values()), stdin, tuple(inputs.argv), interpreter.sites,
+        tuple(inputs.deselect), inputs.doctests,
         notices=(*project.notices, *filter(None, [interpreter.note])), source=source,
     ))
 

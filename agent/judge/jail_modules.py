@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core import __name__ as _CORE
-from agent.core.trees import nodes_of
+from agent.core.trees import readable_nodes
 from sandbox.sandbox import Sandbox
 from sandbox.types import PRELOADABLE, Job, SandboxError
 
@@ -132,10 +132,7 @@ def imported(code: str) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def imports(code: str) -> frozenset[str]:
     """Dotted names that a text imports, or may, from a module; none where it does not parse."""
-    try:
-        nodes = nodes_of(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
+    nodes = readable_nodes(code)
     named: list[str] = []
     for node in nodes:
         if isinstance(node, ast.Import):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.core.domain import Project, Report, Solution, TestCase, Value, address
-from agent.core.trees import nodes_of
+from agent.core.trees import readable_nodes
 from agent.intake import failures_of
 from agent.intake.task import PASTED
 from agent.memory.edits import dumps
@@ -159,10 +159,7 @@ def _kind_at(text: str, line: int | None) -> str:
     """The kind of the innermost statement at a line; empty where it is not known."""
     if line is None:
         return ""
-    try:
-        nodes = nodes_of(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
+    nodes = readable_nodes(text)
     found: ast.stmt | None = None
     for node in nodes:  # breadth first: a later one is no less deep
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):

@@ -52,7 +52,7 @@ class HubFault(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class Dataset:
     """Which dataset, and by whose leave."""
 
     repo: str
@@ -79,7 +79,7 @@ def without_code(text: str) -> str:
     return text
 
 
-def sync(memory: Memory, place: Place, *, with_fixes: bool = False) -> Synced:
+def sync(memory: Memory, place: Dataset, *, with_fixes: bool = False) -> Synced:
     """Takes in what others have shared, and shares what was learned here.
 
     Raises `HubFault`, or `MemoryFault`.
@@ -106,7 +106,7 @@ def sync(memory: Memory, place: Place, *, with_fixes: bool = False) -> Synced:
     raise HubFault(f"others keep writing to {place.repo}; try again in a moment")
 
 
-def _api(place: Place) -> HfApi:
+def _api(place: Dataset) -> HfApi:
     try:
         from huggingface_hub import HfApi
     except ImportError as error:
@@ -116,7 +116,7 @@ def _api(place: Place) -> HfApi:
     return HfApi(endpoint=place.endpoint or None, token=place.token)
 
 
-def _head(api: HfApi, place: Place) -> str:
+def _head(api: HfApi, place: Dataset) -> str:
     """The dataset's newest commit; a dataset that is not there is made."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -130,7 +130,7 @@ def _head(api: HfApi, place: Place) -> str:
     return found.sha
 
 
-def _read(api: HfApi, place: Place, head: str, name: str) -> str:
+def _read(api: HfApi, place: Dataset, head: str, name: str) -> str:
     """The text of a shared file; empty where it is not there yet."""
     from huggingface_hub.errors import EntryNotFoundError
 
@@ -173,7 +173,7 @@ def _key(line: LessonLine | FixLine) -> tuple[str, str]:
 
 
 def _pushed(
-    api: HfApi, place: Place, head: str, shared: Mapping[str, str],
+    api: HfApi, place: Dataset, head: str, shared: Mapping[str, str],
     fresh: Mapping[str, Sequence[LessonLine | FixLine]],
 ) -> bool:
     """Whether the lines were added; not where another push came between."""
@@ -212,7 +212,7 @@ def _sum(one: Imported, other: Imported) -> Imported:
 
 
 @contextmanager
-def _explained(place: Place) -> Iterator[None]:
+def _explained(place: Dataset) -> Iterator[None]:
     """Names what goes wrong at the Hub, without the token."""
     import httpx2
     from huggingface_hub.errors import (

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from agent.core.domain import Diagnosis, Value
-from agent.core.trees import nodes_of
+from agent.core.trees import readable_nodes
 from agent.memory.failures import TIMEOUT, WRONG_RESULT, Failure
 
 MOST_LESSONS = 5
@@ -80,10 +80,7 @@ def query_of(symptom: FailureDescription) -> str:
 
 def names_in(text: str) -> tuple[str, ...]:
     """The program's own identifiers, in the order of its text; none where it does not parse."""
-    try:
-        nodes = nodes_of(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
+    nodes = readable_nodes(text)
     common = {*dir(builtins), *keyword.kwlist, "self", "cls"}
     return tuple(dict.fromkeys(name for name in _identifiers(nodes) if name not in common))
 

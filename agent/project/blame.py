@@ -13,7 +13,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.trees import nodes_of, tree_of
+from agent.core.trees import readable, readable_nodes
 from agent.project.suite import Coverage
 from agent.repair.facts import Trace
 
@@ -26,7 +26,7 @@ MOST_FIELDS = 12
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenTest:
     """What one test ran, and the names that it reads itself."""
 
     coverage: Coverage
@@ -44,8 +44,8 @@ class Suspect:
 
 
 def suspects(
-    files: Mapping[str, str], editable: Collection[str], failing: Sequence[Seen],
-    passing: Sequence[Seen],
+    files: Mapping[str, str], editable: Collection[str], failing: Sequence[SeenTest],
+    passing: Sequence[SeenTest],
 ) -> list[Suspect]:
     """The editable files in which the fault may lie, the likeliest first."""
     reads = {
@@ -78,7 +78,7 @@ def _ochiai(
     return failed / math.sqrt(len(failing) * (failed + passed)) if failed else 0.0
 
 
-def _reached(one: Seen, reads: Mapping[str, Mapping[int, frozenset[str]]]) -> frozenset[str]:
+def _reached(one: SeenTest, reads: Mapping[str, Mapping[int, frozenset[str]]]) -> frozenset[str]:
     """Names that a test reads, itself or in functions that it enters."""
     return one.asked.union(*(
         reads[file].get(first, frozenset())
@@ -88,10 +88,7 @@ def _reached(one: Seen, reads: Mapping[str, Mapping[int, frozenset[str]]]) -> fr
 
 def _reads(text: str) -> dict[int, frozenset[str]]:
     """Names that each function reads, attributes included, by its first line."""
-    try:
-        nodes = nodes_of(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
+    nodes = readable_nodes(text)
     return {
         min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]):
             names_read(ast.walk(node))
@@ -101,11 +98,7 @@ def _reads(text: str) -> dict[int, frozenset[str]]:
 
 def _binds(text: str) -> frozenset[str]:
     """Names that the top of a file, or of a class in it, binds to what is no function or class."""
-    try:
-        body = tree_of(text).body
-    except (SyntaxError, ValueError, RecursionError):
-        return frozenset()
-    return frozenset(name for node in body for name, _ in _bound(node))
+    return frozenset(name for node in readable(text).body for name, _ in _bound(node))
 
 
 def fields_beside(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -113,11 +106,7 @@ def fields_beside(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     own: dict[str, dict[str, None]] = {}
     above: dict[str, list[str]] = {}
     for text in texts:
-        try:
-            classes = [one for one in nodes_of(text) if isinstance(one, ast.ClassDef)]
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        for owner in classes:
+        for owner in (one for one in readable_nodes(text) if isinstance(one, ast.ClassDef)):
             above.setdefault(owner.name, []).extend(sorted(names_read(owner.bases)))
             own.setdefault(owner.name, {}).update(dict.fromkeys(
                 one.attr for one in ast.walk(owner) if isinstance(one, ast.Attribute)
@@ -141,10 +130,7 @@ def fields_beside(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
 def named_statements(text: str) -> dict[str, ast.stmt]:
     """Functions and classes at the top and in classes, named as pytest names tests; none where the
     text does not parse."""
-    try:
-        waiting = [("", one) for one in tree_of(text).body]
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
+    waiting = [("", one) for one in readable(text).body]
     found: dict[str, ast.stmt] = {}
     while waiting:
         above, node = waiting.pop()
@@ -168,13 +154,8 @@ def words_told(codes: Sequence[str], cases: Sequence[str]) -> tuple[str, ...]:
     as far as the ids of the cases tell."""
     found: dict[str, None] = {}
     for code, case in zip(codes, cases, strict=True):
-        try:
-            test = tree_of(code).body[0]
-        except (SyntaxError, ValueError, RecursionError, IndexError):
-            continue
-        given = [
-            _texts(one) for one in getattr(test, "decorator_list", [])
-        ]
+        test = next(iter(readable(code).body), None)
+        given = [_texts(one) for one in getattr(test, "decorator_list", [])]
         body = _texts(*getattr(test, "body", []))
         rows = [one for texts in given for one in texts]
         shown = [one for one in rows if _as_in_an_id(one) in case] if case else rows
@@ -221,16 +202,12 @@ def with_top(text: str, trace: Trace, asked: Sequence[Collection[str]]) -> Trace
 
     `asked` are the names that each test reads itself.
     """
-    try:
-        module = tree_of(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return trace
     bound: dict[str, set[int]] = {}
-    for statement in module.body:
+    for statement in readable(text).body:
         for name, lines in _bound(statement):
             bound.setdefault(name, set()).update(lines)
     names_at: dict[int, set[str]] = {}
-    for one in nodes_of(text):
+    for one in readable_nodes(text):
         if isinstance(one, ast.Name | ast.Attribute):
             names_at.setdefault(one.lineno, set()).add(
                 one.id if isinstance(one, ast.Name) else one.attr

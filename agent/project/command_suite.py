@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from agent.core.domain import Project
-from agent.core.trees import nodes_of
+from agent.core.trees import readable_nodes
 from agent.judge.command_run import MOST_S, CommandRun, run_command
 from agent.judge.project_run import COMMAND, suite_job
 from agent.project.suite import Coverage, TestRow
@@ -116,10 +116,7 @@ class CommandSuite:
 
 def _functions_at(text: str, line: int) -> list[str]:
     """The innermost function around a line, as text; none where there is none."""
-    try:
-        nodes = nodes_of(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return []
+    nodes = readable_nodes(text)
     around = [
         node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.lineno <= line <= (node.end_lineno or node.lineno)

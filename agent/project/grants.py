@@ -21,8 +21,6 @@ GRANTS: dict[str, str] = {
     "read": "folders beside the project that the tests may read and import from",
 }
 """The settings, and what each gives."""
-OPENS = ("environment", "read")
-"""Those that open something of this machine."""
 MOST_TIMEOUT_S = 3_600.0
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NO_SOCKET = re.compile(r"PermissionError: \[Errno 13\] Permission denied(?!: ').*no network", re.S)

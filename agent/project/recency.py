@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agent.core.trees import nodes_of
+from agent.core.trees import readable_nodes
 from agent.intake.errors import BadInput
 from agent.project.blame import Suspect
 from agent.project.git import GitFault, git
@@ -92,10 +92,7 @@ def _touched(one: Suspect, text: str, lines: Sequence[int]) -> set[int]:
     """First lines of its functions that hold one of these lines; 0 for lines outside of all."""
     if not lines:
         return set()
-    try:
-        nodes = nodes_of(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return set()
+    nodes = readable_nodes(text)
     spans = {
         min([node.lineno, *(above.lineno for above in node.decorator_list)]): node.end_lineno
         for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from agent.core.common_ends import common_start
 from agent.core.domain import BlamedLine
-from agent.core.trees import nodes_of
+from agent.core.trees import readable_nodes
 from agent.repair.edits import Edit, drawn_edits, unreached
 from agent.repair.facts import Crash, Trace
 from agent.repair.program import Function, Program
@@ -84,10 +84,7 @@ def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[BlamedLine
 def _headers(text: str) -> frozenset[int]:
     """Lines that every test runs when the module is loaded, and that compute nothing: where a
     definition begins, imports and docstrings."""
-    try:
-        nodes = nodes_of(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
+    nodes = readable_nodes(text)
     return frozenset(
         node.lineno
         for node in nodes

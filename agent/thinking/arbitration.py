@@ -59,7 +59,7 @@ class Dispute:
 
 
 @dataclass(frozen=True)
-class Ruling:
+class TestRuling:
     """What comes of a test in dispute."""
 
     test: str
@@ -102,12 +102,12 @@ class _Case:
         return found is not None and (found.ruling == "set aside" or len(self.for_test) > 1)
 
     @property
-    def settled(self) -> Ruling | None:
+    def settled(self) -> TestRuling | None:
         name = self.dispute.test.name
         if len(self.for_test) >= self.needed and not (self.for_code or self.kin):
-            return Ruling(name, "confirmed", f"{_and(self.for_test)} the same value")
+            return TestRuling(name, "confirmed", f"{_and(self.for_test)} the same value")
         if len(self.for_code) >= self.needed and not self.for_test:
-            return Ruling(name, "set aside", f"{_and(self.for_code)} what the program gives")
+            return TestRuling(name, "set aside", f"{_and(self.for_code)} what the program gives")
         return None
 
 
@@ -128,7 +128,7 @@ def in_dispute(suite: Suite, report: Report) -> tuple[Verdict, ...]:
 
 async def rulings(
     ctx: Context, solution: Solution, disputes: Sequence[Dispute], *, is_pinned: bool
-) -> tuple[Ruling, ...]:
+) -> tuple[TestRuling, ...]:
     """What comes of each dispute; a role that gives no answer is told, and settles nothing."""
     cases = [_Case(one) for one in disputes]
     for witness in (_earlier, _predicted, _referred):
@@ -143,7 +143,8 @@ async def rulings(
     asked = [one for one in left if _is_worth(one, is_pinned)][:MOST_RULED]
     ruled = [await _ruled(ctx, solution, one) for one in asked]
     rest = [
-        Ruling(one.dispute.test.name, "undecided", UNDECIDED) for one in left if one not in asked
+        TestRuling(one.dispute.test.name, "undecided", UNDECIDED)
+        for one in left if one not in asked
     ]
     return (*settled, *ruled, *rest)
 
@@ -226,11 +227,11 @@ async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) ->
             case.hear(gave(found), who)
 
 
-async def _ruled(ctx: Context, solution: Solution, case: _Case) -> Ruling:
+async def _ruled(ctx: Context, solution: Solution, case: _Case) -> TestRuling:
     """What the arbiter says; without a sentence that stands in the task word by word it is open."""
     name = case.dispute.test.name
     if ctx.plan.of(ARBITER.name) is None:
-        return Ruling(name, "undecided", "no model is there to judge it")
+        return TestRuling(name, "undecided", "no model is there to judge it")
     answer = await ask_if_it_answers(
         ctx, ARBITER, {
             "task": ctx.task.text, "code": solution.text, "test": case.dispute.test.code,
@@ -239,17 +240,17 @@ async def _ruled(ctx: Context, solution: Solution, case: _Case) -> Ruling:
         without="The test in dispute stays as it is.",
     )
     if answer is None or answer.verdict == "spec_ambiguous":
-        return Ruling(name, "undecided", answer.reason if answer else UNDECIDED)
+        return TestRuling(name, "undecided", answer.reason if answer else UNDECIDED)
     if not stands_in(answer.quote, ctx.task.text):
-        return Ruling(name, "undecided", "the arbiter's quote does not stand in the task")
+        return TestRuling(name, "undecided", "the arbiter's quote does not stand in the task")
     ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
     against = (
         case.for_test if ruling == "set aside"
         else (*case.for_code, *case.kin, *case.for_neither)
     )
     if against:
-        return Ruling(name, "undecided", f"the arbiter is at odds with {' and '.join(against)}")
-    return Ruling(name, ruling, answer.reason, answer.quote)
+        return TestRuling(name, "undecided", f"the arbiter is at odds with {' and '.join(against)}")
+    return TestRuling(name, ruling, answer.reason, answer.quote)
 
 
 def stands_in(quote: str, words: str) -> bool:

@@ -34,7 +34,7 @@ TEMPLATES: dict[Approach, tuple[str, ...]] = {
 """The generator's templates for a whole program; candidates of a tournament take these by turns."""
 
 
-class TooLong(LlmError):
+class ProgramTooLong(LlmError):
     """The program is too long for the generator's model to write it."""
 
 
@@ -116,7 +116,7 @@ async def _judged(
         if not untouched(one.before, one.after):
             return "changes the program's own tests, which is not allowed", None
         if blindness(one.before, one.after, codes) == "refused":
-            return "only gives the value that the tests expect", None
+            return "only gives, or prints besides, what the tests expect", None
     report = await ctx.judge(candidate, attempt.tests)
     if report.passed:
         return "", report
@@ -144,7 +144,7 @@ async def _repaired(attempt: Attempt, ctx: Context, way: _Way) -> str:
     if share <= (MOST_WHOLE if small else MOST_REWRITTEN):
         return await ask_for_code(ctx, way.template, question, way.temperature)
     if small:
-        raise TooLong(
+        raise ProgramTooLong(
             f"the program takes {share:.0%} of the longest answer that {_model(ctx)} may give, "
             f"and no more than {MOST_WHOLE:.0%} is sure to hold a repair of it; give the "
             "generator to a stronger model, or bring a shorter program"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agent.core.domain import Diagnosis, Solution
 from agent.core.settings import COMMAND, GENERATOR
-from agent.core.trees import nodes_of, tree_of
+from agent.core.trees import readable, readable_nodes
 from agent.intake import protected_lines, tests_from_words
 from agent.repair.proof.inputs import probes
 from agent.thinking.roles import (
@@ -113,10 +113,7 @@ def _tests_in(text: str) -> list[str]:
 
 def _ends_in(text: str) -> int:
     """How many deliberate ends the program has; 0 where it does not parse."""
-    try:
-        nodes = nodes_of(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0
+    nodes = readable_nodes(text)
     return sum(
         isinstance(node, ast.Raise)
         or (isinstance(node, ast.Call) and ast.unparse(node.func) in ("exit", "quit", "sys.exit"))
@@ -137,13 +134,10 @@ def adversarial_calls(variables: Mapping[str, object]) -> str:
     """Calls like the tests' own with other arguments: small ones, and some near those seen."""
     cases = variables["test_cases"]
     assert isinstance(cases, Sequence)
-    try:
-        names = [
-            node.name for node in tree_of(str(variables["code"])).body
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "test"))
-        ]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        names = []
+    names = [
+        node.name for node in readable(str(variables["code"])).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "test"))
+    ]
     made = probes(names, [case.code for case in cases], 2 * MOST_CALLS)
     calls = [AdversarialCall(call=call, why=WHY) for call in made if len(call) <= LONGEST]
     return AdversarialCalls(calls=tuple(calls[:MOST_CALLS])).model_dump_json()

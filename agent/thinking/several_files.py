@@ -137,13 +137,11 @@ async def searched_around(
         return None, 0
     editable = tuple(one.path for one in changed)
 
-    async def verify(solution: Solution) -> Report:
-        return await ctx.judge(solution, attempt.tests)
-
     found = await search_project(
         ctx.task, project.model_copy(update={"editable": editable}), candidate, failing,
         ctx.sandbox, budget_s=AROUND * ctx.settings.search_s, wall_s=wall_s,
-        max_candidates=int(AROUND * ctx.settings.max_candidates), progress=ctx.emit, verify=verify,
+        max_candidates=int(AROUND * ctx.settings.max_candidates), progress=ctx.emit,
+        verify=lambda one: ctx.judge(one, attempt.tests),
     )
     return found.solution, found.candidates
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from agent.core.domain import Report, Script, Solution, SuspectFile, TestCase
 from agent.core.events import Searched, Stamped
-from agent.core.trees import nodes_of, tree_of
+from agent.core.trees import readable_nodes, tree_of
 from agent.thinking.wording import failures
 from llm.asking.answers import FILE
 
@@ -96,12 +96,10 @@ def _shown(text: str, suspect: SuspectFile, line_of: Numbered) -> Iterator[str]:
 
 def _kept(text: str, lines: Sequence[str], suspect: SuspectFile) -> list[int]:
     """The numbers of a long file's lines that are shown."""
-    try:
-        functions = [
-            one for one in nodes_of(text) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        functions = []
+    functions = [
+        one for one in readable_nodes(text)
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     first = min((one.lineno for one in functions), default=len(lines) + 1)
     kept = {*range(1, min(first, _TOP + 1, len(lines) + 1))}
     for suspected in suspect.functions:

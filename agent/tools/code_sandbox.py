@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
-from agent.core.loops import outside_any_loop
+from agent.core.loops import blocking
 from agent.core.settings import Settings
 from agent.intake import site_folders
 from agent.tools.python_run import CodeResult, run_python
@@ -64,13 +63,9 @@ class CodeSandbox:
         self._sandbox = sandbox or configured_sandbox()
         self._closed = False
 
-    def execute(self, code: str, stdin: str = "") -> CodeResult:
-        """Runs code as `python FILE` would, `stdin` its standard input. Works inside a running
-        event loop too, which waits for it."""
-        return outside_any_loop(self.aexecute(code, stdin))
-
     async def aexecute(self, code: str, stdin: str = "") -> CodeResult:
-        """`execute` for coroutines."""
+        """Runs code as `python FILE` would, `stdin` its standard input. `execute`, which is no
+        coroutine, works inside a running event loop too, which waits for it."""
         if self._closed:
             raise RuntimeError("this sandbox is closed; open another")
         sites = (await asyncio.to_thread(site_folders)).sites
@@ -79,22 +74,18 @@ class CodeSandbox:
             blocked=self._blocked,
         )
 
+    execute = blocking(aexecute)
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._closed = True
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         self._closed = True
 
 

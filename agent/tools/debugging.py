@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent.core.domain import File, Report, Script, Solution, Task, TestCase
-from agent.core.trees import expression, tree_of
+from agent.core.trees import expression, readable
 from agent.repair.facts import Moment
 from agent.repair.screening.tracing import trace
 from agent.tools.errors import ToolError
@@ -203,11 +203,8 @@ class DebuggerTools:
         yield from found[:MOST_CALLERS]
 
     def _trees(self) -> Iterator[tuple[File, ast.Module]]:
-        for file in self._scene.solution.files:
-            try:
-                yield file, tree_of(file.text)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                continue  # of a file that does not compile nothing can be told
+        # Of a file that does not compile nothing can be told.
+        return ((file, readable(file.text)) for file in self._scene.solution.files)
 
 
 GIVES = "the call gives "

@@ -17,6 +17,7 @@ from agent.tools.errors import ToolError
 from agent.tools.python_run import python_arguments, run_python
 from agent.tools.registry import MOST_OUTPUT_BYTES, MOST_S, ToolRegistry
 from agent.tools.workspace import Workspace, inside
+from llm.provider import sayable
 from sandbox import Job, Json, Limits, Sandbox
 
 SEARCH_S = 5.0
@@ -120,7 +121,7 @@ class WorkspaceTools:
                 raise ToolError(f"the pattern is no regular expression: {said}")
             case ({"found": list(rows)},):
                 lines: list[Json] = [
-                    _shown(str(row)) for row in rows[:max_results]
+                    sayable(str(row)) for row in rows[:max_results]
                 ]
                 return {"found": lines, "more": len(rows) > max_results}
         raise ToolError(
@@ -206,8 +207,8 @@ class WorkspaceTools:
         if not result.whole:
             made["notes"].append("what it wrote is not known, and not kept")
         return {
-            "exit_code": result.exit_code, "stdout": _shown(result.stdout),
-            "stderr": _shown(result.stderr), "timed_out": result.timed_out, "error": result.error,
+            "exit_code": result.exit_code, "stdout": sayable(result.stdout),
+            "stderr": sayable(result.stderr), "timed_out": result.timed_out, "error": result.error,
             **{name: [*texts] for name, texts in made.items()},
         }
 
@@ -240,8 +241,3 @@ def _refuse_surrogates(content: str) -> None:
         content.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ToolError(f"the content cannot be written as UTF-8: {error}") from error
-
-
-def _shown(text: str) -> str:
-    """A text with escapes for what is no UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

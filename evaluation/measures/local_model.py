@@ -60,9 +60,9 @@ def local_model() -> Iterator[str]:
 def made(tokenizer: Any, network: Any, lookup: int = 0) -> LocalModel:
     """A network in memory as a model that answers."""
     from llm.providers.huggingface.loading import local_model as in_memory
-    from llm.providers.huggingface.status import Fitted
+    from llm.providers.huggingface.status import LoadedModel
 
-    fitted = Fitted("cpu", "float32", False, network.get_memory_footprint() // 2**20, 0.0)
+    fitted = LoadedModel("cpu", "float32", False, network.get_memory_footprint() // 2**20, 0.0)
     return in_memory("random", network, tokenizer, fitted, lookup)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import statistics
 import subprocess
@@ -15,9 +16,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evaluation.measures.programs import ROOT, figure, sample, timed
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 TURNS = 5
 BARE = [sys.executable, "-c", "pass"]
@@ -31,7 +35,7 @@ demo.launch()
 SETTLED_S = 20.0
 """Until the engine behind the page is open and its first processes stand."""
 WATCHED_S = 30.0
-BROWSER = (
+QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )
@@ -79,20 +83,18 @@ def page() -> Iterator[str]:
 
 def click() -> Iterator[str]:
     """From the click to the first event the page shows, in a headless browser."""
-    browser = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-    if find_spec("playwright") is None or not Path(browser).exists():
+    if find_spec("playwright") is None or _chromium() is None:
         yield "not measured: it needs playwright and chromium"
         return
-    from playwright.sync_api import expect, sync_playwright
+    from playwright.sync_api import expect
 
     code, tests = sample("mean")
     times = []
     with (
         tempfile.TemporaryDirectory() as folder,
         served(ROOT / "app.py", Path(folder)) as server,
-        sync_playwright() as driver,
+        browser() as chromium,
     ):
-        chromium = driver.chromium.launch(executable_path=browser, args=list(BROWSER))
         for _ in range(TURNS):
             shown = chromium.new_page()
             shown.goto(server.address)
@@ -105,7 +107,6 @@ def click() -> Iterator[str]:
             shown.locator(".moment").first.wait_for(state="visible")
             times.append(time.perf_counter() - started)
             shown.close()
-        chromium.close()
     yield f"click to first visible event: median {statistics.median(times) * 1e3:.0f} ms"
 
 
@@ -128,6 +129,25 @@ def _cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def _chromium() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """The system's browser, without a window."""
+    from playwright.sync_api import sync_playwright
+
+    found = _chromium()
+    if found is None:
+        raise SystemExit("There is no Chromium here: install Debian's package `chromium`.")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+        yield launched
+        launched.close()
+
+
 class Server(NamedTuple):
     """A process that serves a page, and the seconds until it answered."""
 
@@ -138,7 +158,8 @@ class Server(NamedTuple):
 
 @contextmanager
 def served(program: Path, data: Path) -> Iterator[Server]:
-    """A program that serves a page, until the block ends."""
+    """A program that serves a page and keeps its data in a folder, until the block ends."""
+    data.mkdir(exist_ok=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
@@ -148,8 +169,10 @@ def served(program: Path, data: Path) -> Iterator[Server]:
         command,
         env={
             **os.environ, "HEAL_DATA_DIR": str(data), "LLM_PROVIDER": "mock",
-            "GRADIO_SERVER_PORT": port, "PORT": port, "GRADIO_ANALYTICS_ENABLED": "0",
+            "GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": port, "PORT": port,
+            "GRADIO_ANALYTICS_ENABLED": "0",
         },
+        cwd=data,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

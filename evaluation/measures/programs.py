@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from agent.core.domain import Task
+from agent.core.domain import Report, Solution, Task
 from agent.intake import from_page
 from agent.run.session import Session, Settings, open_session
 from evaluation.suite import Row, read_suite
@@ -49,6 +49,11 @@ def filled(code: str, functions: int = 1_100) -> str:
 def task_of(code: str, tests: str) -> Task:
     """A program and its tests, as a user pastes them."""
     return from_page(code, tests).task
+
+
+async def refused(solution: Solution) -> Report:
+    """The verdict of a judge who believes nothing."""
+    return Report(solution=solution.id, verdicts=())
 
 
 async def in_session(measure: Callable[[Session], Awaitable[T]]) -> T:

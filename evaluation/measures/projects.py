@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from agent.core.domain import Report, Solution
 from agent.healing.project_search import search_project
 from agent.judge.project_run import laid, run_suite
 from agent.project.suite import open_suite
 from agent.repair.edits import single_edits
 from agent.repair.program import Program, spliced
 from agent.repair.screening.changes import changed
+from evaluation.measures.programs import refused
 from evaluation.planted import Planted
 from sandbox import Job, Sandbox
 from sandbox.levels import Isolation
@@ -133,9 +133,6 @@ async def ranks(cases: Sequence[Planted], sandbox: Sandbox) -> AsyncIterator[str
 async def _rank(one: Planted, sandbox: Sandbox) -> int | None:
     listening = Listening(sandbox, one.bug.file, one.right.files[one.bug.file], tries=False)
     project = one.project.model_copy(update={"editable": (one.bug.file,)})
-
-    async def refused(solution: Solution) -> Report:
-        return Report(solution=solution.id, verdicts=())
 
     await search_project(
         one.task, project, one.base, one.bug.failing, listening, budget_s=LISTING_S,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from agent.doors.exits import HEALED, USAGE
 from evaluation.run_benchmark import count
-from evaluation.simulated.cells import CELLS, Plan, measured
+from evaluation.simulated.cells import CELLS, Workload, measured
 from evaluation.simulated.table import figures, table
 from evaluation.suite import BadSuite
 from sandbox import SandboxError
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     runs = wanted.runs or (QUICK_RUNS if wanted.quick else RUNS)
     try:
-        found = measured(Plan(
+        found = measured(Workload(
             tuple(cells), runs, tuple(wanted.suite), wanted.tasks, wanted.seed, wanted.workers
         ))
     except (BadSuite, SandboxError) as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from evaluation.simulated.programmer import Rates
 from evaluation.simulated.table import figures, table
 from evaluation.simulated.tasks import BenchTask, task_of
-from evaluation.simulated.trials import PARTS, Cell, Kind, Ran, ran
+from evaluation.simulated.trials import PARTS, Cell, Kind, LoopRun, ran
 from evaluation.suite import BadSuite, read_suite, spread
 from sandbox import open_sandbox
 
@@ -39,7 +39,7 @@ CELLS: tuple[Cell, ...] = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class Workload:
     """What is to be run; `place` is which of the workers one is."""
 
     cells: tuple[Cell, ...]
@@ -51,7 +51,7 @@ class Plan:
     place: int = 0
 
 
-def measured(plan: Plan) -> dict[str, list[Ran]]:
+def measured(plan: Workload) -> dict[str, list[LoopRun]]:
     """The runs of each cell by its name; each worker has some of the tasks."""
     shares = [replace(plan, place=place) for place in range(plan.workers)]
     if plan.workers == 1:
@@ -62,11 +62,11 @@ def measured(plan: Plan) -> dict[str, list[Ran]]:
     return {cell.name: [one for part in parts for one in part[cell.name]] for cell in plan.cells}
 
 
-def _share(plan: Plan) -> dict[str, list[Ran]]:
+def _share(plan: Workload) -> dict[str, list[LoopRun]]:
     return asyncio.run(_ran_share(plan))
 
 
-async def _ran_share(plan: Plan) -> dict[str, list[Ran]]:
+async def _ran_share(plan: Workload) -> dict[str, list[LoopRun]]:
     """Every run whose task is one of this worker's."""
     sandbox = open_sandbox()
     rows = spread([row for path in plan.suites for row in read_suite(path)], 2 * plan.tasks)

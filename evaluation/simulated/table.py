@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from demo.panels.measured import Share
 from evaluation.figures import PROVEN
-from evaluation.simulated.trials import MOST_RETRIED, Ran
-
-Z = 1.959964
-"""Of a 95 % interval."""
+from evaluation.simulated.trials import MOST_RETRIED, LoopRun
 
 
 @dataclass(frozen=True)
-class Share:
-    """A part of a whole."""
-
-    part: int
-    whole: int
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval; everything is possible where nothing was seen."""
-        if not self.whole:
-            return 0.0, 1.0
-        rate, spread = self.part / self.whole, Z * Z / self.whole
-        middle = (rate + spread / 2) / (1 + spread)
-        reach = Z / (1 + spread) * math.sqrt(
-            rate * (1 - rate) / self.whole + spread / (4 * self.whole)
-        )
-        return max(0.0, middle - reach), min(1.0, middle + reach)
-
-    def __str__(self) -> str:
-        if not self.whole:
-            return "-"
-        low, high = self.interval
-        return f"{self.part / self.whole:.1%} [{low:.1%}, {high:.1%}]".replace("%", "")
-
-
-@dataclass(frozen=True)
-class Figures:
+class CellFigures:
     """What the runs of a cell came to."""
 
     runs: int
@@ -60,7 +31,7 @@ class Figures:
     """Of the calls that this takes for the same share healed; `None` where it never comes to it."""
 
 
-def figures(runs: Sequence[Ran]) -> Figures:
+def figures(runs: Sequence[LoopRun]) -> CellFigures:
     """The figures of at least one run."""
     claimed = [one for one in runs if one.healed]
     proven = [one for one in claimed if one.proof in PROVEN]
@@ -71,7 +42,7 @@ def figures(runs: Sequence[Ran]) -> Figures:
         one.retried_right and one.retried + one.retry_tests <= one.calls for one in runs
     )
     needed = _needed(runs, healed)
-    return Figures(
+    return CellFigures(
         len(runs), Share(healed, len(runs)),
         Share(sum(not one.right for one in proven), len(proven)),
         Share(sum(not one.right for one in claimed), len(claimed)),
@@ -81,7 +52,7 @@ def figures(runs: Sequence[Ran]) -> Figures:
     )
 
 
-def _needed(runs: Sequence[Ran], healed: int) -> float | None:
+def _needed(runs: Sequence[LoopRun], healed: int) -> float | None:
     """Mean calls of generating and retrying, with the smallest cap at which so many are healed."""
     for cap in range(1, MOST_RETRIED + 1):
         if sum(one.retried_right and one.retried <= cap for one in runs) >= healed:
@@ -95,13 +66,21 @@ HEAD = ("cell", "runs", "healed", "false E2+", "false", "turned wrong", "calls",
         "retry heals", "calls saved")
 
 
-def table(found: Mapping[str, Figures]) -> Iterator[str]:
+def table(found: Mapping[str, CellFigures]) -> Iterator[str]:
     """The figures as lines of text; shares are in percent, with their intervals."""
     rows = [HEAD, *((
-        name, str(one.runs), str(one.healed), str(one.false_proven), str(one.false),
-        str(one.turned), f"{one.calls:.1f}", f"{one.tokens:,.0f}", str(one.retried),
+        name, str(one.runs),
+        *map(_shown, (one.healed, one.false_proven, one.false, one.turned)),
+        f"{one.calls:.1f}", f"{one.tokens:,.0f}", _shown(one.retried),
         "never as good" if one.saved is None else f"{one.saved:+.0%}",
     ) for name, one in found.items())]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]
     for row in rows:
         yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _shown(share: Share) -> str:
+    if not share.of:
+        return "-"
+    low, high = share.interval
+    return f"{share.hits / share.of:.1%} [{low:.1%}, {high:.1%}]".replace("%", "")

@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Ran:
+class LoopRun:
     """What came of one run; `right` is the truth of the program that it leaves."""
 
     healed: bool
@@ -62,7 +62,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Part:
+class Switch:
     """How a part is switched off: by settings, or by what stands in its place."""
 
     settings: dict[str, Any] = field(default_factory=dict)
@@ -78,20 +78,20 @@ def _minimal(known: Sequence[Round], now: ladder.Situation) -> Approach | ladder
     return "minimal" if len(known) < now.most else ladder.NoMore("iterations")
 
 
-PARTS: dict[str, Part] = {
-    "arbitration": Part({"enable_arbitration": False}),
-    "critic": Part({"enable_critic": False}),
-    "spec tests": Part({"enable_spec_tests": False}),
-    "search around": Part(patches=((rewriting, "around", _nothing_near),)),
-    "tournament": Part({"parallel_strategies": 1}),
-    "ladder": Part(patches=((rounds, "next_approach", _minimal),)),
+PARTS: dict[str, Switch] = {
+    "arbitration": Switch({"enable_arbitration": False}),
+    "critic": Switch({"enable_critic": False}),
+    "spec tests": Switch({"enable_spec_tests": False}),
+    "search around": Switch(patches=((rewriting, "around", _nothing_near),)),
+    "tournament": Switch({"parallel_strategies": 1}),
+    "ladder": Switch(patches=((rounds, "next_approach", _minimal),)),
 }
 
 
 @contextmanager
 def without(part: str) -> Iterator[dict[str, Any]]:
     """The settings of a run without a part, which is gone until the end of the block."""
-    off = PARTS.get(part, Part())
+    off = PARTS.get(part, Switch())
     before = [(module, name, getattr(module, name)) for module, name, _ in off.patches]
     try:
         for module, name, value in off.patches:
@@ -102,7 +102,7 @@ def without(part: str) -> Iterator[dict[str, Any]]:
             setattr(module, name, value)
 
 
-async def ran(cell: Cell, task: BenchTask, seed: str) -> Ran:
+async def ran(cell: Cell, task: BenchTask, seed: str) -> LoopRun:
     """One run of a cell, its truth, and the same programmer's tries without a loop."""
     one = Programmer(task, cell.rates, seed)
     brought = random.Random(f"{seed} brought").choice((*task.near, *task.wrong))
@@ -125,7 +125,7 @@ async def ran(cell: Cell, task: BenchTask, seed: str) -> Ran:
     first = next((entry.event.solution.text for entry in log
                   if entry.event.kind == "code_written"), code)
     retried, is_right = _retried(cell, task, seed)
-    return Ran(
+    return LoopRun(
         result.outcome in HEALED, result.proof or "", await task.holds(result.code),
         await task.holds(first), result.calls, result.tokens,
         int(cell.kind == "words"), retried, is_right,

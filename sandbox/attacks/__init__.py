@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sandbox.attacks.assail import Result, assail
+from sandbox.attacks.assail import AttackResult, assail
 from sandbox.attacks.attack import ATTACKS, Attack
 from sandbox.attacks.world import World
 
-__all__ = ["ATTACKS", "Attack", "Result", "World", "assail"]
+__all__ = ["ATTACKS", "Attack", "AttackResult", "World", "assail"]

@@ -42,7 +42,7 @@ for path in paths:
 
 
 @dataclass(frozen=True)
-class Result:
+class AttackResult:
     """What became of one attack.
 
     blocked   it started, and met exactly the refusal that this level promises; where a level
@@ -64,7 +64,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Report:
+class AttackReport:
     """What an attack said of itself, and how its process ended."""
 
     starts: int
@@ -75,11 +75,11 @@ class Report:
 
 async def assail(
     sandbox: Sandbox, world: World, attacks: Sequence[Attack], level: str
-) -> list[Result]:
+) -> list[AttackResult]:
     """Tries every attack, each beside its control; results in the order of the attacks."""
     some = asyncio.Semaphore(AT_ONCE)
 
-    async def one(attack: Attack) -> Result:
+    async def one(attack: Attack) -> AttackResult:
         async with some:
             return await _one(sandbox, world, attack, level)
 
@@ -88,26 +88,28 @@ async def assail(
     return [task.result() for task in tasks]
 
 
-async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> Result:
+async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> AttackResult:
     if unfit := attack.unfit():
-        return Result(attack.name, "skipped", why=unfit)
+        return AttackResult(attack.name, "skipped", why=unfit)
     if attack.name not in world.answers:
         world.answers[attack.name] = await asyncio.to_thread(_in_naive_harness, attack, world)
     control = world.answers[attack.name]
     if control not in attack.control:
         met = control or "nothing: it did not run to its end"
         why = f"its control met {met}, so nothing can be learned from it here"
-        return Result(attack.name, "skipped", control=control, why=why)
+        return AttackResult(attack.name, "skipped", control=control, why=why)
     started, met, last_words = await _in_jail(sandbox, world, attack)
     promised = attack.refusals.get(level, "")
     if not started:
-        return Result(attack.name, "skipped", met, control, f"it did not start: {last_words}")
+        return AttackResult(attack.name, "skipped", met, control, f"it did not start: {last_words}")
     # Where nothing is promised, what the kernel itself found fault with was held by nobody.
     held = met in promised.split(" or ") if promised else met not in (*attack.control, "")
     if held:
-        return Result(attack.name, "blocked", met, control)
+        return AttackResult(attack.name, "blocked", met, control)
     why = f"promised: {promised or 'nothing at this level'}"
-    return Result(attack.name, "breached", met, control, why if met else f"{why}; {last_words}")
+    return AttackResult(
+        attack.name, "breached", met, control, why if met else f"{why}; {last_words}"
+    )
 
 
 async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool, str, str]:
@@ -152,7 +154,7 @@ def _in_naive_harness(attack: Attack, world: World) -> str:
     return reports[-1].answer
 
 
-def _run(arguments: list[str], room: str, world: World) -> Report:
+def _run(arguments: list[str], room: str, world: World) -> AttackReport:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         try:
@@ -167,7 +169,7 @@ def _run(arguments: list[str], room: str, world: World) -> Report:
     return read(ended.stdout[:_OUTPUT_KEPT], signal.Signals(-code).name if code < 0 else "")
 
 
-def read(printed: bytes, killed_by: str) -> Report:
+def read(printed: bytes, killed_by: str) -> AttackReport:
     """The report in what a program printed, which may be anything; whoever ended the process has
     the last word."""
     starts, answer = 0, ""
@@ -183,4 +185,4 @@ def read(printed: bytes, killed_by: str) -> Report:
             answer = ""
         elif isinstance(told.get("answer"), str):
             answer = told["answer"]
-    return Report(starts, killed_by or answer)
+    return AttackReport(starts, killed_by or answer)

@@ -16,7 +16,6 @@ import sys
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sandbox import types as ours
@@ -70,12 +69,7 @@ class World:
             self._exits = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await self._exits.aclose()
 
     def _secret(self, name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from sandbox.attacks import ATTACKS, Attack, Result, World, assail
+from sandbox.attacks import ATTACKS, Attack, AttackResult, World, assail
 from sandbox.contract import CHECKS, Check
 from sandbox.levels import Isolation, Level
 from sandbox.sandbox import Sandbox
@@ -32,7 +32,7 @@ class Gauntlet:
     """What became of every attack, at the level that was seen to hold."""
 
     isolation: Isolation
-    results: tuple[Result, ...]
+    results: tuple[AttackResult, ...]
 
     def count(self, result: str) -> int:
         """How many attacks ended so."""

@@ -52,7 +52,7 @@ _HANDLED = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _TCP_SINCE, _SCOPES_SINCE = 4, 6
 
 
-class Refused(Exception):
+class LayerRefused(Exception):
     """The kernel refused a layer of the jail."""
 
     def __init__(self, layer: str, number: int) -> None:
@@ -83,7 +83,7 @@ class Filter:
     def load(self) -> None:
         """Holds this process and its children to the program, for good."""
         if _SYSCALL(*self._call) != 0:
-            raise Refused("seccomp", ctypes.get_errno())
+            raise LayerRefused("seccomp", ctypes.get_errno())
 
 
 def harden() -> None:
@@ -182,7 +182,7 @@ def _add_rule(rules: int, path: str, rights: int) -> None:
 def restrict(rules: int) -> None:
     """Holds this process and its children to a ruleset, for good."""
     if _SYSCALL(_RESTRICT, ctypes.c_long(rules), _ZERO) != 0:
-        raise Refused("Landlock", ctypes.get_errno())
+        raise LayerRefused("Landlock", ctypes.get_errno())
 
 
 # Namespaces.
@@ -210,15 +210,15 @@ def enter_namespaces(user: int, group: int, pids: bool = True) -> None:
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
     except OSError as error:
-        raise Refused("namespaces", error.errno or 0) from error
+        raise LayerRefused("namespaces", error.errno or 0) from error
 
 
 def fork_apart() -> int:
     """A fork into new user, mount, pid, network and ipc name spaces, whose first process the child
-    is; with every power there until it gives them up. Raises `Refused`."""
+    is; with every power there until it gives them up. Raises `LayerRefused`."""
     child: int = _FORKING_SYSCALL(*_APART)
     if child < 0:
-        raise Refused("name spaces of a job's own", ctypes.get_errno())
+        raise LayerRefused("name spaces of a job's own", ctypes.get_errno())
     return child
 
 
@@ -302,20 +302,20 @@ def _number(name: str) -> int:
 
 
 def _call(layer: str, name: str, *arguments: int | bytes | None) -> int:
-    """A system call by its number; raises `Refused`."""
+    """A system call by its number; raises `LayerRefused`."""
     passed = [
         ctypes.c_char_p(one) if isinstance(one, bytes) else ctypes.c_long(one or 0)
         for one in arguments
     ]
     result: int = _SYSCALL(ctypes.c_long(_number(name)), *passed)
     if result < 0:
-        raise Refused(f"{layer} ({name})", ctypes.get_errno())
+        raise LayerRefused(f"{layer} ({name})", ctypes.get_errno())
     return result
 
 
 def _prctl(what: str, option: int, value: int) -> None:
     if _LIBRARY.prctl(option, value, 0, 0, 0) != 0:
-        raise Refused(what, ctypes.get_errno())
+        raise LayerRefused(what, ctypes.get_errno())
 
 
 _RESTRICT = ctypes.c_long(_number("landlock_restrict_self"))

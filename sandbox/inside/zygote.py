@@ -390,7 +390,7 @@ class Zygote:
     def _guard(self, readable: list[str]) -> None:
         version = lockdown.landlock_version()
         if version == 0:
-            raise lockdown.Refused("Landlock", 38)
+            raise lockdown.LayerRefused("Landlock", 38)
         library = self._orders["library"]
         # For each child its own folders alone; what it may read is narrowed further below.
         for slot, name in enumerate(self._slots):
@@ -643,7 +643,7 @@ def main() -> NoReturn:
     zygote = Zygote(orders, control)
     try:
         report = zygote.settle()
-    except lockdown.Refused as refusal:
+    except lockdown.LayerRefused as refusal:
         control.send(json.dumps({"refused": str(refusal)}).encode())
         os._exit(1)
     control.send(json.dumps(report).encode())

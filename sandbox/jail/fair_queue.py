@@ -20,7 +20,7 @@ FOR_SHORT_JOBS = 8
 
 
 @dataclass(frozen=True)
-class Request:
+class SlotRequest:
     """What is asked for: a slot, for whom, and whether it is kept for long."""
 
     owner: str
@@ -33,13 +33,13 @@ class FairQueue:
     def __init__(self) -> None:
         self._taken: dict[int, str] = {}
         """Slot to owner."""
-        self._waiting: list[tuple[Request, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[SlotRequest, asyncio.Future[None]]] = []
 
     def __len__(self) -> int:
         """How many wait."""
         return len(self._waiting)
 
-    def may_take(self, request: Request, free: int) -> bool:
+    def may_take(self, request: SlotRequest, free: int) -> bool:
         """Whether this one may have one of so many free slots."""
         if request.lasts:
             return free > FOR_SHORT_JOBS
@@ -54,7 +54,7 @@ class FairQueue:
         """Notes that nobody has it."""
         self._taken.pop(slot, None)
 
-    def wait(self, request: Request, told: asyncio.Future[None]) -> None:
+    def wait(self, request: SlotRequest, told: asyncio.Future[None]) -> None:
         """Puts one into the queue; `told` is done when it is its turn to look again."""
         self._waiting.append((request, told))
 

@@ -39,7 +39,7 @@ from sandbox.inside.zygote import (
     REQUEST,
     SECOND,
 )
-from sandbox.jail.fair_queue import FairQueue, Request
+from sandbox.jail.fair_queue import FairQueue, SlotRequest
 from sandbox.levels import JailLevel
 from sandbox.talk.orders import environment, loaded
 from sandbox.types import SandboxDied, SandboxError
@@ -299,7 +299,7 @@ class ForkServer:
         Where a job `reads`, there is standard input, else it is empty. Output of a `silent` one
         goes nowhere, and its errors come by a pipe. One that `lasts` waits for those that do not.
         """
-        request = Request(owner, lasts)
+        request = SlotRequest(owner, lasts)
         if self._keeps_ready and not silent:
             self._wanted.add(count)
         if reads or silent:
@@ -323,7 +323,7 @@ class ForkServer:
             with suppress(SandboxDied):
                 self._tell(REQUEST.pack(KILL, worker.number, 0, 0, False))
 
-    async def _has_room(self, request: Request) -> bool:
+    async def _has_room(self, request: SlotRequest) -> bool:
         """Waits for a free slot; raises `SandboxError` when the server has ended."""
         if self.broken:
             raise SandboxDied(f"the fork server ended: {self.broken}")

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from agent.thinking import rewriting
+from demo.panels.measured import Share
 from evaluation.simulated.__main__ import SEEN, main
 from evaluation.simulated.mutations import mutants
 from evaluation.simulated.programmer import Programmer, Rates
-from evaluation.simulated.table import Figures, Share, figures, table
+from evaluation.simulated.table import CellFigures, figures, table
 from evaluation.simulated.tasks import BenchTask, task_of
-from evaluation.simulated.trials import PARTS, Cell, Ran, ran, without
+from evaluation.simulated.trials import PARTS, Cell, LoopRun, ran, without
 from evaluation.suite import Truth, read_suite
 from sandbox import open_sandbox
 
@@ -85,14 +86,14 @@ def test_intervals_are_wilsons(part: int, whole: int, low: float, high: float) -
 
 
 def test_figures_count_what_is_claimed_what_is_true_and_what_retrying_takes() -> None:
-    def one(healed: bool, proof: str, right: bool, began: bool, retried: int) -> Ran:
-        return Ran(healed, proof, right, began, 6, 100, 1, retried, bool(retried))
+    def one(healed: bool, proof: str, right: bool, began: bool, retried: int) -> LoopRun:
+        return LoopRun(healed, proof, right, began, 6, 100, 1, retried, bool(retried))
 
     found = figures([
         one(True, "E0", True, True, 1), one(True, "E2", False, False, 9),
         one(False, "", False, True, 12), one(True, "E3", True, False, 3),
     ])
-    assert found == Figures(
+    assert found == CellFigures(
         4, Share(2, 4), Share(1, 2), Share(1, 3), Share(1, 2), 6.0, 100.0, Share(2, 4),
         pytest.approx(1 - 6 / ((2 + 4 + 4 + 4) / 4)),
     )

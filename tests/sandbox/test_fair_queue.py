@@ -9,7 +9,7 @@ from dataclasses import replace
 from sandbox import Job, OwnedSandbox
 from sandbox.contract import ECHO
 from sandbox.jail import JailSandbox, forkserver
-from sandbox.jail.fair_queue import FOR_NEWCOMERS, FOR_SHORT_JOBS, FairQueue, Request
+from sandbox.jail.fair_queue import FOR_NEWCOMERS, FOR_SHORT_JOBS, FairQueue, SlotRequest
 
 
 class Queue:
@@ -23,7 +23,7 @@ class Queue:
             for _ in range(count):
                 self.turns.take(next(places), owner)
 
-    def wait(self, name: str, asking: Request) -> None:
+    def wait(self, name: str, asking: SlotRequest) -> None:
         self.told[name] = asyncio.get_running_loop().create_future()
         self.turns.wait(asking, self.told[name])
 
@@ -37,27 +37,27 @@ class Queue:
 async def test_the_next_place_goes_to_the_owner_with_the_fewest_running() -> None:
     queue = Queue(greedy=9, modest=2)
     for number in range(50):
-        queue.wait(f"greedy {number}", Request("greedy"))
-    queue.wait("modest", Request("modest"))
-    queue.wait("new", Request("new"))
+        queue.wait(f"greedy {number}", SlotRequest("greedy"))
+    queue.wait("modest", SlotRequest("modest"))
+    queue.wait("new", SlotRequest("new"))
 
     assert [queue.next(4) for _ in range(3)] == [["new"], ["modest"], ["greedy 0"]]
 
 
 async def test_among_equals_whoever_waited_longest_is_next() -> None:
     queue = Queue(one=3, other=3)
-    queue.wait("other", Request("other"))
-    queue.wait("one", Request("one"))
+    queue.wait("other", SlotRequest("other"))
+    queue.wait("one", SlotRequest("one"))
 
     assert [queue.next(4), queue.next(4), queue.next(4)] == [["other"], ["one"], []]
 
 
 async def test_the_last_places_are_for_owners_that_run_nothing() -> None:
     queue = Queue(greedy=22)
-    queue.wait("greedy", Request("greedy"))
-    queue.wait("new", Request("new"))
+    queue.wait("greedy", SlotRequest("greedy"))
+    queue.wait("new", SlotRequest("new"))
 
-    assert not queue.turns.may_take(Request("greedy"), FOR_NEWCOMERS)
+    assert not queue.turns.may_take(SlotRequest("greedy"), FOR_NEWCOMERS)
     assert queue.next(1) == ["new"]
     assert queue.next(FOR_NEWCOMERS) == []
     assert queue.next(FOR_NEWCOMERS + 1) == ["greedy"]
@@ -65,17 +65,17 @@ async def test_the_last_places_are_for_owners_that_run_nothing() -> None:
 
 async def test_jobs_that_last_leave_places_for_short_ones() -> None:
     queue = Queue()
-    queue.wait("search", Request("a", lasts=True))
+    queue.wait("search", SlotRequest("a", lasts=True))
 
     assert queue.next(FOR_SHORT_JOBS) == []
-    assert queue.turns.may_take(Request("a"), FOR_SHORT_JOBS)
+    assert queue.turns.may_take(SlotRequest("a"), FOR_SHORT_JOBS)
     assert queue.next(FOR_SHORT_JOBS + 1) == ["search"]
 
 
 async def test_who_was_called_off_is_passed_over() -> None:
     queue = Queue()
-    queue.wait("first", Request("a"))
-    queue.wait("second", Request("b"))
+    queue.wait("first", SlotRequest("a"))
+    queue.wait("second", SlotRequest("b"))
     queue.told["first"].cancel()
 
     assert queue.next(4) == ["second"]
@@ -84,8 +84,8 @@ async def test_who_was_called_off_is_passed_over() -> None:
 
 async def test_a_place_that_was_given_back_counts_for_nobody() -> None:
     queue = Queue(a=1)
-    queue.wait("b", Request("b"))
-    queue.wait("a", Request("a"))
+    queue.wait("b", SlotRequest("b"))
+    queue.wait("a", SlotRequest("a"))
     queue.turns.take(99, "b")
     queue.turns.give_back(0)
 

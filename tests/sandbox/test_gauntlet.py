@@ -22,7 +22,7 @@ from typing import Any, get_args
 import pytest
 
 from sandbox import Sandbox, SandboxUnavailable, open_sandbox
-from sandbox.attacks import ATTACKS, Attack, Result, World, assail
+from sandbox.attacks import ATTACKS, Attack, AttackResult, World, assail
 from sandbox.attacks.assail import read
 from sandbox.attacks.attack import THROUGH, Rule
 from sandbox.contract import HONEST_CHECKS
@@ -53,7 +53,7 @@ SAMPLED = 8
 """Of so many attacks one is run where a sample is taken, and of twice as many as others."""
 
 
-def named(results: tuple[Result, ...], result: str) -> dict[str, tuple[str, str]]:
+def named(results: tuple[AttackResult, ...], result: str) -> dict[str, tuple[str, str]]:
     return {one.name: (one.errno, one.why) for one in results if one.result == result}
 
 
@@ -126,7 +126,7 @@ def an_attack(attempt: str, **changes: Any) -> Attack:
     return Attack("an attack", "kernel", attempt, refusals, **changes)
 
 
-async def result_of(world: World, attack: Attack, control: str) -> Result:
+async def result_of(world: World, attack: Attack, control: str) -> AttackResult:
     """The result at L1, where the naive harness is said to have answered `control`."""
     world.answers[attack.name] = control
     (result,) = await assail(open_sandbox("subprocess"), world, [attack], "L1")
@@ -302,7 +302,7 @@ def judge_others(printed: str, levels: dict[str, str], part: int) -> None:
 
     assert {one["asked"]: one["level"] for one in seen} == levels
     for one in seen:
-        results = tuple(Result(**attack) for attack in one["attacks"])
+        results = tuple(AttackResult(**attack) for attack in one["attacks"])
         assert named(results, "breached") == {}, one["level"]
         assert sum(result.result == "blocked" for result in results) >= 150 // part
         assert sum(result.control == THROUGH for result in results) >= 120 // part

@@ -213,7 +213,7 @@ def _sync(face: Display, *, with_fixes: bool) -> int:
     from agent.doors.commands import Usage
     from agent.doors.memory.tables import import_document, import_words
     from agent.log.words import counted
-    from agent.memory.hub import HubFault, Place, sync
+    from agent.memory.hub import Dataset, HubFault, sync
 
     settings = Settings.from_env()
     given = {"HF_TOKEN": settings.hf_token, "HF_LESSONS_REPO": settings.hf_lessons_repo}
@@ -225,7 +225,7 @@ def _sync(face: Display, *, with_fixes: bool) -> int:
             f"{WHERE_TOKENS}, name a dataset of yours as owner/name, and put both into .env or "
             "the environment."
         )
-    place = Place(
+    place = Dataset(
         settings.hf_lessons_repo, settings.hf_token, settings.environment.get("HF_ENDPOINT", "")
     )
     with _opened(face) as memory:

@@ -64,7 +64,7 @@ sys.exit(pytest.main(sys.argv[1:], plugins=[Failures()]))
 
 
 @dataclass(frozen=True)
-class Ran:
+class PytestEnd:
     """How pytest ended, and tests by their paths on this machine."""
 
     code: int
@@ -106,7 +106,7 @@ def heal_pytest(
     )
 
 
-def _red_words(ran: Ran) -> str:
+def _red_words(ran: PytestEnd) -> str:
     said = f"pytest ended with exit code {ran.code}. Now heal repairs what failed"
     if not ran.left:
         return f"{said}."
@@ -122,7 +122,7 @@ def _green(face: Display) -> int:
     return HEALED
 
 
-def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> Ran:
+def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> PytestEnd:
     """Runs a Python's pytest here; where that is to be quiet, nothing goes to standard output."""
     with tempfile.TemporaryDirectory(prefix="heal-pytest-") as folder:
         told = Path(folder, "failed.json")
@@ -135,7 +135,7 @@ def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> Ra
         except FileNotFoundError:  # it ended before its session did
             root, nodes = "", [[], []]
     failed, left = (tuple(os.path.join(root, node) for node in some) for some in nodes)
-    return Ran(done.returncode, failed, left)
+    return PytestEnd(done.returncode, failed, left)
 
 
 def carried(arguments: Sequence[str], layout: ProjectLayout, folder: Path) -> tuple[str, ...]:

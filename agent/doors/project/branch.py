@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.doors.writeback import Refused
+from agent.doors.writeback import NotWritten
 from agent.project.git import GitFault, git
 
 PREFIX = "heal/"
@@ -48,14 +48,15 @@ class Committed:
 
 
 def refuse_what_cannot_be_committed(root: Path) -> None:
-    """Raises `Refused` where no commit could be made, whatever is healed: before anything runs."""
+    """Raises `NotWritten` where no commit could be made, whatever is healed; before anything
+    runs."""
     _Repository(root).base()
 
 
 def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed:
     """Commits these files, and nothing else, on a new branch from HEAD.
 
-    Raises `Refused` where a file is not as HEAD has it, in the tree or in the index.
+    Raises `NotWritten` where a file is not as HEAD has it, in the tree or in the index.
     """
     repository = _Repository(root)
     base = repository.base()
@@ -83,25 +84,25 @@ class _Repository:
     def git(
         self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = {},
     ) -> str:
-        """What git says; raises `Refused` with its words where it fails."""
+        """What git says; raises `NotWritten` with its words where it fails."""
         try:
             said = git(self._root, *arguments, stdin=stdin, environment=environment)
         except GitFault as error:
-            raise Refused(f"nothing was committed: {error}") from error
+            raise NotWritten(f"nothing was committed: {error}") from error
         return said.decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def base(self) -> str:
         """The commit that HEAD names, once nothing is underway there."""
         try:
             base = self.git("rev-parse", "--verify", "HEAD^{commit}")
-        except Refused as error:
-            raise Refused(
+        except NotWritten as error:
+            raise NotWritten(
                 f"--commit: {self._root} lies in no git repository with a commit ({error})"
             ) from error
         folder = Path(self.git("rev-parse", "--absolute-git-dir"))
         for name, what in _UNDERWAY.items():
             if (folder / name).exists():
-                raise Refused(f"--commit: {what} is underway in {self._root}; end it first.")
+                raise NotWritten(f"--commit: {what} is underway in {self._root}; end it first.")
         return base
 
     def entry(self, base: str, edit: Edited) -> tuple[str, str]:
@@ -112,14 +113,14 @@ class _Repository:
         staged = self.git("ls-files", "-s", "-z", "--", f":(top,literal){path}").rstrip("\0")
         mode, _, blob = head.partition("\t")[0].split(" ") if head else ("", "", "")
         if mode not in ("100644", "100755"):
-            raise Refused(f"nothing was committed: HEAD has no file {edit.path}; add it first.")
+            raise NotWritten(f"nothing was committed: HEAD has no file {edit.path}; add it first.")
         if staged.partition("\t")[0] != f"{mode} {blob} 0":
-            raise Refused(
+            raise NotWritten(
                 f"nothing was committed: {edit.path} is staged otherwise than HEAD has it; commit "
                 "or unstage it first."
             )
         if self.git("hash-object", "--stdin", stdin=edit.seen) != blob:
-            raise Refused(
+            raise NotWritten(
                 f"nothing was committed: {edit.path} is not as HEAD has it (changed, or stored "
                 "through a filter or with other line ends); commit it first, or take the patch "
                 "(--out)."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.intake.errors import BadInput
@@ -21,7 +21,7 @@ LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 class ProjectInputs:
     """Which project, and which of its tests."""
 
-    start: Path
+    start: Path = Path()
     nodes: Sequence[str] = ()
     """Node ids, files or folders of tests, relative to where the command was started."""
     keyword: str = ""
@@ -47,23 +47,14 @@ class ProjectInputs:
     """`start` is the project whatever lies above it, and nothing that it asks for is given: so it
     is where a stranger has sent its files."""
 
-    @classmethod
-    def of(
-        cls, path: str, further: Sequence[str] = (), keyword: str = "", last_failed: bool = False,
-        python: str | None = None, only: Sequence[str] = (), exclude: Sequence[str] = (),
-        deselect: Sequence[str] = (), grant: bool = False, test_command: str = "",
-        since: str = "", test_timeout: float = 0.0,
-    ) -> ProjectInputs:
-        """As typed. What stands after the first PATH is tests until the first that begins with a
-        dash; from there on all is pytest's."""
+    def at(self, path: str, further: Sequence[str] = ()) -> ProjectInputs:
+        """The same of a PATH as typed. What stands after the first one is tests until the first
+        that begins with a dash; from there on all is pytest's."""
         folder = Path(path.partition("::")[0])
         whole = "::" not in path and find_layout(folder).root == Path(os.path.abspath(folder))
         dash = next((at for at, one in enumerate(further) if one.startswith("-")), len(further))
         tests = [*(() if whole else (path,)), *further[:dash]]
-        return cls(
-            folder, tests, keyword, last_failed, python, only, exclude, deselect, further[dash:],
-            test_command, since, grant, test_timeout,
-        )
+        return replace(self, start=folder, nodes=tests, arguments=further[dash:])
 
     def pytest_arguments(self, layout: ProjectLayout) -> tuple[str, ...]:
         """What the project's pytest is started with."""

@@ -45,7 +45,7 @@ from agent.doors.project.look import (
 from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.shown import commit_message, edits, show, show_verdicts, verdict_line
 from agent.doors.terminal import STANDING_STYLES
-from agent.doors.writeback import Change, Refused, write_all_back, write_new
+from agent.doors.writeback import Change, NotWritten, write_all_back, write_new
 from agent.intake import with_outside_failures
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import verdicts
@@ -98,13 +98,13 @@ def heal_project(
     for write in (*((_patch, _applied) if asked else ()), _papers):
         try:
             kept += write(result, writing, papers, seen)
-        except Refused as error:
+        except NotWritten as error:
             refusals.append(str(error))
     if asked and papers.commit:
         try:
             commits.append(_committed(result, seen))
             kept.append(commits[0].words)
-        except Refused as error:
+        except NotWritten as error:
             refusals.append(str(error))
     result = against(replace(result, error=" ".join([result.error, *refusals]).strip()),
                      writing.least)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.core.loops import outside_any_loop
+from agent.core.loops import blocking
 from agent.doors.library import HealResult, RunFault, SelfHealingAgent
 from agent.doors.project.choice import ProjectInputs
 from agent.doors.project.heal import markdown_of, project_document
@@ -56,7 +56,7 @@ class ProjectResult(HealResult):
         return document(self) if self.seen is None else project_document(self, self.seen)
 
 
-def heal_project(
+async def aheal_project(
     path: str | Path = ".", arguments: Sequence[str] = (), *, keyword: str = "",
     last_failed: bool = False, only: Sequence[str] = (), exclude: Sequence[str] = (),
     deselect: Sequence[str] = (), python: str | None = None, grant: bool = False,
@@ -68,30 +68,17 @@ def heal_project(
 
     All that is given means what it means to the command `heal run`: `arguments` are further tests,
     and pytest's own options after them. `agent` says which models may be asked, and what a run may
-    take. Works inside a running event loop too. Raises `agent.intake.BadInput` for what is no
-    project, and `RunFault` for a fault of ours; every other end is in the result.
+    take. A cancelled caller cancels the run; `heal_project`, which is no coroutine, works inside a
+    running event loop too. Raises `agent.intake.BadInput` for what is no project, and `RunFault`
+    for a fault of ours; every other end is in the result.
     """
-    return outside_any_loop(aheal_project(
-        path, arguments, keyword=keyword, last_failed=last_failed, only=only, exclude=exclude,
-        deselect=deselect, python=python, grant=grant, test_command=test_command, since=since,
-        test_timeout=test_timeout, agent=agent,
-    ))
-
-
-async def aheal_project(
-    path: str | Path = ".", arguments: Sequence[str] = (), *, keyword: str = "",
-    last_failed: bool = False, only: Sequence[str] = (), exclude: Sequence[str] = (),
-    deselect: Sequence[str] = (), python: str | None = None, grant: bool = False,
-    test_command: str = "", since: str = "", test_timeout: float = 0.0,
-    agent: SelfHealingAgent | None = None,
-) -> ProjectResult:
-    """`heal_project` for coroutines; a cancelled caller cancels the run."""
     agent = agent or SelfHealingAgent()
     settings = (await asyncio.to_thread(agent.settings)).model_copy(update={"ask": False})
-    inputs = ProjectInputs.of(
-        str(path), arguments, keyword, last_failed, python, only, exclude, deselect, grant,
-        test_command, since, test_timeout,
-    )
+    inputs = ProjectInputs(
+        keyword=keyword, last_failed=last_failed, python=python, only=only, exclude=exclude,
+        deselect=deselect, grant=grant, test_command=test_command, since=since,
+        test_timeout=test_timeout,
+    ).at(str(path), arguments)
     seen: Seen | None = None
     notes: list[str] = []
     try:
@@ -107,3 +94,6 @@ async def aheal_project(
     return ProjectResult(
         **vars(result), max_iterations=settings.max_iterations, seen=seen, notes=tuple(notes)
     )
+
+
+heal_project = blocking(aheal_project)

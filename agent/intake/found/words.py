@@ -45,7 +45,7 @@ _LONGEST_TEXT = 200_000
 
 
 @dataclass(frozen=True)
-class _Call:
+class _FoundCall:
     """A call found in the text: its source, and where it starts and ends."""
 
     source: str
@@ -88,7 +88,7 @@ def _prompt_blocks(text: str) -> Iterator[str]:
         yield "\n".join(line[indent:] for line in match.group(0).split("\n")) + "\n"
 
 
-def _calls(text: str) -> Iterator[_Call]:
+def _calls(text: str) -> Iterator[_FoundCall]:
     """Calls with literal arguments, outermost first, none inside another."""
     behind = 0
     for head in _CALL_HEAD.finditer(text):
@@ -96,7 +96,7 @@ def _calls(text: str) -> Iterator[_Call]:
         source = text[head.start() : end] if end is not None else ""
         if end is not None and is_plain_call(expression(source)):
             behind = end
-            yield _Call(" ".join(source.split("\n")), head.start(), end)
+            yield _FoundCall(" ".join(source.split("\n")), head.start(), end)
 
 
 def _closing(text: str, start: int) -> int | None:
@@ -116,7 +116,7 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
-def _test(text: str, call: _Call, taken: set[str]) -> TestCase | None:
+def _test(text: str, call: _FoundCall, taken: set[str]) -> TestCase | None:
     rest = text[call.end :]
     rest = rest[1:] if rest.startswith("`") else rest
     before, after = _sentence(text, call)
@@ -140,7 +140,7 @@ def _test(text: str, call: _Call, taken: set[str]) -> TestCase | None:
     return Example(name=name, origin="task", call=call.source, expected=expected)
 
 
-def _sentence(text: str, call: _Call) -> tuple[str, str]:
+def _sentence(text: str, call: _FoundCall) -> tuple[str, str]:
     """The words of the call's sentence before and after it."""
     start = max((m.end() for m in re.finditer(r"[.!?]\s+|\n", text[: call.start])), default=0)
     tail = re.compile(r"[.!?](?:\s|$)|\n").search(text, call.end)

@@ -99,7 +99,7 @@ def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
     return False
 
 
-class Asked:
+class ProgramProcess:
     """A process that holds the program alone, and answers calls one after another."""
 
     def __init__(self, process: Process, numbers: Sequence[str], wall_s: float) -> None:
@@ -119,7 +119,7 @@ class Asked:
 @asynccontextmanager
 async def asking(
     subject: Subject, calls: Sequence[tuple[str, Sequence[str]]], wall_s: float
-) -> AsyncIterator[Asked]:
+) -> AsyncIterator[ProgramProcess]:
     """A process about to answer these calls, each with the program's names in it; `wall_s` is for
     each of them."""
     numbers = [secrets.token_hex(8) for _ in calls]
@@ -137,7 +137,7 @@ async def asking(
         if begun != {"begun": True}:
             how = begun.stderr.strip()[-300:] if isinstance(begun, Outcome) else "no greeting"
             raise SandboxError(f"the solution's process did not begin: {how}")
-        yield Asked(process, numbers, wall_s)
+        yield ProgramProcess(process, numbers, wall_s)
 
 
 async def answers(subject: Subject, asks: Sequence[ExampleCall]) -> list[Row | None]:
@@ -161,7 +161,7 @@ async def answers(subject: Subject, asks: Sequence[ExampleCall]) -> list[Row | N
     return rows
 
 
-async def _row(ask: ExampleCall, asked: Asked, wall_s: float) -> Row | None:
+async def _row(ask: ExampleCall, asked: ProgramProcess, wall_s: float) -> Row | None:
     """What one answer shows; the `last` ends the process."""
     row = {"status": "error", "call": ask.call, "last": True}
     try:

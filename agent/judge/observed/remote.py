@@ -71,7 +71,7 @@ PREDICATES = frozenset({
 })
 """Methods of builtins that judge what they are given: is it, is it there, how often, what else."""
 
-class Broken(BaseException):
+class LinkLost(BaseException):
     """The other process is gone, or what it sent is no message."""
 
 
@@ -124,7 +124,7 @@ class Link:
     @property
     def _ends(self) -> tuple[type[BaseException], ...]:
         """What ends a test and is no word of the solution's."""
-        return (*self.leave, Broken, Unfollowable)
+        return (*self.leave, LinkLost, Unfollowable)
 
     def forget_notes(self) -> None:
         """A new test begins."""
@@ -164,7 +164,7 @@ class Link:
     def request(self, verb: str, *args: Object) -> Any:
         """Asks the other side and gives its answer; serves its requests meanwhile."""
         if self.broken:
-            raise self._stop(Broken(self.broken))
+            raise self._stop(LinkLost(self.broken))
         if not self.judging and not self._serving:
             raise RuntimeError("the test is not listening any more")
         with self._lock:
@@ -382,7 +382,7 @@ class Link:
     def give_up(self, why: str) -> BaseException:
         """The link is of no more use; the error to raise for that."""
         self.broken = self.broken or why
-        return self._stop(Broken(self.broken))
+        return self._stop(LinkLost(self.broken))
 
     def _stop(self, error: BaseException) -> BaseException:
         self.stopped = self.stopped or error

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 from operator import itemgetter
 
-from agent.core.trees import nodes_of
+from agent.core.trees import readable_nodes
 from agent.intake.program import own_tests
 
 
@@ -26,9 +26,8 @@ def mask(text: str, doctests: bool = True) -> str:
     empty one of its name, since the program may call it. Text that does not parse is returned
     as it is, so that the error is reported where it belongs.
     """
-    try:
-        every = nodes_of(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    every = readable_nodes(text)
+    if not every:
         return text
     tests = own_tests(text)
     # In a docstring with escapes the prompt may be spelt otherwise.
@@ -60,11 +59,8 @@ def mask(text: str, doctests: bool = True) -> str:
 @lru_cache(maxsize=16)
 def names_of_tests(text: str) -> tuple[str, ...]:
     """What a program calls its own test functions and classes; nothing where it does not parse."""
-    try:
-        nodes_of(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    return tuple(name for node in own_tests(text) if (name := getattr(node, "name", "")))
+    own = own_tests(text) if readable_nodes(text) else ()
+    return tuple(name for node in own if (name := getattr(node, "name", "")))
 
 
 def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:

@@ -26,7 +26,7 @@ class CannotTakeOn(Exception):
     """The text cannot be put into this process; it says nothing against the text."""
 
 
-class Place(NamedTuple):
+class OuterFunction(NamedTuple):
     """A function that stands in no other function."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
@@ -100,7 +100,7 @@ class LiveModule:
             raise CannotTakeOn(f"{name}: {error}") from error
         self._undoing.append(functools.partial(_put, owner, name, old))
 
-    def _holding(self, first: int, last: int) -> Place | None:
+    def _holding(self, first: int, last: int) -> OuterFunction | None:
         """The function whose body holds all of these lines, counted from 1."""
         for place in self._places:
             node = place.node
@@ -111,7 +111,7 @@ class LiveModule:
                 return place
         return None
 
-    def _swap(self, place: Place, lines: list[str], shift: int) -> bool:
+    def _swap(self, place: OuterFunction, lines: list[str], shift: int) -> bool:
         """Whether the function could take on the new code."""
         node = place.node
         first = node.lineno
@@ -324,13 +324,13 @@ def _adopt(function: Any, owner: type) -> None:
             cell.cell_contents = owner
 
 
-def _places(tree: ast.Module) -> Iterator[Place]:
+def _places(tree: ast.Module) -> Iterator[OuterFunction]:
     """Functions that stand in no other, each with the classes around it."""
     waiting: list[tuple[ast.stmt, tuple[ast.ClassDef, ...]]] = [(one, ()) for one in tree.body]
     while waiting:
         node, classes = waiting.pop()
         if isinstance(node, _Function):
-            yield Place(node, classes)
+            yield OuterFunction(node, classes)
         elif isinstance(node, ast.ClassDef):
             waiting += [(one, (*classes, node)) for one in node.body]
         else:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import hashlib
 import json
 import mmap
 import os
@@ -41,13 +40,11 @@ from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import text_of
 from agent.project.programs.item_runs import ItemRun, SubtestErrors, run_item
 from agent.project.programs.live_module import CannotTakeOn, LiveModule
-from agent.repair.screening.changes import changed
+from agent.repair.screening.changes import changed, short_hash
 from agent.repair.screening.programs.clock import Clock, Limits, OutOfTime
 from agent.repair.screening.programs.nearness import described, nearness
 from agent.repair.screening.programs.watcher import Watcher, shown
 
-LEAVE_S = 2.0
-"""A copy that does not end by itself is ended after so long."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b|\d{6,}", re.IGNORECASE)
 """And what else is long and other each time: times and numbers of files."""
 _MOST_LINES = 200_000
@@ -297,7 +294,7 @@ class _Suite(WholeSuite):
         except BaseException as error:  # noqa: BLE001 - the module's own, as it is executed
             row = _ended("failed", item)
             row[2], row[3] = type(error).__name__, text_of(error)[:200]
-            row[7] = _short(f"{row[2]} {row[3]}")
+            row[7] = short_hash(f"{row[2]} {row[3]}")
             return row
         return self._row(clock, item, live.path, likely)
 
@@ -343,7 +340,7 @@ class _Suite(WholeSuite):
         return [
             "timeout" if late else "failed", "".join(marks),
             "TimeoutError" if late else run.exception, _said(run), _line(run.error, path), [], near,
-            "" if late or not did else _short("\n".join(did)),
+            "" if late or not did else short_hash("\n".join(did)),
         ]
 
 
@@ -433,10 +430,6 @@ def _line(error: BaseException | None, path: str) -> int | None:
             found = trace.tb_lineno
         trace = trace.tb_next
     return found
-
-
-def _short(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 class _Rows:

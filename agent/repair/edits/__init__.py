@@ -14,26 +14,20 @@ from itertools import count, islice
 from typing import Any
 
 from agent.repair.edits import (
-    absent,
-    asked,
     calls,
     classes,
     conditions,
     constants,
-    copies,
     crashes,
-    entries,
     expressions,
     functions,
-    given,
-    loops,
     moves,
     names,
     operators,
     sequences,
     statements,
-    upkeep,
 )
+from agent.repair.edits.forgotten import absent, asked, copies, entries, given, loops, upkeep
 from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
 
@@ -348,22 +342,6 @@ class _Proposals:
         return self._program.data[start:end] == text or any(
             start < last and max(end, start + 1) > first for first, last in self._guarded
         )
-
-
-def _by_suspicion(
-    nodes: Sequence[ast.AST], suspicion: Mapping[int, float]
-) -> list[tuple[float, ast.AST]]:
-    """Nodes with the suspicion of their most suspicious line, the most suspicious first."""
-
-    def known(node: ast.AST) -> float:
-        first = getattr(node, "lineno", None)
-        if first is None or not suspicion:
-            return 1.0  # of a whole module
-        return max(suspicion.get(line, 0.0) for line in range(
-            first, (getattr(node, "end_lineno", None) or first) + 1
-        ))
-
-    return sorted(((known(node), node) for node in nodes), key=lambda one: -one[0])
 
 
 def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function]:

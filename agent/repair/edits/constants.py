@@ -31,7 +31,7 @@ def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
         return
     assert isinstance(value, int | float)
     parent = program.parents.get(node)
-    indexes = isinstance(parent, ast.Subscript | ast.Slice) or _is_range(parent)
+    indexes = is_indexing(parent)
     for near in (value + 1, value - 1):
         odd = near < 0 <= value and not isinstance(parent, ast.Assign)
         yield program.replace(node, repr(near), (1.8 if indexes else 2.0) + 0.9 * odd)
@@ -266,9 +266,8 @@ def quoted(text: str, like: str) -> str:
     return shown
 
 
-def _is_range(parent: ast.AST | None) -> bool:
-    return (
-        isinstance(parent, ast.Call)
-        and isinstance(parent.func, ast.Name)
-        and parent.func.id == "range"
-    )
+def is_indexing(parent: ast.AST | None) -> bool:
+    """Whether what stands directly in this counts places."""
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
+        return parent.func.id == "range"
+    return isinstance(parent, ast.Subscript | ast.Slice)

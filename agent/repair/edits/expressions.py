@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from agent.repair.edits.constants import is_indexing
 from agent.repair.program import ATOM, NUMBERS, OR, SEQUENCES, Program, Splice
 
 _PLACES = (
@@ -25,7 +26,7 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
         return
     if isinstance(parent, ast.Subscript) and node is parent.value:
         return
-    indexes = isinstance(parent, ast.Subscript | ast.Slice) or _in_range(parent)
+    indexes = is_indexing(parent)
     cost = 1.8 if indexes else 2.4 if isinstance(parent, ast.Compare | ast.Return) else 3.0
     cost += 0.7 * (not kinds) + 2.0 * isinstance(node, ast.Compare | ast.BoolOp)
     match parent:
@@ -158,11 +159,3 @@ def chosen(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 def _is_called(parent: ast.AST | None, node: ast.expr) -> bool:
     return isinstance(parent, ast.Call) and parent.func is node
-
-
-def _in_range(parent: ast.AST | None) -> bool:
-    return (
-        isinstance(parent, ast.Call)
-        and isinstance(parent.func, ast.Name)
-        and parent.func.id == "range"
-    )

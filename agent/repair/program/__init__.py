@@ -13,26 +13,10 @@ from agent.repair.program.source import (
     UNARY,
     Splice,
     rank,
-    readable,
     spliced,
 )
 
 __all__ = [
-    "AND",
-    "ATOM",
-    "BINARY",
-    "BUILTINS",
-    "COMPARE",
-    "COMPARISONS",
-    "Function",
-    "NOT",
-    "NUMBERS",
-    "OR",
-    "Program",
-    "SEQUENCES",
-    "Splice",
-    "UNARY",
-    "rank",
-    "readable",
-    "spliced",
+    "AND", "ATOM", "BINARY", "BUILTINS", "COMPARE", "COMPARISONS", "Function", "NOT", "NUMBERS",
+    "OR", "Program", "SEQUENCES", "Splice", "UNARY", "rank", "spliced",
 ]

@@ -110,14 +110,6 @@ def spliced(data: bytes, splices: Iterable[Splice]) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-def readable(text: str) -> ast.Module:
-    """The tree of a text; an empty one where it does not parse."""
-    try:
-        return parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module(body=[], type_ignores=[])
-
-
 class Source:
     """A text, its tree, and the places of its nodes.
 

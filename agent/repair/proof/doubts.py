@@ -9,8 +9,8 @@ import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
-from agent.core.trees import parse
-from agent.repair.program import BUILTINS, Function, readable
+from agent.core.trees import parse, readable, readable_nodes
+from agent.repair.program import BUILTINS, Function
 
 MISSPELT = 0.7
 """From so much likeness on, a name that is called now is taken for one that was called before."""
@@ -97,12 +97,8 @@ def unread_names(before: str, after: str) -> tuple[str, ...]:
 def idle_assignments(text: str, functions: Collection[int]) -> tuple[tuple[int, str], ...]:
     """Lines that give a value to a plain variable which nothing reads, with its name, in those
     functions that begin at these lines; none where the text does not parse."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
     found = []
-    for function in (node for node in ast.walk(tree) if isinstance(node, Function)):
+    for function in (node for node in readable_nodes(text) if isinstance(node, Function)):
         first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
         names = {*_unread(function, False)} if first in functions else set()
         found += [

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.core.literals import literal_source
-from agent.core.trees import is_literal
-from agent.repair.program import readable
+from agent.core.trees import is_literal, readable
 
 PROBES = 128
 MOST_SEEDS = 24

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from agent.core.trees import is_literal
-from agent.repair.program import BUILTINS, Function, readable
+from agent.core.trees import is_literal, readable
+from agent.repair.program import BUILTINS, Function
 
 Blindness = Literal["", "doubtful", "refused"]
 
@@ -22,12 +22,15 @@ def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
 
     It is refused where the tests of that function all expect one same value, doubtful where
     they say more, since a value that fits them all may be meant. To print one constant more than
-    before is no repair either, whatever a test of the output expects. A function that never looked
+    before is no repair either where a test looks for it in the output. A function that never looked
     at its parameters may go on so, but not by returning a bare constant.
     """
     old, worst = _functions(before), ""
     tests = tuple(tests)
-    if _recited(after) > _recited(before):
+    sought = frozenset(word for test in tests for word in _sought(test))
+    if sought and all(now > was for now, was in zip(
+        _recited(after, sought), _recited(before, sought), strict=True
+    )):
         return "refused"
     for name, (text, node) in _functions(after).items():
         if name not in old or old[name][0] == text:
@@ -67,13 +70,27 @@ def _functions(text: str) -> dict[str, tuple[str, Function]]:
 
 
 @lru_cache(maxsize=2)
-def _recited(text: str) -> int:
-    """How many calls of `print` print constants alone."""
-    tree = readable(text)
-    return sum(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        and node.func.id == "print" and bool(node.args) and all(map(is_literal, node.args))
-        for node in ast.walk(tree)
+def _recited(text: str, sought: frozenset[str]) -> tuple[int, int]:
+    """How many calls of `print` print constants alone, and how many of them what is sought."""
+    printed = [
+        " ".join(str(ast.literal_eval(one)) for one in node.args)
+        for node in ast.walk(readable(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        and node.func.id == "print" and node.args and all(map(is_literal, node.args))
+    ]
+    return len(printed), sum(any(word in one for word in sought) for one in printed)
+
+
+@lru_cache(maxsize=64)
+def _sought(test: str) -> tuple[str, ...]:
+    """The lines of the constants of a test that reads what is printed."""
+    tree = readable(test)
+    if not _called(tree) & {"output", "readouterr", "stdout"}:
+        return ()
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return tuple(
+        line for one in constants if isinstance(one, str | int | float)
+        for line in str(one).split("\n") if line.strip()
     )
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-from agent.core.trees import nodes_of
+from agent.core.trees import readable_nodes
 from agent.repair.facts import Candidate
 
 WRONG_TYPE = 2.0
@@ -35,20 +35,14 @@ def idle_operations(text: str) -> int:
     """How many operations of a text nobody would write: those that leave the number on their left
     as it is, as `x * 1` does, and those that one constant would do, as `x + 1 - 1` does; none where
     the text does not compile."""
-    try:
-        nodes = nodes_of(text)
-    except SyntaxError:
-        return 0
+    nodes = readable_nodes(text)
     return sum(isinstance(node, ast.BinOp) and _is_idle(node) for node in nodes)
 
 
 def unread_variables(text: str) -> int:
     """How many variables and parameters the functions of a text bind and do not read; none where
     it does not compile."""
-    try:
-        nodes = nodes_of(text)
-    except SyntaxError:
-        return 0
+    nodes = readable_nodes(text)
     return sum(
         len(_names(node, ast.Store) - _names(node, ast.Load))
         for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -58,10 +52,7 @@ def unread_variables(text: str) -> int:
 def uneven_displays(text: str) -> int:
     """How few displays of a text are even, below zero: of parts that are alike but for the name
     that each begins with, as in `a[1:], b[1:], c[1:]`."""
-    try:
-        nodes = nodes_of(text)
-    except SyntaxError:
-        return 0
+    nodes = readable_nodes(text)
     return -sum(_is_even(node.elts) for node in nodes if isinstance(node, ast.Tuple | ast.List))
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.core.trees import readable_nodes
 from agent.repair.facts import Candidate
 from agent.repair.ranking.rank import weight
 
@@ -86,12 +87,8 @@ def differs(own: Sequence[str], other: Sequence[str], raised: frozenset[str]) ->
 
 def raised_exceptions(text: str) -> frozenset[str]:
     """The exceptions that a program raises by itself."""
-    # Shown rivals need it; naming them does not, which every door does.
-    from agent.repair.program import readable
-
-    tree = readable(text)
     found = set()
-    for node in ast.walk(tree):
+    for node in readable_nodes(text):
         match node:
             case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
                 found.add(name)

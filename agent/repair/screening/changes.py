@@ -6,6 +6,8 @@ crosses no wall again.
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 from agent.core.common_ends import common_ends
 
 Change = tuple[int, int, str]
@@ -22,3 +24,8 @@ def changed(base: str, made: Change) -> str:
     """The text that `change` has told."""
     start, end, own = made
     return base[:start] + own + base[end:]
+
+
+def short_hash(text: str) -> str:
+    """What tells one text from others, wherever texts are many."""
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

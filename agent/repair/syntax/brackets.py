@@ -46,10 +46,6 @@ def _balance(some: list[Token]) -> tuple[list[Token], list[Token]]:
     return (unclosed(tuple(some)) if loose else stack), loose
 
 
-def _ends(some: list[Token]) -> list[int]:
-    return sorted({edge for token in some for edge in (token.start, token.end)})
-
-
 def _closed(
     broken: Broken, line: Line, some: list[Token], opened: list[Token]
 ) -> list[Proposal]:

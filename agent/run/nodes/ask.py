@@ -10,7 +10,7 @@ import json
 
 from langgraph.types import interrupt
 
-from agent.core.domain import Alternatives, Report, Rivals, Solution, TestCase
+from agent.core.domain import Alternatives, Rivals, Solution, TestCase
 from agent.core.events import Ambiguous, CodeWritten, Notice, PatchProposed
 from agent.core.state import State, Suite
 from agent.healing.context import Context
@@ -49,12 +49,9 @@ async def ask(state: State, ctx: Context) -> State:
     announce(ctx, (test,))
     suite = ctx.store.get(state["suite_id"], Suite)
     suite = suite.model_copy(update={"visible": (*suite.visible, test)})
-
-    async def verify(solution: Solution) -> Report:
-        return await ctx.judge(solution, suite.visible)
-
     left = await confirmed_alternatives(
-        fitting(alternatives, test), verify, lambda: ctx.seconds_left <= 0
+        fitting(alternatives, test), lambda one: ctx.judge(one, suite.visible),
+        lambda: ctx.seconds_left <= 0,
     )
     return _chosen(state, ctx, base, left) | {
         "suite_id": ctx.store.put(suite), "asked": state.get("asked", 0) + 1,

@@ -19,6 +19,10 @@ from agent.repair.ranking.question import question
 from agent.thinking.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
 from llm.errors import NeedsKey, OverBudget
 
+NOT_KEPT = (
+    "What helped is no small edit, which alone is kept as a fix: the same failure is repaired anew."
+)
+
 
 async def learn(state: State, ctx: Context) -> State:
     """Stores the fix under the failure it healed, and a lesson in words.
@@ -43,10 +47,12 @@ async def learn(state: State, ctx: Context) -> State:
 
 async def _write_lesson(state: State, ctx: Context) -> None:
     diagnosis = ctx.store.get(state["diagnosis_id"], Diagnosis)
-    summary = await _summary(state, ctx, diagnosis)
     base = ctx.store.get(state["base_id"], Solution)
     failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
     stored = _store_fix(state, ctx, state["note"])
+    if not stored:
+        ctx.emit(Notice(level="info", text=NOT_KEPT))
+    summary = await _summary(state, ctx, diagnosis, stored)
     if summary is None:
         return
     lesson = Lesson(text=summary.text, category=summary.category)
@@ -58,10 +64,12 @@ async def _write_lesson(state: State, ctx: Context) -> None:
     ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=stored))
 
 
-async def _summary(state: State, ctx: Context, diagnosis: Diagnosis) -> Summary | None:
+async def _summary(
+    state: State, ctx: Context, diagnosis: Diagnosis, stored: bool
+) -> Summary | None:
     """The lesson in words; `None` where no model gave one. The repair is proven by now, so no cap
     and no key that is gone holds its run up for that."""
-    without = "What helped is kept as an edit, not in words."
+    without = "What helped is kept as an edit, not in words." if stored else "Nothing is learned."
     try:
         return await ask_if_it_answers(
             ctx,

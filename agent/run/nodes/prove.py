@@ -47,7 +47,7 @@ def proof_of(
     trusted = report.trusted
     if not trusted and report.oracle:
         return Proof(level="E0", why=(
-            f"{len(report.oracle)} examples that were derived from the words pass; none of the "
+            f"{tally(report.oracle, 'examples that were derived from the words')}; none of the "
             "tests is the user's"
         ))
     if not trusted:

@@ -22,7 +22,7 @@ from llm.providers.huggingface.chat import shared_tokens, tokens_of
 from llm.providers.huggingface.constrain import Grammars
 from llm.providers.huggingface.listening import Fence, Listener
 from llm.providers.huggingface.prefixes import SHORTEST, Prefixes
-from llm.providers.huggingface.status import Ended, Fitted
+from llm.providers.huggingface.status import Ended, LoadedModel
 from llm.types import Code, Json, Output, Request, Usage
 
 
@@ -59,7 +59,7 @@ class LocalModel:
     """`top_k` and `top_p` as the model's makers advise."""
     lookup: int
     """How many copied tokens are verified at once; 0 for none."""
-    fitted: Fitted
+    fitted: LoadedModel
     longest: int = 5
     """Tokens by which a place to copy from is found; fewer are tried after it."""
     copied: tuple[type[Output], ...] = (Code,)

@@ -37,7 +37,7 @@ from llm.providers.huggingface.hardware import (
     needed_mib,
     this_hardware,
 )
-from llm.providers.huggingface.status import Fitted
+from llm.providers.huggingface.status import LoadedModel
 
 _UNAUTHORIZED = (401, 403)
 
@@ -67,7 +67,7 @@ def load(
             name, config=config, token=token_of(key), dtype=getattr(torch, dtype),
             device_map={"": here.device}, quantization_config=quantized if four_bit else None,
         )
-    fitted = Fitted(
+    fitted = LoadedModel(
         here.device, dtype, four_bit, network.get_memory_footprint() // 2**20,
         time.monotonic() - started,
     )
@@ -77,7 +77,7 @@ def load(
 
 
 def local_model(
-    name: str, network: Any, tokenizer: Any, fitted: Fitted, lookup: int
+    name: str, network: Any, tokenizer: Any, fitted: LoadedModel, lookup: int
 ) -> LocalModel:
     """A network and a tokenizer in memory as a model that answers."""
     if not tokenizer.is_fast:

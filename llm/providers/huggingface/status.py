@@ -34,7 +34,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class LoadedModel:
     """A model as it was loaded."""
 
     device: str
@@ -52,7 +52,7 @@ class Description:
     state: State
     fault: str = ""
     """Why it could not be loaded."""
-    fitted: Fitted | None = None
+    fitted: LoadedModel | None = None
     recent: tuple[Ended, ...] = ()
     """The last calls, the newest last."""
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from agent.doors.cli import app
 from agent.doors.project import after_pytest
-from agent.doors.project.after_pytest import Ran, carried
+from agent.doors.project.after_pytest import PytestEnd, carried
 from agent.doors.project.choice import ProjectInputs, chosen
 from agent.project.layout import find_layout
 from tests.agent.project.small_project import FILES
@@ -136,7 +136,7 @@ def test_what_pytest_did_not_come_to_is_asked_for_with_what_failed(root: Path) -
         ran = after_pytest.run_pytest(
             Path(sys.executable), ["-q", stop, "-k", "split or shares"], quiet=True
         )
-        assert ran == Ran(
+        assert ran == PytestEnd(
             1, (str(root / f"{split}[2]"),), (str(root / f"{split}[4]"), str(root / cases))
         )
     # The settings ask for a heal at pytest's end, and here another one follows.
@@ -156,7 +156,7 @@ def test_what_pytest_did_not_come_to_is_asked_for_with_what_failed(root: Path) -
 def test_how_pytest_ended_is_told_in_a_sentence(
     ended: int, code: int, words: str, heal: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(after_pytest, "run_pytest", lambda *_, **__: Ran(ended, ()))
+    monkeypatch.setattr(after_pytest, "run_pytest", lambda *_, **__: PytestEnd(ended, ()))
     done = heal("--json")
     assert (done.exit_code, words in done.stderr + done.stdout) == (code, True), done.stderr
     assert json.loads(done.stdout)["outcome"] == ("healthy" if ended == 0 else {
@@ -167,7 +167,8 @@ def test_what_fails_here_and_passes_in_the_jail_is_told_to_have_another_cause(
     root: Path, heal: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = "tests/test_money.py::test_total"
-    monkeypatch.setattr(after_pytest, "run_pytest", lambda *_, **__: Ran(1, (str(root / node),)))
+    ran = PytestEnd(1, (str(root / node),))
+    monkeypatch.setattr(after_pytest, "run_pytest", lambda *_, **__: ran)
     done = heal()
     assert (done.exit_code, "what failed just now passes in the jail" in done.stderr) == (4, True)
 
@@ -178,7 +179,7 @@ def test_a_python_without_pytest_says_so_by_its_exit_code(
     empty = tmp_path / "python"
     empty.write_text(f"#!/bin/sh\nexec {sys.executable} -I -S \"$@\"\n")
     empty.chmod(0o755)
-    assert after_pytest.run_pytest(empty, [], quiet=True) == Ran(after_pytest.NO_PYTEST, ())
+    assert after_pytest.run_pytest(empty, [], quiet=True) == PytestEnd(after_pytest.NO_PYTEST, ())
 
 
 def test_what_holds_for_the_whole_suite_is_carried_over(root: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from agent.core.domain import Report, Verdict
 from agent.doors.project.branch import Edited, commit_edits, refuse_what_cannot_be_committed
 from agent.doors.project.shown import commit_message, message_lines
-from agent.doors.writeback import Refused
+from agent.doors.writeback import NotWritten
 from agent.log.result import Result
 
 EDIT = Edited("till.py", b"x = 1\n", b"x = 2\n")
@@ -102,17 +102,17 @@ def test_a_file_that_is_not_as_head_has_it_is_not_committed(
     spoil: Callable[[Path], object], words: str, root: Path
 ) -> None:
     spoil(root)
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(NotWritten, match=words):
         commit_edits(root, [EDIT], "why\n")
     assert "heal/" not in git(root, "branch", "--list", "heal/*")
 
 
 def test_what_was_read_must_be_what_head_has(root: Path, tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"till\.py is not as HEAD has it"):
+    with pytest.raises(NotWritten, match=r"till\.py is not as HEAD has it"):
         commit_edits(root, [Edited("till.py", b"x = 1\r\n", b"x = 2\r\n")], "why\n")
     outside = tmp_path.parent / f"{tmp_path.name}-outside"
     outside.mkdir()
-    with pytest.raises(Refused, match="lies in no git repository"):
+    with pytest.raises(NotWritten, match="lies in no git repository"):
         refuse_what_cannot_be_committed(outside)
 
 

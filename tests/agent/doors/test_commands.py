@@ -38,7 +38,7 @@ from agent.core.events import (
 )
 from agent.doors import commands
 from agent.doors.cli import app
-from agent.doors.exits import EXIT_CODES, NEXT_PROOF
+from agent.doors.exits import BELOW, EXIT_CODES, HEALED, NEXT_PROOF
 from agent.doors.terminal import Terminal
 from agent.intake.errors import NotFixable
 from llm import NoProvider
@@ -270,6 +270,21 @@ def test_of_a_task_in_words_the_best_program_is_given_at_every_stop(
     assert f"The best program so far: {label}." in result.stderr
     assert ("show r1 --iteration 0" in result.stderr) is is_judged
     assert files(program.parent) == {"sum.py"}
+
+
+def test_a_program_in_words_that_is_not_written_is_shown(
+    program: Path, ending: Callable[..., Any]
+) -> None:
+    out = program.parent / "out.py"
+    session = ending("healed", proof="E0", code=MENDED)
+
+    result = invoke(session, "run", "--task", "add two", "--out", out)
+    assert (result.exit_code, result.stdout) == (BELOW, MENDED), result.stderr
+    assert "by --require-proof E0" in result.stderr and not out.exists()
+
+    result = invoke(session, "run", "--task", "add two", "--out", out, "--require-proof", "E0")
+    assert result.exit_code == HEALED, result.stderr
+    assert out.read_text() == MENDED
 
 
 def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> None:

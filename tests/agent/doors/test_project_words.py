@@ -30,7 +30,7 @@ from agent.doors.project.shown import (
     suite_words,
     suspect_words,
 )
-from agent.doors.writeback import Change, Refused, write_all_back
+from agent.doors.writeback import Change, NotWritten, write_all_back
 from agent.intake.errors import BadInput
 from agent.judge.project_run import SuiteRun, verdicts
 from agent.log.result import Result
@@ -68,10 +68,10 @@ def test_a_path_is_a_projects_or_a_programs(root: Path) -> None:
 
 
 def test_tests_stand_before_the_first_dash_and_pytests_arguments_from_there(root: Path) -> None:
-    inputs = ProjectInputs.of(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
+    inputs = ProjectInputs().at(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
     assert inputs.nodes == ["tests"]
     assert inputs.arguments == ["--deselect", "tests/test_money.py::test_total"]
-    inputs = ProjectInputs.of("tests/test_money.py", ["a.py::b"], deselect=["tests/x.py::y"])
+    inputs = ProjectInputs(deselect=["tests/x.py::y"]).at("tests/test_money.py", ["a.py::b"])
     assert inputs.nodes == ["tests/test_money.py", "a.py::b"]
     assert inputs.pytest_arguments(find_layout(root)) == ("--deselect=tests/x.py::y",)
 
@@ -244,7 +244,7 @@ def test_nothing_is_written_where_a_link_leads_out_of_the_tree(tmp_path: Path) -
     (outside / "m.py").write_bytes(b"old\n")
     (tree / "sub").symlink_to(outside)
     change = Change(tree / "sub/m.py", b"old\n", b"new\n", tmp_path / "kept", tree)
-    with pytest.raises(Refused, match="reached by a link"):
+    with pytest.raises(NotWritten, match="reached by a link"):
         write_all_back([change])
     assert (outside / "m.py").read_bytes() == b"old\n"
 
@@ -261,7 +261,7 @@ def test_of_several_files_all_are_written_or_none(
         path.write_bytes(b"old\n")
     changes = [Change(path, b"old\n", b"new\n", tmp_path / "kept", tmp_path) for path in paths]
     spoil(paths[1])
-    with pytest.raises(Refused, match=r"b\.py"):
+    with pytest.raises(NotWritten, match=r"b\.py"):
         write_all_back(changes)
     assert paths[0].read_bytes() == b"old\n"
     assert not paths[1].exists() or paths[1].read_bytes() != b"new\n"

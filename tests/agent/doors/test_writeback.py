@@ -13,7 +13,7 @@ import pytest
 
 from agent.doors.writeback import (
     Change,
-    Refused,
+    NotWritten,
     write_all_back,
     write_all_new,
     write_back,
@@ -66,7 +66,7 @@ def test_permissions_are_kept(program: Path) -> None:
 def test_a_file_that_changed_meanwhile_is_refused(program: Path) -> None:
     program.write_bytes(b"x = 'mine'\n")
 
-    with pytest.raises(Refused, match="changed on disk"):
+    with pytest.raises(NotWritten, match="changed on disk"):
         write_back(program, BEFORE, AFTER)
 
     assert program.read_bytes() == b"x = 'mine'\n"
@@ -76,7 +76,7 @@ def test_a_file_that_changed_meanwhile_is_refused(program: Path) -> None:
 def test_a_file_that_went_away_is_refused(program: Path) -> None:
     program.unlink()
 
-    with pytest.raises(Refused):
+    with pytest.raises(NotWritten):
         write_back(program, BEFORE, AFTER)
 
     assert names(program.parent) == set()
@@ -85,7 +85,7 @@ def test_a_file_that_went_away_is_refused(program: Path) -> None:
 def test_a_read_only_file_is_refused_even_for_root(program: Path) -> None:
     program.chmod(0o444)
 
-    with pytest.raises(Refused, match="read-only"):
+    with pytest.raises(NotWritten, match="read-only"):
         write_back(program, BEFORE, AFTER)
 
     assert program.read_bytes() == BEFORE
@@ -112,7 +112,7 @@ def test_a_failing_swap_leaves_the_file_and_no_litter(
 
     monkeypatch.setattr(os, "fsync", full)
 
-    with pytest.raises(Refused, match="No space left"):
+    with pytest.raises(NotWritten, match="No space left"):
         write_back(program, BEFORE, AFTER)
 
     assert program.read_bytes() == BEFORE
@@ -152,7 +152,7 @@ def test_on_a_full_disk_all_is_as_it_was_or_told(
     else:
         Full(monkeypatch, writes)
     changes = [Change(path, BEFORE, AFTER, tmp_path / "kept", tmp_path) for path in paths]
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(NotWritten, match=words):
         write_all_back(changes)
     assert [path.read_bytes() for path in paths] == texts
 
@@ -168,7 +168,7 @@ def test_of_two_heals_at_once_the_second_is_refused(tmp_path: Path) -> None:
         # The first one writes while it holds the folder, and the second has to wait for it.
         write_back(path, BEFORE, b"x = 3\n", tmp_path / "kept")
         os.close(holding)
-        with pytest.raises(Refused, match="changed on disk"):
+        with pytest.raises(NotWritten, match="changed on disk"):
             second.result()
     assert path.read_bytes() == b"x = 3\n"
 
@@ -187,7 +187,7 @@ def test_a_new_file_for_which_there_is_no_place_is_not_left_in_part(
         return opened(full, "wb")
 
     monkeypatch.setattr(Path, "open", on_a_full_disk)
-    with pytest.raises(Refused, match="No space left"):
+    with pytest.raises(NotWritten, match="No space left"):
         write_new(out, BEFORE)
     assert not out.exists()
 
@@ -196,7 +196,7 @@ def test_a_new_file_is_not_written_over_another(tmp_path: Path) -> None:
     out = tmp_path / "out.py"
     write_new(out, BEFORE)
 
-    with pytest.raises(Refused, match="--force"):
+    with pytest.raises(NotWritten, match="--force"):
         write_new(out, AFTER)
 
     assert out.read_bytes() == BEFORE
@@ -205,7 +205,7 @@ def test_a_new_file_is_not_written_over_another(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="No such file"):
+    with pytest.raises(NotWritten, match="No such file"):
         write_new(tmp_path / "nowhere" / "out.py", BEFORE)
 
 
@@ -219,7 +219,7 @@ def test_files_of_a_program_are_written_below_a_folder_and_none_over_another(
         one.relative_to(folder).as_posix(): one.read_bytes()
         for one in folder.rglob("*") if one.is_file()
     } == texts
-    with pytest.raises(Refused, match=r"__init__\.py exists; add --force"):
+    with pytest.raises(NotWritten, match=r"__init__\.py exists; add --force"):
         write_all_new(folder, {"new.py": b"", **texts})
     assert not (folder / "new.py").exists()
     write_all_new(folder, {"shapes/base.py": b"x = 2\n"}, overwrite=True)
@@ -230,6 +230,6 @@ def test_files_of_a_program_do_not_follow_a_link_out_of_their_folder(tmp_path: P
     (tmp_path / "made").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "made/shapes").symlink_to(tmp_path / "other", target_is_directory=True)
-    with pytest.raises(Refused, match="reached by a link"):
+    with pytest.raises(NotWritten, match="reached by a link"):
         write_all_new(tmp_path / "made", {"shapes/base.py": b"x = 1\n"})
     assert [*(tmp_path / "other").iterdir()] == []

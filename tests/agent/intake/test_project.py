@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.intake import from_command_line
+from agent.intake import Inputs, from_command_line
 from agent.intake.project import MOST_MODULES, laid_out, module_stem
 
 MODULE = "def double(n):\n    return 2 * n\n"
@@ -158,7 +158,9 @@ def test_a_command_line_brings_a_package_with_its_tests(tmp_path):
         "tests/test_calc.py": "from helper import FOUR\n" + TEST,
     })
     tests_file = tmp_path / "tests/test_calc.py"
-    task = from_command_line(tmp_path / "calc/__init__.py", tests_file=tests_file).task
+    task = from_command_line(
+        Inputs(str(tmp_path / "calc/__init__.py"), tests_file=tests_file)
+    ).task
 
     assert task.solution is not None and task.solution.entry == "calc/__init__.py"
     assert [(test.name, test.file) for test in task.tests] == [

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import File
-from agent.intake import BadInput, NotFixable, TestText, from_command_line, from_page, make_task
+from agent.intake import (
+    BadInput,
+    Inputs,
+    NotFixable,
+    TestText,
+    from_command_line,
+    from_page,
+    make_task,
+)
 
 ADD = "def add(a, b):\n    return a - b\n"
 
@@ -149,11 +157,11 @@ def test_a_command_line_brings_files_siblings_stdin_and_arguments(tmp_path):
         "from calc import add\n\nclass TestAdd:\n    def test_one(self):\n"
         "        assert add(1, 2) == 3\n"
     )
-    found = from_command_line(
-        tmp_path / "calc.py", snippets=["assert add(2, 2) == 4"],
-        tests_file=tmp_path / "test_calc.py", with_files=[tmp_path / "extra.txt"],
+    found = from_command_line(Inputs(
+        str(tmp_path / "calc.py"), snippets=["assert add(2, 2) == 4"],
+        tests_file=tmp_path / "test_calc.py", support=[tmp_path / "extra.txt"],
         stdin=f"@{tmp_path / 'lines.txt'}", argv=["-v"],
-    )
+    ))
     task = found.task
 
     assert [test.name for test in task.tests] == [
@@ -177,17 +185,19 @@ def test_a_file_without_a_test_that_can_run_is_not_fixable(tmp_path, tests, word
     (tmp_path / "test_calc.py").write_text(tests)
 
     with pytest.raises(NotFixable, match=word):
-        from_command_line(tmp_path / "calc.py", tests_file=tmp_path / "test_calc.py")
+        from_command_line(
+            Inputs(str(tmp_path / "calc.py"), tests_file=tmp_path / "test_calc.py")
+        )
 
 
-@pytest.mark.parametrize("asked", ["tests_file", "with_files", "stdin"])
+@pytest.mark.parametrize("asked", ["tests_file", "support", "stdin"])
 def test_files_that_are_not_there_are_bad_input(tmp_path, asked):
     (tmp_path / "calc.py").write_text(ADD)
     none = tmp_path / "none.py"
-    given = {"tests_file": none, "with_files": [none], "stdin": f"@{none}"}
+    given = {"tests_file": none, "support": [none], "stdin": f"@{none}"}
 
     with pytest.raises(BadInput, match="does not exist"):
-        from_command_line(tmp_path / "calc.py", **{asked: given[asked]})
+        from_command_line(Inputs(str(tmp_path / "calc.py"), **{asked: given[asked]}))
 
 
 @pytest.mark.parametrize("end", ["sys.exit(main())", "raise SystemExit", "exit()"])

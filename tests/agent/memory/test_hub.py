@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from agent.core.domain import Lesson
 from agent.doors.cli import app
 from agent.memory import FailureDescription, Fix, Memory
-from agent.memory.hub import HubFault, Place, sync, without_code
+from agent.memory.hub import Dataset, HubFault, sync, without_code
 
 pytest.importorskip("huggingface_hub")
 
@@ -24,8 +24,8 @@ SIGNATURE = "0123456789abcdef"
 Making = Callable[..., Fix]
 
 
-def place(hub: Any, **changes: str) -> Place:
-    return Place(**{"repo": hub.repo, "token": hub.token, "endpoint": hub.url, **changes})
+def place(hub: Any, **changes: str) -> Dataset:
+    return Dataset(**{"repo": hub.repo, "token": hub.token, "endpoint": hub.url, **changes})
 
 
 def line(text: str) -> str:
@@ -151,7 +151,7 @@ def test_a_client_that_is_not_installed_is_named_with_its_cure(
 ) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(HubFault, match=r'not installed: pip install -e "\.\[hub\]"'):
-        sync(memory, Place("anna/lessons", "hf_x"))
+        sync(memory, Dataset("anna/lessons", "hf_x"))
 
 
 @pytest.mark.parametrize(

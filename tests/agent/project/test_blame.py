@@ -2,7 +2,7 @@
 
 import ast
 
-from agent.project.blame import Seen, fields_beside, named_statements, names_read, suspects
+from agent.project.blame import SeenTest, fields_beside, named_statements, names_read, suspects
 from agent.project.suite import Coverage
 
 TABLES = "class Rate:\n    pass\n\n\nRATES = {}\nSIGNS = {}\n"
@@ -10,11 +10,11 @@ READERS = "def rate(of):\n    return RATES[of]\n\n\ndef sign(of):\n    return SI
 FILES = {"tables.py": TABLES, "readers.py": READERS, "idle.py": "def idle():\n    pass\n"}
 
 
-def seen(first_line: int, *asked: str) -> Seen:
-    return Seen(Coverage({"readers.py": {first_line: 1}}), frozenset(asked))
+def seen(first_line: int, *asked: str) -> SeenTest:
+    return SeenTest(Coverage({"readers.py": {first_line: 1}}), frozenset(asked))
 
 
-def suspicions(failing: list[Seen], passing: list[Seen]) -> dict[str, float]:
+def suspicions(failing: list[SeenTest], passing: list[SeenTest]) -> dict[str, float]:
     found = suspects(FILES, FILES, failing, passing)
     return {one.file: round(one.suspicion, 2) for one in found}
 

@@ -79,3 +79,20 @@ def test_a_constant_that_is_printed_besides_is_no_repair(after: str, found: str)
     before = "words = ['hi', 'yo']\nprint(words[2])\n"
     assert blindness(before, after, ("assert 'yo' in output",)) == found
     assert blindness("print('helo')\n", "print('hello')\n", ("assert 'hello' in output",)) == ""
+
+
+@pytest.mark.parametrize("more", [
+    'print("All tests passed")\n', 'if __name__ == "__main__":\n    print(5)\n',
+    "def say():\n    print('no a')\n",
+])
+def test_a_constant_that_no_test_looks_for_may_be_printed(more: str) -> None:
+    before, after = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
+    for tests in ((), ("assert add(2, 3) == 5",), ("add(2, 3)\nassert 'sum' in output",)):
+        assert blindness(before, after + more, tests) == ""
+
+
+def test_what_pytest_captures_is_looked_for_line_by_line() -> None:
+    test = "def test_it(capsys):\n    main()\n    assert capsys.readouterr().out == 'a\\n42\\n'\n"
+    before = "def main():\n    print('a')\n    print(6 * 9)\n"
+    assert blindness(before, before.replace("6 * 9", "42"), (test,)) == "refused"
+    assert blindness(before, before.replace("6 * 9", "6 * 7"), (test,)) == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import File, Solution
-from agent.intake import from_command_line, from_page
+from agent.intake import Inputs, from_command_line, from_page
 from agent.log.result import document
 from agent.thinking.several_files import drafted
 from llm import BadReply
@@ -118,7 +118,9 @@ def test_a_folder_beside_the_program_is_laid_as_the_package_it_is(tmp_path: Path
     program = tmp_path / "other" / "area.py"
     program.parent.mkdir()
     program.write_text("from shapes import side\n\ndef area(n):\n    return side(n)\n")
-    task = from_command_line(program, snippets=["assert area(1) == 1"], with_files=[folder]).task
+    task = from_command_line(
+        Inputs(str(program), snippets=["assert area(1) == 1"], support=[folder])
+    ).task
     assert [one.path for one in task.support] == [
         "shapes/__init__.py", "shapes/base.py", "shapes/more/rates.json"
     ]

@@ -367,6 +367,20 @@ def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(
         later.decide(first.run_id, approve=True)
 
 
+async def test_of_two_who_decide_at_once_one_is_told_that_it_came_too_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAL_AUTONOMY", "review_repairs")
+    agent = SelfHealingAgent(data_dir=tmp_path)
+    run = (await agent.arun(code=BUG, tests=TESTS)).run_id
+    both = await asyncio.gather(
+        agent.adecide(run, Review(approve=True)), agent.adecide(run, Review()),
+        return_exceptions=True,
+    )
+    (late,) = [one for one in both if isinstance(one, BaseException)]
+    assert isinstance(late, BadReview)
+
+
 def test_a_terminal_answers_what_another_door_has_asked_and_lives_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

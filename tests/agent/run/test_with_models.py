@@ -12,6 +12,7 @@ from agent.core.events import Notice, RunStarted
 from agent.core.settings import ROLES
 from agent.intake import from_page
 from agent.log.result import document
+from agent.run.nodes.learn import NOT_KEPT
 from agent.run.session import open_session
 from llm.providers.anthropic import AnthropicProvider
 from tests.agent.claude import KEY, claude, fenced
@@ -33,6 +34,7 @@ ROOT = Path(__file__).parents[3]
 
 EASY = "def area(width, height):\n    return width + height\n"
 EASY_TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine") * 2
 WORDS = "Write shout(words), which gives each word in capitals, with an exclamation mark."
 
 
@@ -52,6 +54,16 @@ async def test_a_repair_that_search_finds_costs_nothing_though_there_is_a_model(
         )
     assert (result.outcome, result.strategy, result.tokens) == ("healed", "search", 0)
     assert model.asked == []
+
+
+async def test_a_crash_without_tests_is_stopped_by_search_though_there_is_a_model(
+    tmp_path: Path,
+) -> None:
+    crash = "def total(xs):\n    return sum(xz)\n\n\nprint(total([1, 2]))\n"
+    async with claude() as model:
+        result, _ = await healed(model.settings(tmp_path, max_candidates=300), crash, "")
+    assert (result.outcome, result.strategy, result.tokens) == ("crash_stopped", "search", 0)
+    assert "sum(xs)" in result.code and model.asked == []
 
 
 async def test_what_search_cannot_heal_a_model_does_and_the_judge_decides(tmp_path: Path) -> None:
@@ -106,6 +118,28 @@ async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(
     sent = "".join(str(seen.json) for seen in model.server.seen)
     assert "def shout(words)" in sent and "A! B!" in sent
     assert not any(words in sent for words in secrets)
+
+
+async def test_a_repair_that_is_too_large_to_be_kept_says_so(tmp_path: Path) -> None:
+    for solved, is_told in ((SOLVED, False), (SOLVED + f"\n\n# {' '.join(NUMBERS)}\n", True)):
+        async with claude(generator=fenced(solved)) as model:
+            result, told = await healed(model.settings(tmp_path / str(is_told)))
+        assert result.outcome == "healed"
+        notices = [event.text for event in told if event.kind == "notice"]
+        assert (NOT_KEPT in notices) is is_told
+
+
+async def test_a_run_whose_last_repair_fails_what_was_held_out_says_so(tmp_path: Path) -> None:
+    by_heart = "def shout(words):\n    return {'a b': 'A! B!', 'x': 'X!'}.get(words, '')\n"
+    async with claude(generator=fenced(by_heart)) as model:
+        result, _ = await healed(
+            model.settings(tmp_path, max_iterations=1, enable_search=False), tests=FOUR_TESTS
+        )
+    assert (result.outcome, result.stopped) == ("unresolved", "iterations")
+    assert result.reason == (
+        "as many rounds as allowed were tried; "
+        "the last repair passed, and then failed a test that it had not seen"
+    )
 
 
 async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_more(

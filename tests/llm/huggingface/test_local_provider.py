@@ -21,7 +21,7 @@ from llm.provider import Connection
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.hardware import Hardware
 from llm.providers.huggingface.host import Host, Which
-from llm.providers.huggingface.status import Ended, Fitted
+from llm.providers.huggingface.status import Ended, LoadedModel
 from llm.types import Usage
 
 HELLO = Request("generator", "", (Message("user", "Hello"),), max_tokens=12)
@@ -30,7 +30,7 @@ HELLO = Request("generator", "", (Message("user", "Hello"),), max_tokens=12)
 class Slow:
     """Stands for a loaded model: writes a token at each step until it is told to stop."""
 
-    fitted = Fitted("cpu", "float32", False, 1, 0.0)
+    fitted = LoadedModel("cpu", "float32", False, 1, 0.0)
     counting = SimpleNamespace(
         encode=lambda text, add_special_tokens: SimpleNamespace(ids=text.split())
     )

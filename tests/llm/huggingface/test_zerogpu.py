@@ -22,7 +22,7 @@ from llm import Message, Request
 from llm.errors import ContextOverflow, NoProvider, ProviderDown, UnknownModel
 from llm.keys import NO_KEY, Secret
 from llm.providers.huggingface.host import Host, Which
-from llm.providers.huggingface.status import Ended, Fitted
+from llm.providers.huggingface.status import Ended, LoadedModel
 from llm.types import Usage
 
 # The library forks a process that has threads, which Python warns of since 3.12.
@@ -37,7 +37,7 @@ HELLO = Request("generator", "", (Message("user", "Hello"),), deadline_s=30)
 class Model:
     """Says in which process it ran."""
 
-    fitted = Fitted("cuda", "bfloat16", False, 1, 0.0)
+    fitted = LoadedModel("cuda", "bfloat16", False, 1, 0.0)
 
     def answer(
         self, request: Request, emit: Callable[[str], None], cancelled: threading.Event

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from agent.core.pytest_settings import OBSERVED_PLUGINS
-from agent.judge.observed.remote import Broken
+from agent.judge.observed.remote import LinkLost
 from agent.judge.observed.standins import Unfollowable
 from agent.judge.programs.observed.observe_tests import (
     Deadline,
@@ -95,7 +95,7 @@ class _Watched(Session):
         skipped = [report for report in self._reports if report.skipped]
         ran = any(r.when == "call" and r.passed for r in self._reports)
         errors = [e for e in self._errors if not isinstance(e, pytest.skip.Exception)]
-        fatal = [e for e in errors if isinstance(e, (Deadline, Broken))]
+        fatal = [e for e in errors if isinstance(e, (Deadline, LinkLost))]
         if fatal:
             self._runner.end(name, fatal[0])
             item.session.shouldstop = "the solution's process is gone"
@@ -169,7 +169,7 @@ def run_file(runner: TestRunner, payload: dict[str, Any]) -> None:
         pytest.main(_arguments(runner, payload), plugins=[plugin])
     except Deadline:
         plugin.problem = plugin.problem or TOO_LONG
-    except (Broken, Unfollowable) as error:
+    except (LinkLost, Unfollowable) as error:
         plugin.problem = plugin.problem or str(error)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -18,7 +18,7 @@ import types
 from collections.abc import Collection, Sequence
 
 from agent.judge.observed.naming import FUNCTION_KINDS
-from agent.judge.observed.remote import Broken, Link
+from agent.judge.observed.remote import Link, LinkLost
 from agent.judge.observed.standins import StandIn, StandInModule, StandInType, Unfollowable
 from agent.judge.programs.namesakes import STANDING
 from agent.judge.signs import ACTING
@@ -216,7 +216,7 @@ class TestRunner:
         signal.setitimer(signal.ITIMER_REAL, 2.0)
         try:
             verdict = self.verdict(error, failed)
-        except (Deadline, Broken, Unfollowable) as late:
+        except (Deadline, LinkLost, Unfollowable) as late:
             verdict = {"status": "error", "message": f"while showing a value: {late or 'too late'}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
         if last:
@@ -255,7 +255,7 @@ class TestRunner:
                 return verdict | {
                     "status": "timeout", "message": f"no end within {self.wall_s:g} s",
                 }
-            case Broken():
+            case LinkLost():
                 return verdict | {"status": "error", "plain": False, "message": str(error)}
             case None:
                 return verdict | {"status": "failed", "message": first_line(failed)}

@@ -19,7 +19,7 @@ LONGEST = 400
 """Elements, or characters, that are looked at."""
 MOST = 20_000
 """Elements of a container that is told."""
-CRASHED, OTHER_TYPE, SAME_TYPE = 0.0, 0.1, 0.2
+OTHER_TYPE, SAME_TYPE = 0.1, 0.2
 
 
 def nearness(got: Any, expected: Any) -> float:

@@ -134,7 +134,7 @@ class Items:
                 vars(module).pop(name, None)
 
 
-class Session:
+class SessionHolder:
     """A pytest plugin that hands the session over once everything is collected."""
 
     def __init__(self, items: Items, paths: dict[str, str], serve: Callable[[], None]) -> None:
@@ -176,7 +176,7 @@ def collect(texts: dict[str, str], items: Items, serve: Callable[[], None]) -> N
         served = True
         serve()
 
-    pytest.main(arguments, plugins=[Session(items, paths, once), items])
+    pytest.main(arguments, plugins=[SessionHolder(items, paths, once), items])
     if not served:
         # Collection failed altogether: every node is then reported as not collected.
         serve()

@@ -9,15 +9,18 @@ import ast
 import builtins
 import contextlib
 import functools
+import gc
 import io
 import os
 import sys
 import time
 import types
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.judge.programs.namesakes import give_way
 from agent.judge.texts.messages import text_of
 from agent.judge.texts.transform import free_names
 from agent.repair.screening.programs.clock import Clock, Limits
@@ -55,7 +58,7 @@ class CapturedOutput(io.StringIO):
 
 
 @dataclass
-class Run:
+class TestRun:
     """How one test of one candidate went."""
 
     passed: bool
@@ -153,11 +156,11 @@ class Harness:
                 return self._pieces.compiled(text)
         return [compile(counted(text), self.path, "exec", dont_inherit=True)]
 
-    def run(self, code: Code, index: int, limits: Limits) -> Run:
+    def run(self, code: Code, index: int, limits: Limits) -> TestRun:
         """Runs one test on a freshly executed candidate."""
         test = self.tests[index] if self.tests else None
         if test is not None and test.broken:
-            return Run(False, exception=test.broken, message="the test does not compile")
+            return TestRun(False, exception=test.broken, message="the test does not compile")
         if test is None:
             action = functools.partial(self._ends_well, code)
         elif test.node:
@@ -168,7 +171,7 @@ class Harness:
             action = functools.partial(self._as_module, code, test)
         return self.guarded(action, limits)
 
-    def guarded(self, action: Callable[[], None], limits: Limits) -> Run:
+    def guarded(self, action: Callable[[], None], limits: Limits) -> TestRun:
         """Runs `action` within the limits; whatever it raises is the result."""
         watch = Watch(self.text) if limits.look_at else None
         steps = Steps(limits.steps, limits.look_at, watch)
@@ -190,7 +193,7 @@ class Harness:
         timeout = steps.exhausted or self.clock.rang
         cpu_s = time.process_time() - began
         if error is None and not timeout:
-            return Run(True, types=self._fresh, steps=steps.used, cpu_s=cpu_s)
+            return TestRun(True, types=self._fresh, steps=steps.used, cpu_s=cpu_s)
         if timeout or error is None:
             name, message = "TimeoutError", "the program did not come to an end"
         else:
@@ -198,7 +201,7 @@ class Harness:
         near, got = 0.0, ""
         if name == "AssertionError" and self.differed is not None:
             near, got = nearness(*self.differed), described(self.differed[0])
-        return Run(
+        return TestRun(
             False,
             near=near,
             got=got,
@@ -266,12 +269,12 @@ class Harness:
             else:
                 self._known.add(name)
 
-    def _as_module(self, code: Code, test: Prepared) -> None:
+    def _as_module(self, code: Code, test: PreparedTest) -> None:
         assert test.code is not None
         module = self.module(code, self.stem)
         exec(test.code, self._names(module, test))
 
-    def _names(self, module: types.ModuleType, test: Prepared) -> dict[str, Any]:
+    def _names(self, module: types.ModuleType, test: PreparedTest) -> dict[str, Any]:
         """What the test sees: the program's names, and Python's own builtins.
 
         A name that is built in is Python's, unless the test uses no other of the program.
@@ -282,12 +285,12 @@ class Harness:
                 names.pop(name, None)
         return names
 
-    def _as_item(self, code: Code, test: Prepared) -> None:
+    def _as_item(self, code: Code, test: PreparedTest) -> None:
         assert self.items is not None
         self.module(code, self.stem)
         self.items.run(test.text, test.node, test.without)
 
-    def _with_output(self, code: Code, test: Prepared) -> None:
+    def _with_output(self, code: Code, test: PreparedTest) -> None:
         assert test.code is not None
         output = CapturedOutput()
         sys.stdout = output
@@ -330,7 +333,7 @@ class Harness:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedTest:
     """A test compiled once for all candidates; a `node` is run by pytest instead."""
 
     code: types.CodeType | None
@@ -346,7 +349,7 @@ class Prepared:
     """Names that the code uses without binding them."""
 
 
-class _Watched(ast.NodeTransformer):
+class _WatchedEquality(ast.NodeTransformer):
     """Lets `assert got == expected` also tell which types were compared."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
@@ -359,20 +362,35 @@ class _Watched(ast.NodeTransformer):
         return node
 
 
-def _prepared(test: dict[str, Any]) -> Prepared:
+def _prepared(test: dict[str, Any]) -> PreparedTest:
     if test["node"]:
         without = tuple(test["without"])
-        return Prepared(
+        return PreparedTest(
             None, False, text=test["code"], node=test["node"], folder=test["folder"],
             without=without,
         )
     try:
         tree = ast.parse(test["code"])
         names = frozenset(free_names(tree))
-        tree = ast.fix_missing_locations(_Watched().visit(tree))
+        tree = ast.fix_missing_locations(_WatchedEquality().visit(tree))
         code = compile(tree, "<test>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return Prepared(None, test["uses_output"], type(error).__name__)
-    return Prepared(code, test["uses_output"], names=names)
+        return PreparedTest(None, test["uses_output"], type(error).__name__)
+    return PreparedTest(code, test["uses_output"], names=names)
 
 
+def answer_items(jail: Any, answer: Callable[[Harness, Any], Any]) -> None:
+    """Answers each item, with the processor seconds that it took, until the host ends the
+    process."""
+    warnings.simplefilter("ignore")
+    gc.set_threshold(50_000, 20, 100)
+    give_way(jail.files)
+    harness = Harness(jail.payload, jail.folder)
+
+    def serve() -> None:
+        while (item := jail.receive()) is not None:
+            began = time.process_time()
+            found = answer(harness, item)
+            jail.send([time.process_time() - began, found])
+
+    harness.serving(serve)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-import hashlib
 import re
 import time
 import types
-import warnings
 from dataclasses import replace
 from typing import Any
 
-from agent.judge.programs.namesakes import give_way
-from agent.repair.screening.changes import changed
+from agent.repair.screening.changes import changed, short_hash
 from agent.repair.screening.programs.clock import Limits
 from agent.repair.screening.programs.probing import probed
-from agent.repair.screening.programs.running import Harness, Run
+from agent.repair.screening.programs.running import TestRun, answer_items
 
 BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """What compiling untrusted text may raise."""
@@ -33,29 +29,17 @@ def main(jail: Any) -> None:
 
     `jail` is the guest's only global; its type lives on the other side of the wall.
     """
-    warnings.simplefilter("ignore")
-    gc.set_threshold(50_000, 20, 100)
-    give_way(jail.files)
-    harness = Harness(jail.payload, jail.folder)
-    harness.serving(lambda: _serve(jail, harness))
+    answer_items(jail, _answered)
 
 
-def _serve(jail: Any, harness: Any) -> None:
-    while True:
-        item = jail.receive()
-        if not isinstance(item, dict):
-            return
-        began = time.process_time()
-        limits = Limits(*item["limits"])
-        answer: Any
-        if item["kind"] == "baseline":
-            answer = _baseline(harness, item, limits)
-        elif item["kind"] == "probes":
-            answer = probed(harness, item, limits)
-        else:
-            harness.base_output = item["base_output"]
-            answer = _answers(harness, item, limits)
-        jail.send([time.process_time() - began, answer])
+def _answered(harness: Any, item: dict[str, Any]) -> Any:
+    limits = Limits(*item["limits"])
+    if item["kind"] == "baseline":
+        return _baseline(harness, item, limits)
+    if item["kind"] == "probes":
+        return probed(harness, item, limits)
+    harness.base_output = item["base_output"]
+    return _answers(harness, item, limits)
 
 
 def _baseline(harness: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]:
@@ -67,7 +51,7 @@ def _baseline(harness: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]
     }
 
 
-def _has_hidden_state(harness: Any, item: dict[str, Any], limits: Any, runs: list[Run]) -> bool:
+def _has_hidden_state(harness: Any, item: dict[str, Any], limits: Any, runs: list[TestRun]) -> bool:
     """Whether a run of the base that comes to an end seems to repeat itself all the same."""
     looked = replace(limits, look_at=LOOKED_FROM)
     return any(
@@ -103,7 +87,7 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
     failing: int = item["failing"]
     passed = ["-"] * harness.count
     gained = 0
-    first: Run | None = None
+    first: TestRun | None = None
     seen: list[str] = []
     near = [0] * harness.count
     did: list[str] = []
@@ -127,33 +111,29 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
     if first is None:
         return ["ok", "".join(passed), "", "", None, sorted(set(seen)), near, ""]
     ended = "endless" if first.endless else "timeout" if first.timeout else "failed"
-    known = "" if first.timeout else _short("\n".join(did))
+    known = "" if first.timeout else short_hash("\n".join(did))
     return [
         ended, "".join(passed), first.exception, first.message, first.line, [], near, known
     ]
 
 
-def _short(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def _all(harness: Any, item: dict[str, Any], limits: Any) -> list[Run]:
+def _all(harness: Any, item: dict[str, Any], limits: Any) -> list[TestRun]:
     """Tests known to hang, and all after a few that did not end, get a short budget."""
     try:
         code: types.CodeType = harness.compiled(item["text"])
     except BROKEN as error:
         line = getattr(error, "lineno", None)
-        broken = Run(False, exception=type(error).__name__, message=str(error)[:200], line=line)
+        broken = TestRun(False, exception=type(error).__name__, message=str(error)[:200], line=line)
         return [broken] * len(item["tests"])
     short = replace(limits, steps=min(item["short_steps"], limits.steps))
-    runs: list[Run] = []
+    runs: list[TestRun] = []
     for index in item["tests"]:
         hanging = index in item["hanging"] or sum(run.timeout for run in runs) >= SLOW_TESTS
         runs.append(harness.run(code, index, short if hanging else limits))
     return runs
 
 
-def _row(run: Run) -> list[Any]:
+def _row(run: TestRun) -> list[Any]:
     return [
         run.passed, run.timeout, run.exception, run.message, run.line, run.steps, run.types,
         run.near, run.cpu_s,

@@ -34,7 +34,7 @@ _OPEN_ITERABLE = b"__ticks__(("
 _OPEN_ASSERT = b"True or ("
 
 
-class Splice(NamedTuple):
+class Insertion(NamedTuple):
     """Bytes to insert; `closing` ones belong to the expression before them."""
 
     offset: int
@@ -97,7 +97,7 @@ class Spliced:
     def __init__(self, base: str) -> None:
         self._base = base.encode("utf-8", "surrogatepass")
         try:
-            self._splices: list[Splice] | None = splices(base)
+            self._splices: list[Insertion] | None = splices(base)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self._splices = None
 
@@ -126,14 +126,14 @@ class Spliced:
                     return None
             elif offset == start == end and (whole_lines or text == _TICK):
                 # Statements were put before: the counter stays with its own.
-                moved.append(Splice(offset + shift, closing, text))
+                moved.append(Insertion(offset + shift, closing, text))
                 continue
             if closing and offset >= end:
-                moved.append(Splice(offset + shift, closing, text))
+                moved.append(Insertion(offset + shift, closing, text))
             elif offset <= start:
-                moved.append(Splice(offset, closing, text))
+                moved.append(Insertion(offset, closing, text))
             elif offset >= end:
-                moved.append(Splice(offset + shift, closing, text))
+                moved.append(Insertion(offset + shift, closing, text))
             else:
                 return None
         return _insert(data, moved)
@@ -144,20 +144,20 @@ def counted(text: str) -> str:
     return _insert(text.encode("utf-8", "surrogatepass"), splices(text))
 
 
-def splices(text: str) -> list[Splice]:
+def splices(text: str) -> list[Insertion]:
     """The insertions that count every step of a program, in the order of the text."""
     tree = ast.parse(text)
     data = text.encode("utf-8", "surrogatepass")
     starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", data))]
-    found: list[Splice] = []
+    found: list[Insertion] = []
 
     def at(line: int, column: int) -> int:
         return starts[line - 1] + column
 
     def around(node: ast.expr, opening: bytes, closing: bytes) -> None:
         assert node.end_lineno is not None and node.end_col_offset is not None
-        found.append(Splice(at(node.lineno, node.col_offset), False, opening))
-        found.append(Splice(at(node.end_lineno, node.end_col_offset), True, closing))
+        found.append(Insertion(at(node.lineno, node.col_offset), False, opening))
+        found.append(Insertion(at(node.end_lineno, node.end_col_offset), True, closing))
 
     opened: set[ast.expr] = set()
     for node in _outer_first(tree):
@@ -173,7 +173,7 @@ def splices(text: str) -> list[Splice]:
                 opened.add(first.test)
                 around(first.test, _OPEN_CONDITION, b")")
             elif first is not None and not isinstance(first, ast.If):
-                found.append(Splice(at(first.lineno, first.col_offset), False, _TICK))
+                found.append(Insertion(at(first.lineno, first.col_offset), False, _TICK))
     for statement in tree.body:
         if isinstance(statement, ast.Assert):
             around(statement.test, _OPEN_ASSERT, b")")
@@ -220,7 +220,7 @@ def _first_step(body: list[ast.stmt]) -> ast.stmt | None:
     return None
 
 
-def _insert(data: bytes, moved: list[Splice]) -> str:
+def _insert(data: bytes, moved: list[Insertion]) -> str:
     parts: list[bytes] = []
     last = 0
     for offset, _, text in moved:

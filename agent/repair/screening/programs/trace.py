@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import gc
-import time
-import warnings
 from typing import Any
 
-from agent.judge.programs.namesakes import give_way
 from agent.repair.screening.programs.clock import Limits
-from agent.repair.screening.programs.running import Harness, Run
+from agent.repair.screening.programs.running import TestRun, answer_items
 from agent.repair.screening.programs.watcher import Watcher, shown
 
 
 def main(jail: Any) -> None:
     """Answers each item, the number of a test and its steps, with what was seen of it."""
-    warnings.simplefilter("ignore")
-    gc.set_threshold(50_000, 20, 100)
-    give_way(jail.files)
-    harness = Harness(jail.payload, jail.folder)
-    harness.serving(lambda: _serve(jail, harness))
 
-
-def _serve(jail: Any, harness: Any) -> None:
-    while True:
-        item = jail.receive()
-        if not isinstance(item, list):
-            return
+    def answer(harness: Any, item: list[int]) -> dict[str, Any]:
         index, steps = item
-        limits = Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"])
-        began = time.process_time()
-        seen = _seen(harness, index, limits)
-        jail.send([time.process_time() - began, seen])
+        return _seen(harness, index, Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"]))
+
+    answer_items(jail, answer)
 
 
 def _seen(harness: Any, index: int, limits: Any) -> dict[str, Any]:
@@ -39,7 +24,7 @@ def _seen(harness: Any, index: int, limits: Any) -> dict[str, Any]:
     try:
         code = harness.compiled(harness.base)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        run = Run(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
+        run = TestRun(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
     else:
         run = watcher.run(lambda: harness.run(code, index, limits))
     return {
