@@ -44,6 +44,7 @@ from demo.first_screen import FIRST_SCREEN
 from demo.models.choice import BadModelChoice, offered
 from demo.models.panel import Panel
 from demo.models.plans import banner
+from demo.serving.drawing import drawn
 from demo.serving.host import Host, SavedRuns, Unavailable
 from demo.serving.limits import TooMuch
 from demo.serving.throttle import throttled
@@ -308,7 +309,7 @@ class Page:
                         continue
                     seen = (*seen, *batch)
                     result = required(fold(seen))
-                    bench = await asyncio.to_thread(workbench, result, own=own)
+                    bench = await drawn(result, own=own)
                     if newest():
                         yield {"bench": bench, "writing": writing(said())}
                     if result.waiting is not None:
@@ -395,8 +396,7 @@ class Page:
         if place is None or other is None or max(place, other) >= len(result.columns):
             return {}
         own = await self.panel.owns(kept["run"], visit)
-        pair = (place, other)
-        return {"bench": await asyncio.to_thread(workbench, result, own=own, compare=pair)}
+        return {"bench": await drawn(result, own=own, compare=(place, other))}
 
     async def begin_fork(self, kept: BrowserRun, looked: str) -> Update:
         """Gives the browser the identifier of a run that starts from the program looked at."""

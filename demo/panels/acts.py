@@ -17,6 +17,7 @@ from demo.models.choice import BadModelChoice
 from demo.models.panel import Panel
 from demo.serving.host import Host, Unavailable
 from demo.serving.limits import TooMuch
+from demo.shown.escape import sentence
 from llm import LlmError
 
 NOT_YOURS = "That run is not yours, or is not kept any more."
@@ -64,8 +65,8 @@ class Panels:
         try:
             log = history.log(run)
         except UnknownRun:
-            return {"replayed": shown.told(NOT_YOURS)}
-        return {"replayed": await asyncio.to_thread(shown.replayed, log, int(upto) or 1)}
+            return {"replayed": sentence(NOT_YOURS)}
+        return {"replayed": await asyncio.to_thread(shown.replayed, log, int(upto or 1))}
 
     async def _rename(self, told: Told, visitor: str) -> Update:
         history = (await self._host.session()).history(visitor)
@@ -102,7 +103,7 @@ class Panels:
 
         picked = told.get("picked")
         if not isinstance(picked, list) or len(picked) != 2:
-            return {"runs-told": shown.told("Tick two runs, and then compare them.")}
+            return {"runs-told": sentence("Tick two runs, and then compare them.")}
         history = (await self._host.session()).history(visitor)
         ids = [history.named(str(one)) for one in picked]
         titles = {one.id: one.title for one in history.runs(shown.MOST_RUNS)}
@@ -124,7 +125,7 @@ class Panels:
         try:
             known = memory.fixes(), memory.lessons(), search or ""
         except MemoryFault as fault:
-            return {"memory-list": "", "memory-told": shown.told(str(fault))}
+            return {"memory-list": "", "memory-told": sentence(str(fault))}
         return {"memory-list": await asyncio.to_thread(shown.memory, *known)}
 
     async def memory_act(self, told: Told, visit: Visit, search: str) -> Update:
@@ -174,7 +175,6 @@ class Panels:
         """What came of one of these acts, over the list as it is then."""
         from agent.log.store import UnknownRun
         from agent.memory import MemoryFault
-        from demo.panels import shown
 
         act, place = acts.get(str(told.get("act"))), "memory" if "forget" in acts else "runs"
         if act is None:
@@ -182,9 +182,9 @@ class Panels:
         try:
             done = await act(told, self._panel.visitor(visit))
         except UnknownRun:
-            done = {f"{place}-told": shown.told(NOT_YOURS)}
+            done = {f"{place}-told": sentence(NOT_YOURS)}
         except (Unavailable, LlmError, BadModelChoice, MemoryFault, TooMuch) as refusal:
-            done = {f"{place}-told": shown.told(str(refusal))}
+            done = {f"{place}-told": sentence(str(refusal))}
         return {f"{place}-told": "", **await listed(visit, search), **done}
 
 

@@ -17,7 +17,7 @@ from agent.memory import StoredFix, StoredLesson
 from demo.panels.measured import Measured, Share
 from demo.shown.bench import moment
 from demo.shown.diff import diff
-from demo.shown.escape import escaped, prose, sentence
+from demo.shown.escape import escaped, prose
 from demo.shown.panes import fact_list
 from demo.shown.required import required
 
@@ -196,11 +196,6 @@ def _share(share: Share) -> str:
         return "none"
     low, high = share.interval
     return f"{share.hits} of {share.of} <small>{low:.0%} to {high:.0%}</small>"
-
-
-def told(words: str, *, good: bool = False) -> str:
-    """What came of an act."""
-    return sentence(words, "status" if good else "alert")
 
 
 def endpoints(documented: Iterable[tuple[str, str, Mapping[str, object]]]) -> str:

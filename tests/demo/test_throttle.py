@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
 
+from agent.log.result import fold
+from demo.serving.drawing import drawn
 from demo.serving.throttle import throttled
+from tests.demo.recorded import recorded
 
 
 async def test_nothing_is_lost_and_the_order_is_kept() -> None:
@@ -75,3 +79,18 @@ async def test_what_passes_between_two_batches_is_told_at_the_same_rhythm() -> N
         assert await asyncio.wait_for(anext(batches), 5) == ()
     gate.set()
     assert [batch async for batch in batches] == [(2,)]
+
+
+async def test_a_large_run_is_drawn_while_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    drew: list[bool] = []
+
+    def workbench(*_: object, **__: object) -> str:
+        drew.append(threading.current_thread() is threading.main_thread())
+        return "drawn"
+
+    monkeypatch.setattr("demo.serving.drawing.workbench", workbench)
+    result = fold(recorded("healed"))
+    assert await drawn(result, own=True) == "drawn"
+    monkeypatch.setattr("demo.serving.drawing.SMALL", 0)
+    assert await drawn(result, own=True) == "drawn"
+    assert drew == [True, False]
