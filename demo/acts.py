@@ -249,6 +249,7 @@ class Page:
                 yield _refused(refused)
                 return
             else:
+                self._host.bound(session, [kept["answer"]])
                 await session.answer(kept["run"], kept["interrupt"], {"answer": kept["answer"]})
         except (Unavailable, NoProvider, BadInput, TooMuch, UnknownRun, ValueError) as fault:
             yield _refused(fault)
@@ -433,8 +434,9 @@ class Page:
         try:
             if refused := await self._refused_to(visit, kept["run"]):
                 return {"said": sentence(refused)}
+            self._host.bound(session, (one for one in value.values() if isinstance(one, str)))
             taken = await session.answer(kept["run"], kept["interrupt"], value)
-        except (Unavailable, BadInput) as refusal:
+        except (Unavailable, BadInput, TooMuch) as refusal:
             return {"said": sentence(str(refusal))}
         closed = "" if taken else sentence("That question is closed.")
         return {"said": closed, "review": gr.update(visible=False)}

@@ -71,6 +71,12 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
             )
         return found
 
+    def text(name: str) -> str:
+        value = given.get(name) or ""
+        if not isinstance(value, str):
+            raise BadInput(f"{_LABELS[name]}: write a text, or leave it empty.")
+        return value
+
     caps, limit = settings.caps, settings.budget_s + settings.model_s
     usd = number("usd", caps.usd if public else None)
     tokens = number("tokens", caps.tokens if public else None)
@@ -98,8 +104,8 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
             calls=caps.calls if calls is None else int(calls),
         ),
         seconds=seconds,
-        stdin=str(given.get("stdin") or ""),
-        argv=_arguments(str(given.get("args") or "")),
+        stdin=text("stdin"),
+        argv=_arguments(text("args")),
         files=_files(given.get("files")),
     )
 
@@ -107,7 +113,7 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
 _LABELS = {
     "usd": "Dollars", "tokens": "Tokens", "calls": "Calls", "seconds": "Seconds",
     "iterations": "Repair attempts", "autonomy": "Autonomy", "require-proof": "The required proof",
-    "require-integrity": "The required integrity",
+    "require-integrity": "The required integrity", "stdin": "Standard input", "args": "Arguments",
 }
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
 import gradio as gr
 
-from demo.browser_state import NO_RUN, WISHES, BrowserRun, Update, with_choices
+from demo.browser_state import NO_RUN, OPTIONS, WISHES, BrowserRun, Update, with_choices
 from demo.serving import visitors
 
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -19,6 +20,9 @@ STREAMED: dict[str, Any] = {
     "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
     **MULTIPLE,
 }
+AS_SENT: dict[str, Any] = {"preprocess": False}
+"""A value that no field has, as a program may send, is refused in words, or cleaned, by who reads
+it; Gradio's own check would be a fault."""
 ANSWERED = "answered"
 """The part that holds the answer to an act until it is known whether the page still follows the run
 that it was asked about."""
@@ -65,7 +69,7 @@ class Parts:
                 yield in_order(update, changed, request)
 
         acting = streaming if inspect.isasyncgenfunction(act) else once
-        return event(acting, self.of(*given), self.of(*changed), **how)
+        return event(acting, self.of(*given), self.of(*changed), **how, **AS_SENT)
 
     def on_told(
         self, name: str, act: Callable[..., Any], given: tuple[str, ...], changed: tuple[str, ...]
@@ -75,9 +79,12 @@ class Parts:
 
         async def once(request: gr.Request, told: gr.EventData, *values: Any) -> Any:
             read = _read(request, given, values)
-            return in_order(await act(told._data or {}, *read), changed, request)
+            said = told._data if isinstance(told._data, dict) else {}
+            return in_order(await act(said, *read), changed, request)
 
-        return self._parts[name].submit(once, self.of(*given), self.of(*changed), **QUICK)
+        return self._parts[name].submit(
+            once, self.of(*given), self.of(*changed), **QUICK, **AS_SENT
+        )
 
     def guarded(
         self, event: Callable[..., Any], act: Callable[..., Any], given: tuple[str, ...],
@@ -112,11 +119,20 @@ def in_order(update: Update, changed: tuple[str, ...], request: gr.Request) -> A
 def _read(
     request: gr.Request, given: tuple[str, ...], values: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """The values of the parts of these names."""
+    """The values of the parts of these names; the options are read by `chosen`."""
     return tuple(
-        _READ[name](request, value) if name in _READ else value
+        value if name in OPTIONS else _READ.get(name, _text)(request, value)
         for name, value in zip(given, values, strict=True)
     )
+
+
+def _text(_: gr.Request, told: object) -> str | None:
+    return told if isinstance(told, str | None) else ""
+
+
+def _place(_: gr.Request, told: object) -> float:
+    """Where a slider stands."""
+    return told if isinstance(told, int | float) and abs(told) < sys.maxsize else 1
 
 
 def _run_kept(_: gr.Request, told: object) -> dict[str, str]:
@@ -126,6 +142,6 @@ def _run_kept(_: gr.Request, told: object) -> dict[str, str]:
 
 
 _READ: dict[str, Callable[[gr.Request, object], Any]] = {
-    "visit": visitors.visiting, "kept": _run_kept,
+    "visit": visitors.visiting, "kept": _run_kept, "replay-at": _place,
 }
 """The parts that a browser keeps, which may say anything, and how each is read."""

@@ -159,13 +159,17 @@ class Host:
         like. Raises `TooMuch`."""
         if not self.access.public:
             return nullcontext()
-        settings, size = session.settings, sum(map(len, typed))
-        if size > settings.largest_input:
+        self.bound(session, typed)
+        return self._limits.working(session.settings, session.going(), visitor, address, run)
+
+    def bound(self, session: Session | SavedRuns, typed: Iterable[str]) -> None:
+        """Raises `TooMuch` where a visitor brings more text than a public page takes."""
+        size, most = sum(map(len, typed)), session.settings.largest_input
+        if self.access.public and size > most:
             raise TooMuch(
-                f"That is {size:,} characters, and this page takes {settings.largest_input:,}. "
+                f"That is {size:,} characters, and this page takes {most:,}. "
                 "Bring the part that fails."
             )
-        return self._limits.working(settings, session.going(), visitor, address, run)
 
     async def _keep(self, opened: asyncio.Future[Running]) -> None:
         """Opens and closes in one task, as a session's own task groups demand."""
