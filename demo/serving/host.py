@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from agent.core.domain import Jail
 from agent.core.settings import BadSettings
+from agent.healing.models import visitor_of
 from agent.log.spending import CostEstimate
 from demo.serving.access import Access
 from demo.serving.limits import Limits, TooMuch
@@ -53,6 +54,11 @@ class Running:
     """Why no code is run here; the session then only shows saved runs."""
     warning: str = ""
     """What every page must say."""
+
+
+def visitor_by(word: str) -> str:
+    """Whose runs, memory and keys are meant by a word, on a public page."""
+    return visitor_of(f"page {word}")
 
 
 class Unavailable(Exception):
@@ -161,6 +167,13 @@ class Host:
             return nullcontext()
         self.bound(session, typed)
         return self._limits.working(session.settings, session.going(), visitor, address, run)
+
+    def admit(self, word: str, address: str) -> None:
+        """Raises `TooMuch` where whoever is known by that word, or asks from there, may not begin
+        anything now, as far as that is known before it is read what."""
+        if self.access.public and self.standing == "ready" and self._opened is not None:
+            session = self._opened.result().session
+            self._limits.admit(session.settings, session.going(), visitor_by(word), address)
 
     def bound(self, session: Session | SavedRuns, typed: Iterable[str]) -> None:
         """Raises `TooMuch` where a visitor brings more text than a public page takes."""

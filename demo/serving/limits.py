@@ -68,10 +68,7 @@ class Limits:
     ) -> Iterator[None]:
         """Counts one piece of work, a `run` or what is done before it returns, for whom it is done;
         `going` says whose the runs are that go on. Raises `TooMuch`."""
-        self._started_at = {
-            one: where for one, where in self._started_at.items() if one in going
-        }
-        self._admit(settings, going, visitor, address)
+        self.admit(settings, going, visitor, address)
         names = (f"visitor {visitor}", f"address {address}", "")
         self._starting.update(names)
         for name in names[:2]:
@@ -84,9 +81,13 @@ class Limits:
             self._starting.subtract(names)
             self._starting += Counter()  # which drops what is at nought
 
-    def _admit(
+    def admit(
         self, settings: Settings, going: Mapping[str, str], visitor: str, address: str
     ) -> None:
+        """Raises `TooMuch` where `working` would."""
+        self._started_at = {
+            one: where for one, where in self._started_at.items() if one in going
+        }
         own = [*going.values()].count(visitor) + self._starting[f"visitor {visitor}"]
         if own >= settings.visitor_runs:
             raise TooMuch(
