@@ -320,7 +320,10 @@ class Page:
     async def linger(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
         """Waits with a run until it goes on, answered in another tab or by a program, and tells
         which question that was; but not where the page has come to follow another meanwhile."""
-        log = await self._log(kept["run"]) or ()
+        try:
+            log = await self._log(kept["run"]) or ()
+        except Unavailable as fault:
+            raise gr.Error(str(fault), visible=False, print_exception=False) from fault
         waiting, run = fold(log).waiting, kept["run"]
         if waiting is None:
             yield {"moved": kept["interrupt"]}

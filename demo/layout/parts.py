@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import inspect
-import math
+import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
 import gradio as gr
 
-from demo.browser_state import NO_RUN, WISHES, BrowserRun, Update, Visit, with_choices
+from demo.browser_state import (
+    NO_RUN,
+    OPTIONS,
+    WISHES,
+    BrowserRun,
+    Update,
+    Visit,
+    with_choices,
+)
 from demo.serving import visitors
 from demo.serving.host import Unavailable
 from demo.shown.escape import sentence
@@ -24,6 +32,9 @@ STREAMED: dict[str, Any] = {
 }
 TOLD_IN = ("said", "runs-told", "memory-told", "replayed", "benchmarks-list")
 """The parts that say why an act could not be."""
+AS_SENT: dict[str, Any] = {"preprocess": False}
+"""A value that no field has, as a program may send, is refused in words, or cleaned, by who reads
+it; Gradio's own check would be a fault."""
 ANSWERED = "answered"
 """The part that holds the answer to an act until it is known whether the page still follows the run
 that it was asked about."""
@@ -38,8 +49,6 @@ class Parts:
     def add(self, name: str, part: Any) -> Any:
         """Names a part that was just made."""
         part.elem_id = name
-        if isinstance(part, gr.Slider | gr.Dropdown):  # whoever reads it says what is wrong with it
-            part.preprocess = _as_given  # type: ignore[method-assign]
         self._parts[name] = part
         return part
 
@@ -79,7 +88,7 @@ class Parts:
                 yield in_order(lacking(lack, changed), changed, request)
 
         acting = streaming if inspect.isasyncgenfunction(act) else once
-        return event(acting, self.of(*given), self.of(*changed), **how)
+        return event(acting, self.of(*given), self.of(*changed), **how, **AS_SENT)
 
     def on_told(
         self, name: str, act: Callable[..., Any], given: tuple[str, ...], changed: tuple[str, ...]
@@ -95,7 +104,9 @@ class Parts:
                 update = lacking(lack, changed)
             return in_order(update, changed, request)
 
-        return self._parts[name].submit(once, self.of(*given), self.of(*changed), **QUICK)
+        return self._parts[name].submit(
+            once, self.of(*given), self.of(*changed), **QUICK, **AS_SENT
+        )
 
     def guarded(
         self, event: Callable[..., Any], act: Callable[..., Any], given: tuple[str, ...],
@@ -140,11 +151,20 @@ def in_order(update: Update, changed: tuple[str, ...], request: gr.Request) -> A
 def _read(
     request: gr.Request, given: tuple[str, ...], values: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """The values of the parts of these names."""
+    """The values of the parts of these names; the options are read by `chosen`."""
     return tuple(
-        _READ[name](request, value) if name in _READ else value
+        value if name in OPTIONS else _READ.get(name, _text)(request, value)
         for name, value in zip(given, values, strict=True)
     )
+
+
+def _text(_: gr.Request, told: object) -> str | None:
+    return told if isinstance(told, str | None) else ""
+
+
+def _place(_: gr.Request, told: object) -> float:
+    """Where a slider stands."""
+    return told if isinstance(told, int | float) and abs(told) < sys.maxsize else 1
 
 
 def _run_kept(_: gr.Request, told: object) -> dict[str, str]:
@@ -153,27 +173,11 @@ def _run_kept(_: gr.Request, told: object) -> dict[str, str]:
     return {name: one if isinstance(one := said.get(name), str) else "" for name in NO_RUN}
 
 
-def _as_given(payload: Any) -> Any:
-    return payload
-
-
-def _text(_: gr.Request, told: object) -> str:
-    return told if isinstance(told, str) else ""
-
-
-def _number(_: gr.Request, told: object) -> float:
-    return told if isinstance(told, int | float) and math.isfinite(told) else 0.0
-
-
 def _visiting(request: gr.Request, told: object) -> Visit:
     return {**visitors.visiting(request, told), "page": request.session_hash or ""}
 
 
 _READ: dict[str, Callable[[gr.Request, object], Any]] = {
-    "visit": _visiting, "kept": _run_kept, "replay-at": _number,
-    **dict.fromkeys((
-        "code", "tests", "words", "hint", "edited", "written", "looked", "provider", "model",
-        "roles", "whose", "key", "runs-search", "memory-search", "replay-run",
-    ), _text),
+    "visit": _visiting, "kept": _run_kept, "replay-at": _place,
 }
 """Who asks may say anything: how the parts are read that acts count on."""

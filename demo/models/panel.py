@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
-from agent.healing.models import OWNER, BadKey, Models, visitor_of
+from agent.healing.models import OWNER, BadKey, Models
 from demo.browser_state import Typed, Update, Visit
 from demo.models import plans
 from demo.models.choice import BadModelChoice, chosen_roles, keyed
-from demo.serving.host import Host, Unavailable
+from demo.serving.host import Host, Unavailable, visitor_by
 from demo.serving.visitors import is_word, new_word
 from demo.shown.escape import sentence
 from llm import LlmError, NoProvider, Plan
@@ -54,7 +54,7 @@ class Panel:
         word those of somebody who was never here."""
         if not self._host.access.public:
             return OWNER
-        return visitor_of(f"page {self.known(visit)['visitor']}")
+        return visitor_by(self.known(visit)["visitor"])
 
     async def owns(self, run: str, visit: Visit) -> bool:
         """Whether a run is this visitor's own: only they stop it, decide what it asks, and have it

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,7 +20,7 @@ from agent.core.settings import Settings
 from agent.doors.project.sent import MOST_SENT
 from demo.serving import visitors
 from demo.serving.access import is_loopback
-from demo.serving.limits import MINUTE_S, Rate
+from demo.serving.limits import MINUTE_S, Rate, TooMuch
 
 _API = "/gradio_api/"
 _OPEN = re.compile(
@@ -31,6 +32,8 @@ _OPEN = re.compile(
 )
 _LOADED = ("/static/", "/assets/", "/svelte/")
 """Files of the program itself, which each page loads dozens of."""
+_BEGINS = re.compile(rf"{_API}call/(v2/)?(heal_code|check_code|fork)/?")
+"""What begins work, asked for by its name: where there is no room, no queue need say so."""
 _STREAMS = (f"{_API}queue/data", f"{_API}heartbeat/", f"{_API}call/")
 MOST_STREAMS = 100
 """Answers that one address is being given at once: a page holds two or three."""
@@ -48,8 +51,14 @@ class TooLarge(Exception):
 class Gate:
     """Wraps the server's application; used from its event loop."""
 
-    def __init__(self, app: ASGIApp, *, public: bool, settings: Settings) -> None:
+    def __init__(
+        self, app: ASGIApp, *, public: bool, settings: Settings,
+        admit: Callable[[str, str], None] = lambda _word, _address: None,
+    ) -> None:
+        """`admit` raises `TooMuch` where a visitor, known by a word, or an address may begin
+        nothing."""
         self._app = app
+        self._admit = admit
         self._public = public
         self._settings = settings
         self._most = max(LEAST_BODY, ROOM * settings.largest_input)
@@ -98,6 +107,11 @@ class Gate:
                 f"{wait_s:.0f} seconds, then reload the page. Your runs go on.", wait_s,
             )
         self._rate.count(address)
+        if method == "POST" and _BEGINS.fullmatch(path):
+            try:
+                self._admit(visitors.word_of(headers), address)
+            except TooMuch as full:
+                return _said(429, str(full), full.after_s or MINUTE_S)
         return None
 
     def _known(self, scope: Scope, headers: Headers, send: Send) -> Send:

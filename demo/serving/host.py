@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from agent.core.domain import Jail
 from agent.core.settings import BadSettings
+from agent.healing.models import visitor_of
 from agent.log.spending import CostEstimate
 from demo.serving.access import Access
 from demo.serving.limits import MOST_WAITING, Limits, TooMuch
@@ -55,6 +56,11 @@ class Running:
     """Why no code is run here; the session then only shows saved runs."""
     warning: str = ""
     """What every page must say."""
+
+
+def visitor_by(word: str) -> str:
+    """Whose runs, memory and keys are meant by a word, on a public page."""
+    return visitor_of(f"page {word}")
 
 
 class Unavailable(Exception):
@@ -164,12 +170,7 @@ class Host:
         `TooMuch`."""
         if not self.access.public:
             return nullcontext()
-        settings, size = session.settings, sum(map(len, typed))
-        if size > settings.largest_input:
-            raise TooMuch(
-                f"That is {size:,} characters, and this page takes {settings.largest_input:,}. "
-                "Bring the part that fails."
-            )
+        self.bound(session, typed)
         session.came(visitor, address)
         going = session.going()
         waiting = len(session.unfinished(visitor) - {*going, run}) if run else 0
@@ -178,7 +179,23 @@ class Host:
                 f"{waiting} of your runs wait for you, which is as many as one visitor may have "
                 "here: answer, stop or delete one, which “Runs” lists."
             )
-        return self._limits.working(settings, going, visitor, address, run)
+        return self._limits.working(session.settings, going, visitor, address, run)
+
+    def admit(self, word: str, address: str) -> None:
+        """Raises `TooMuch` where whoever is known by that word, or asks from there, may not begin
+        anything now, as far as that is known before it is read what."""
+        if self.access.public and self.standing == "ready" and self._opened is not None:
+            session = self._opened.result().session
+            self._limits.admit(session.settings, session.going(), visitor_by(word), address)
+
+    def bound(self, session: Session | SavedRuns, typed: Iterable[str]) -> None:
+        """Raises `TooMuch` where a visitor brings more text than a public page takes."""
+        size, most = sum(map(len, typed)), session.settings.largest_input
+        if self.access.public and size > most:
+            raise TooMuch(
+                f"That is {size:,} characters, and this page takes {most:,}. "
+                "Bring the part that fails."
+            )
 
     def following(self, visitor: str, address: str) -> AbstractContextManager[None]:
         """Counts a run that a visitor follows; the owner follows as many as they like. Raises

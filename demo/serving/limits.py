@@ -24,6 +24,11 @@ MINUTE_S = 60.0
 class TooMuch(Exception):
     """More was asked for than one visitor may have; the message says of what, and what to do."""
 
+    def __init__(self, message: str, after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.after_s = after_s
+        """When to ask again, where that is known."""
+
 
 class Rate:
     """What was asked in the last minute, by who asked."""
@@ -68,10 +73,7 @@ class Limits:
     ) -> Iterator[None]:
         """Counts one piece of work, a `run` or what is done before it returns, for whom it is done;
         `going` says whose the runs are that go on. Raises `TooMuch`."""
-        self._started_at = {
-            one: where for one, where in self._started_at.items() if one in going
-        }
-        self._admit(settings, going, visitor, address)
+        self.admit(settings, going, visitor, address)
         names = (f"visitor {visitor}", f"address {address}", "")
         self._starting.update(names)
         for name in names[:2]:
@@ -101,9 +103,13 @@ class Limits:
             self._followed.subtract(names)
             self._followed += Counter()
 
-    def _admit(
+    def admit(
         self, settings: Settings, going: Mapping[str, str], visitor: str, address: str
     ) -> None:
+        """Raises `TooMuch` where `working` would."""
+        self._started_at = {
+            one: where for one, where in self._started_at.items() if one in going
+        }
         own = [*going.values()].count(visitor) + self._starting[f"visitor {visitor}"]
         if own >= settings.visitor_runs:
             raise TooMuch(
@@ -128,5 +134,5 @@ class Limits:
         if wait_s:
             raise TooMuch(
                 f"One visitor starts at most {settings.visitor_rate} runs a minute here: try again "
-                f"in {wait_s:.0f} seconds."
+                f"in {wait_s:.0f} seconds.", wait_s,
             )

@@ -76,7 +76,9 @@ def serve(
             js=(ASSETS / "page.js").read_text(encoding="utf-8"),
             app_kwargs={
                 "lifespan": lifespan,
-                "middleware": [Middleware(Gate, public=host.access.public, settings=settings)],
+                "middleware": [Middleware(
+                    Gate, public=host.access.public, settings=settings, admit=host.admit,
+                )],
             },
         )
         end.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from agent.core.domain import Ending, Integrity, Standing, Verdict, tally
+from agent.core.domain import Ending, Integrity, Standing, Verdict
 from agent.log.result import Result
 from agent.log.timeline import Column, Row
 from agent.log.words import (
@@ -17,7 +17,7 @@ from agent.log.words import (
 )
 from demo.shown.escape import escaped
 from demo.shown.findings import seen_facts
-from demo.shown.panes import at_hand, fact_list, pane
+from demo.shown.panes import at_hand, fact_list, pane, passing
 
 LONGEST_SEEN = 1_500
 """Characters of a value in a cell's details."""
@@ -88,8 +88,7 @@ def _legend(result: Result) -> str:
 def _count(result: Result) -> str:
     if not result.columns or not result.columns[-1].report.verdicts:
         return ""
-    verdicts = result.columns[-1].report.verdicts
-    return f" <small>{tally(verdicts)}</small>"
+    return f" <small>{passing(result.columns[-1].report)}</small>"
 
 
 def _row(row: Row, columns: tuple[Column, ...], places: range) -> str:

@@ -70,7 +70,8 @@ class Stranger(Program):
         is told of them by their names."""
         parts = {one["id"]: one["props"] for one in self.page["components"]}
         for act in self.page["dependencies"]:
-            if not act["backend_fn"]:
+            of = parts.get(act["targets"][0][0] if act["targets"] else None, {})
+            if not act["backend_fn"] or of.get("elem_id") == "linger":  # which waits with a run
                 continue
             values = [told.get(_name(parts[part]), parts[part].get("value"))
                       for part in act["inputs"]]

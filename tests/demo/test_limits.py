@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import httpx
@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from agent.core.domain import Jail
 from agent.core.settings import Settings
 from demo.browser_state import NEW_VISIT
 from demo.serving.access import Access
@@ -77,6 +78,9 @@ async def test_the_owner_is_bounded_by_nothing_and_a_visitor_by_the_size() -> No
         hosting(session, Access(public=True)).working(session, "v", "here", ["xx", "xx"])
 
 
+HEAL = "/gradio_api/call/v2/heal_code"
+
+
 async def test_a_page_says_how_much_it_takes() -> None:
     ui = build(hosting(RecordedSession(), Access(public=True)), most_pasted=200_000)
     scripts = [fn["js"] for fn in ui.config["dependencies"] if isinstance(fn["js"], str)]
@@ -84,14 +88,15 @@ async def test_a_page_says_how_much_it_takes() -> None:
 
 
 def gated(
-    *, public: bool = True, scheme: str = "http", host: str = "page", **settings: int
+    *, public: bool = True, scheme: str = "http", host: str = "page",
+    admit: Callable[[str, str], None] = lambda *_: None, **settings: int,
 ) -> TestClient:
     async def answer(request: Request) -> Response:
         return PlainTextResponse(str(len(await request.body())))
 
     routes = [Route(path, answer, methods=["GET", "POST"])
-              for path in ("/", PAGE, "/gradio_api/upload", "/gradio_api/queue/status")]
-    gate = Middleware(Gate, public=public, settings=Settings(**settings))
+              for path in ("/", PAGE, HEAL, "/gradio_api/upload", "/gradio_api/queue/status")]
+    gate = Middleware(Gate, public=public, settings=Settings(**settings), admit=admit)
     return TestClient(Starlette(routes=routes, middleware=[gate]), f"{scheme}://{host}")
 
 
@@ -124,6 +129,26 @@ def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None
     refused = client.get(PAGE)
     assert int(refused.headers["retry-after"]) > 0
     assert "then reload the page. Your runs go on" in refused.json()["detail"]
+
+
+async def test_a_program_that_may_begin_nothing_now_is_told_so_before_it_waits() -> None:
+    session = RecordedSession(jail=Jail(words="jail", level="L2"))
+    session.settings = Settings(live_runs=1, visitor_rate=99)
+    host = hosting(session, Access(public=True))
+    client = gated(admit=host.admit)
+    async with host.serving():
+        assert client.post(HEAL).status_code == 200  # it is not known yet
+        await host.running()
+        with host.working(session, "somebody", "elsewhere", ["x"], "a-run"):
+            refused = client.post(HEAL)
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+            assert "as this machine takes at once" in refused.json()["error"]
+            assert client.get(HEAL).status_code == client.get(PAGE).status_code == 200
+        assert client.post(HEAL).status_code == 200
+    own = hosting(session)
+    async with own.serving():
+        await own.running()
+        own.admit("", "")
 
 
 def test_another_sites_page_asks_nothing_of_the_owner() -> None:

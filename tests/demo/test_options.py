@@ -70,6 +70,8 @@ def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
     ({"ask": "false"}, "ask: give true or false"), ({"ask": 1}, "ask: give true or false"),
     ({"files": ["a.py"]}, "each name"),
     ({"files": {"a.py": "%%"}}, "no base64"), ({"files": {"a.zip": "A" * 3_000_001}}, "Send less"),
+    ({"stdin": ["x"]}, "Standard input: write a text"), ({"args": {"x": 1}}, "Arguments: write"),
+    ({"iterations": ["x"]}, "write a number"), ({"autonomy": {"x": 1}}, "choose one of"),
     ({"colour": "red"}, "There is no option 'colour'"),
 ])
 def test_what_cannot_be_used_is_refused_with_the_next_step(

@@ -4,12 +4,15 @@ looked for in everything that the other can be told."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from demo.browser_state import NO_RUN
+from demo.serving.verbs import DOCUMENTED
 from tests.browser.conftest import WEAK, shipped
 from tests.demo.served import RIGHT, WRONG, Program, Refused, Stranger
 
@@ -28,6 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with shipped(
         folder, GRADIO_SERVER_NAME=WEAK["GRADIO_SERVER_NAME"], SANDBOX_ALLOW_WEAK="1",
         HEAL_AUTONOMY="review_repairs", HEAL_VISITOR_RATE="1000",
+        HEAL_REQUEST_RATE="100000",
     ) as address:
         yield address
 
@@ -115,6 +119,22 @@ def interrupt(who: Stranger, run: dict[str, Any]) -> str:
     log = who.client.get(f"gradio_api/heal/{run['run_id']}/log").text
     asked: str = json.loads(log.splitlines()[-1])["event"]["interrupt"]
     return asked
+
+
+@pytest.mark.parametrize("wrong", [7, ["x"], {"x": 1}, "no such choice", 1e300])
+def test_a_value_that_no_field_has_is_refused_in_words(home: str, wrong: Any) -> None:
+    with Stranger(home) as who:
+        parts = {one["props"].get("elem_id") for one in who.page["components"]} - {None, ""}
+        kept = {**NO_RUN, "run": str(uuid4())}
+        told = dict(who.everything({**dict.fromkeys(parts, wrong), "kept": kept}))
+        told |= {f"{name} of nobody": text for name, text in who.everything(
+            dict.fromkeys((*parts, "kept", "visit"), wrong)
+        )}
+    assert {
+        name: text[-300:] for name, text in told.items()
+        if re.search(r'"success": ?false|^\{"(detail|error)', text)
+        and name.split()[1] not in {verb.__name__ for verb, _ in DOCUMENTED}
+    } == {}
 
 
 def test_a_cookie_counts_only_where_its_own_page_asks(home: str) -> None:

@@ -193,6 +193,20 @@ async def test_a_heal_that_is_not_to_be_begun_on_arrival_is_not(
     assert not session.recorded
 
 
+async def test_what_is_brought_to_a_review_is_no_larger_than_any_other_input() -> None:
+    session = RecordedSession(jail=STRONG)
+    session.settings = Settings(largest_input=10)
+    visit: Visit = {**NEW_VISIT, "visitor": "a-word-of-one-visitor"}
+    async with serving(session, PUBLIC) as page:
+        kept = await ran(page, "waiting", visit)
+        for said in (
+            await page.bring(kept, visit, "x" * 11), await page.advise(kept, visit, "x" * 11),
+        ):
+            assert "11 characters, and this page takes 10" in said["said"]
+        assert answers(session, kept) == []
+        assert (await page.decide(kept, visit, approve=True))["said"] == ""
+
+
 async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> None:
     kept = await begun(page)
     assert "There is nothing to heal" in (await healed(page, kept))["said"]

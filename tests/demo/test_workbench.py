@@ -19,6 +19,7 @@ from agent.core.events import (
     RunFinished,
     Searched,
     StepStarted,
+    from_jsonl,
 )
 from agent.doors.bundle import patch_of
 from agent.intake import from_page
@@ -27,6 +28,7 @@ from agent.log.timeline import Call
 from agent.run.session import Session, open_session
 from demo.acts import Page
 from demo.browser_state import NEW_VISIT, BrowserRun, Visit
+from demo.layout.theme import ASSETS
 from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.shown.bench import workbench
@@ -53,6 +55,14 @@ def text(part: str) -> str:
 def at(panel: str, place: int) -> str:
     """What of a panel belongs to one program."""
     return panel.partition(f'data-at="{place}"')[2].partition("data-at=")[0]
+
+
+def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> None:
+    result = fold(from_jsonl((ASSETS / "example.jsonl").read_text(encoding="utf-8")))
+    assert "4 of 4 tests pass" in result.reason
+    shown = workbench(result)
+    assert " <small>4 of 4 tests pass, and 12 of 12 added pass</small>" in shown
+    assert "16 of 16" not in shown.partition("timeline")[0]
 
 
 def test_every_judged_program_stands_in_the_page_also_those_of_failed_tries() -> None:
