@@ -81,7 +81,9 @@ def serve(
                 )],
             },
         )
-        end.wait()
+        # Python hears of a signal that another thread was given once this one wakes.
+        while not end.wait(0.25):
+            pass
     _leave(host, loops)
 
 
