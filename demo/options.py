@@ -133,7 +133,7 @@ def _true(given: Mapping[str, object], name: str) -> bool | None:
 def _text(given: Mapping[str, object], name: str) -> str:
     value = given.get(name)
     if not isinstance(value, str | None):
-        raise BadInput(f"{_LABELS[name]}: give a text.")
+        raise BadInput(f"{_LABELS[name]}: write a text, or leave it empty.")
     return value or ""
 
 

@@ -158,8 +158,9 @@ def _read(
     )
 
 
-def _text(_: gr.Request, told: object) -> str | None:
-    return told if isinstance(told, str | None) else ""
+def _text(_: gr.Request, told: object) -> str:
+    """What a field holds; nothing where it is left while its page is being loaded."""
+    return told if isinstance(told, str) else ""
 
 
 def _place(_: gr.Request, told: object) -> float:

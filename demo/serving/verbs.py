@@ -70,6 +70,8 @@ class Verbs:
         followed = False
         try:
             async for _ in throttled(session.follow(run)):
+                if self._host.leaving:  # the runs' file may be closed
+                    return
                 yield document(required(fold(session.log(run))))
             followed = True
         finally:
