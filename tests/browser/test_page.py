@@ -267,6 +267,7 @@ def test_a_second_tab_follows_a_review_that_is_decided_in_the_first(page: Any) -
     expect(shown.locator(".patch")).to_contain_text("sum((a, b))")
     expect(shown.locator("#review")).to_be_visible()
     shown.get_by_text("Change it yourself").click()
+    expect(shown.locator("#edited .cm-content")).to_contain_text("sum((a, b))")
     shown.locator("#edited .cm-content").fill("x = 1")
     shown.wait_for_timeout(1_500)  # whatever else comes has done so, and left what is typed
     expect(shown.locator("#edited .cm-content")).to_have_text("x = 1")
