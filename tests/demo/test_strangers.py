@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from demo.browser_state import NO_RUN
-from tests.browser.conftest import WEAK, shipped
+from tests.demo.apart import WEAK, shipped
 from tests.demo.served import RIGHT, WRONG, Program, Refused, Stranger
 
 pytestmark = pytest.mark.slow

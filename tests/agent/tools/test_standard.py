@@ -10,9 +10,10 @@ import pytest
 
 from agent.tools import CodeSandbox, ToolRegistry, Workspace, open_tools
 from sandbox import Job, Sandbox, SandboxUnavailable, open_sandbox
+from tests.agent.project.small_project import pyproject
 
 FILES = {
-    "pyproject.toml": '[project]\nname = "till"\n',
+    "pyproject.toml": pyproject("till"),
     "src/till/__init__.py": "from .money import total\n",
     "src/till/money.py": "def total(prices):\n    found = 0\n    return sum(prices) - found\n",
     "tests/test_money.py": (
