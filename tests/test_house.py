@@ -92,8 +92,8 @@ CEILINGS = {
     "agent/repair/edits": 4_300, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_200,
     "agent/run": 3_550, "agent/thinking": 1_850, "agent/tools": 1_600, "demo": 5_100,
     "evaluation": 5_000, "llm": 6_550, "prompts": 1, "sandbox": 9_200, "selfheal": 126,
-    "tests": 4_400, "tests/agent": 25_550, "tests/agent/project": 1_900, "tests/agent/tools": 1_300,
-    "tests/demo": 3_700, "tests/llm": 6_350, "tests/sandbox": 4_750,
+    "tests": 4_350, "tests/agent": 25_550, "tests/agent/project": 1_900, "tests/agent/tools": 1_300,
+    "tests/demo": 3_800, "tests/llm": 6_350, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

@@ -20,7 +20,7 @@ from agent.doors.mcp_server import FolderTools
 from agent.intake import BadInput
 from tests.agent.doors.conftest import ReplayedSession, started
 from tests.agent.project.small_project import pyproject
-from tests.agent.tools.test_documents import printed
+from tests.agent.runs import printed
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs/doors.md").read_text("utf-8")

@@ -309,6 +309,7 @@ async def test_what_cannot_be_read_back_takes_nothing_away(
     assert {*FILES} - {*workspace.files} == {*seen["removed"]}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", ["L3", "L2", "subprocess"])
 async def test_commands_run_behind_every_backend(workspace: Workspace, level: str) -> None:
     sandbox = sandbox_at(level)
