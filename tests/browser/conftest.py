@@ -108,7 +108,8 @@ def window(
     the next one's cache, which halves the work; of what it kept there is nothing left."""
     idle = _IDLE.setdefault(browser, {}).setdefault(size, [])
     context = idle.pop() if idle else browser.new_context(
-        viewport={"width": size[0], "height": size[1]}
+        viewport={"width": size[0], "height": size[1]},
+        reduced_motion="reduce",  # what moves is drawn by the processor, all the while
     )
     watched = Watched(context, home, query)
     yield watched
