@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -51,13 +52,31 @@ def whole(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--whole"))
 
 
+def unsampled(items: list[pytest.Item]) -> set[pytest.Item]:
+    """All but a few cases of what is `sampled`, and all but a quarter of what is `weaker`; the same
+    each time."""
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            groups.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left = {item for item in items if item.get_closest_marker("weaker") and by_chance(item)[0] % 4}
+    for group in groups.values():
+        (few,) = group[0].iter_markers("sampled")
+        left.update(sorted(group, key=by_chance)[few.args[0]:])
+    return left
+
+
+def by_chance(item: pytest.Item) -> bytes:
+    return hashlib.sha256(item.nodeid.encode()).digest()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files with slow tests first: files are shared out among processes in this order, and begun
     last, a slow one would go on alone while the other processes idle."""
     if not config.getoption("--whole"):
-        nightly = [item for item in items if item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=nightly)
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        nightly = {item for item in items if item.get_closest_marker("nightly")} | unsampled(items)
+        config.hook.pytest_deselected(items=[*nightly])
+        items[:] = [item for item in items if item not in nightly]
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.agent.project.small_project import pyproject
+
 ROOT = Path(__file__).parent.parent
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: dict[str, dict[str, Any]] = {one["name"]: one for one in ACTION["runs"]["steps"]}
@@ -99,7 +101,7 @@ def project(tmp_path: Path) -> Path:
     """A red project; its failing test prints what the runner would take for a command."""
     root = tmp_path / "tally"
     root.mkdir()
-    (root / "pyproject.toml").write_text('[project]\nname = "tally"\n')
+    (root / "pyproject.toml").write_text(pyproject("tally"))
     (root / "tally.py").write_text("def total(values):\n    return sum(values) - 1\n")
     (root / "test_tally.py").write_text(
         "from tally import total\n\n\ndef test_total():\n    print('::error::forged')\n"

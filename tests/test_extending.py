@@ -23,12 +23,12 @@ _PRODUCT = ("agent", "app.py", "demo", "evaluation", "llm", "prompts", "sandbox"
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the product, compiled once: a section is tried on top of those before it."""
+    """A copy of the product, compiled as it is: a section is tried on top of those before it."""
     copied = tmp_path_factory.mktemp("product")
     for name in _PRODUCT:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, copied / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, copied / name)
         else:
             shutil.copy(source, copied)
     return copied

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -294,7 +295,13 @@ class Store:
         return tuple(
             Stamped(
                 run=run, seq=seq, task=task, attempt=attempt, ordinal=ordinal, at=at,
-                event=_EVENT.validate_python(json.loads(body)),
+                event=_event(body),
             )
             for run, seq, task, attempt, ordinal, at, body in rows
         )
+
+
+@lru_cache(maxsize=256)
+def _event(body: str) -> Event:
+    """What was told; a run's log is read over and over while it grows."""
+    return _EVENT.validate_python(json.loads(body))

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +22,7 @@ import aiosqlite
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
 
@@ -282,12 +284,18 @@ def build_graph() -> StateGraph[State, Context]:
     return graph
 
 
+@cache
+def compiled() -> CompiledStateGraph[State, Context, State, State]:
+    """The graph, compiled once in a process: that takes longer than a step does."""
+    return build_graph().compile()
+
+
 class Engine:
     """The graph at work over a file of checkpoints; use from the event loop that opened it."""
 
     def __init__(self, saver: AsyncSqliteSaver) -> None:
         self._saver = saver
-        self._graph = build_graph().compile(checkpointer=saver)
+        self._graph = compiled().copy({"checkpointer": saver})
 
     async def run(
         self, run: str, context: Context, answer: ForStep | None
@@ -359,7 +367,7 @@ async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
 
 def diagram() -> str:
     """The graph as a Mermaid flow chart, drawn from the wiring itself."""
-    drawn = build_graph().compile().get_graph()
+    drawn = compiled().get_graph()
     edges = [
         f"    {edge.source.strip('_')} {'-.->' if edge.conditional else '-->'} "
         f"{edge.target.strip('_')}"

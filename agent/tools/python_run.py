@@ -18,8 +18,6 @@ MOST_CHANGED_BYTES = 8_000_000
 """In JSON a byte takes up to six, and all have to fit a job's messages."""
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _PYTEST = ("pytest", "py.test")
-_RUN_PYTEST = ("-m", "pytest", "-p", "no:selfheal")
-"""Our own plugin, which heals, does nothing in a jail."""
 _IGNORED = frozenset({"-u", "-B", "-s", "-I", "-E"})
 """Options that change nothing here: output is not kept back, and nothing is read from outside."""
 _VERSION = ["-c", "import platform; print('Python', platform.python_version())"]
@@ -153,7 +151,7 @@ def python_arguments(command: str) -> list[str]:
             raise ToolError(f"there is no shell in the jail, so `{word}` means nothing; {INSTEAD}")
     name = program.rpartition("/")[2]
     if name in _PYTEST:
-        return [*_RUN_PYTEST, *rest]
+        return ["-m", "pytest", *rest]
     if not _PYTHON.fullmatch(name):
         raise ToolError(
             f"there is no shell and no program but Python in the jail, so `{program}` cannot be "
@@ -164,8 +162,6 @@ def python_arguments(command: str) -> list[str]:
     match rest:
         case ["-V" | "--version", *_]:
             return _VERSION
-        case ["-m", "pytest", *more]:
-            return [*_RUN_PYTEST, *more]
         case ["-c" | "-m", _, *_]:
             return rest
         case [str(script), *_] if not script.startswith("-"):

@@ -11,8 +11,10 @@ import inspect
 import json
 import re
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeVar, assert_never, get_type_hints
 
 from jsonschema import Draft202012Validator
@@ -152,9 +154,28 @@ def _tool(function: Callable[..., Any]) -> _Tool:
     text = inspect.getdoc(function) or ""
     if not text:
         raise ValueError(f"{name} has no docstring; a model chooses tools by what they say")
+    if inspect.ismethod(function):
+        arguments, schema = _of_a_method(function.__func__)
+    else:
+        arguments, schema = _taken(function, inspect.signature(function).parameters.values())
+    return _Tool(name, text, function, arguments, deepcopy(schema))
+
+
+@lru_cache(maxsize=256)
+def _of_a_method(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str, Any]]:
+    """Found once for each method, since each run has tools of its own."""
+    _itself, *taken = inspect.signature(function).parameters.values()
+    return _taken(function, taken)
+
+
+def _taken(
+    function: Callable[..., Any], parameters: Iterable[inspect.Parameter]
+) -> tuple[type[BaseModel], dict[str, Any]]:
+    """What a function takes, to be checked and as a schema."""
+    name, text = function.__name__, inspect.getdoc(function) or ""
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
-    for one in inspect.signature(function).parameters.values():
+    for one in parameters:
         if one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
             raise TypeError(f"{name}: {one} cannot be given by its name")
         if one.name not in hints:
@@ -166,7 +187,7 @@ def _tool(function: Callable[..., Any]) -> _Tool:
         )
     config = ConfigDict(extra="forbid", protected_namespaces=(), arbitrary_types_allowed=False)
     arguments = create_model(name, __config__=config, **fields)
-    return _Tool(name, text, function, arguments, _untitled(arguments.model_json_schema()))
+    return arguments, _untitled(arguments.model_json_schema())
 
 
 def _untitled(schema: Any) -> Any:

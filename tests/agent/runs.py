@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,14 @@ def last(log: Log) -> RunFinished:
     event = log[-1].event
     assert isinstance(event, RunFinished), event
     return event
+
+
+def printed(code: str, folder: Path) -> str:
+    """What an example of a document prints there."""
+    told = io.StringIO()
+    with chdir(folder), redirect_stdout(told):
+        exec(compile(code, "the example", "exec"), {"__name__": "__main__"})
+    return told.getvalue()
 
 
 def of_kind(log: Log, kind: str) -> list[Any]:  # of the kind that is named

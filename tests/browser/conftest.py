@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.demo.apart import WEAK, free_port, serving, shipped
+
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )
-PATIENCE_S = 120.0
-WEAK = {"GRADIO_SERVER_NAME": "0.0.0.0", "HEAL_SANDBOX": "subprocess"}
 expect.set_options(timeout=60_000)
 
 
@@ -71,64 +65,12 @@ class Watched:
         del self.errors[before:]
 
 
-@contextmanager
-def serving(*command: str, port: int, env: dict[str, str] | None = None) -> Iterator[str]:
-    """The address of a page that is served by a process, as long as it is needed."""
-    with started(*command, port=port, env=env) as (home, _):
-        yield home
-
-
-@contextmanager
-def started(
-    *command: str, port: int, env: dict[str, str] | None = None
-) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """As `serving`, once the page answers, with the process."""
-    process = subprocess.Popen(
-        [sys.executable, *command], cwd=ROOT,
-        env={**os.environ, "GRADIO_ANALYTICS_ENABLED": "False", "PYTHONPATH": str(ROOT),
-             **(env or {})},
-    )
-    home = f"http://127.0.0.1:{port}/"
-    try:
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                urllib.request.urlopen(home, timeout=5).close()
-                break
-            except (urllib.error.URLError, TimeoutError):
-                assert process.poll() is None, "the page's process has ended"
-                assert time.monotonic() < deadline, "the page does not answer"
-                time.sleep(0.1)
-        yield home, process
-    finally:
-        process.terminate()
-        assert process.wait(timeout=60) == 0
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def recorded_home(browser: Browser) -> Iterator[str]:
     """The address of a page that plays recorded runs."""
     port = free_port()
     with serving(str(Path(__file__).with_name("recorded_page.py")), str(port), port=port) as home:
         yield home
-
-
-@contextmanager
-def shipped(folder: Path, **settings: str) -> Iterator[str]:
-    """The page as it ships, without a model, with what it saves in a folder. What a proof above E2
-    looks for is tried elsewhere."""
-    port = free_port()
-    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(folder),
-           "HEAL_PROOF_S": "0", **settings}
-    with serving("app.py", port=port, env=env) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")
@@ -162,14 +104,30 @@ def size() -> tuple[int, int]:
 def window(
     browser: Browser, home: str, size: tuple[int, int], query: str = ""
 ) -> Iterator[Watched]:
-    """A window of its own; whatever the page complained about fails the test."""
-    width, height = size
-    context = browser.new_context(viewport={"width": width, "height": height})
+    """A window of its own; whatever the page complained about fails the test. What it loaded is in
+    the next one's cache, which halves the work; of what it kept there is nothing left."""
+    idle = _IDLE.setdefault(browser, {}).setdefault(size, [])
+    context = idle.pop() if idle else browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        reduced_motion="reduce",  # what moves is drawn by the processor, all the while
+    )
     watched = Watched(context, home, query)
     yield watched
     assert watched.errors == []
     assert watched.elsewhere == []
-    context.close()
+    for page in context.pages:
+        page.goto("about:blank")
+    kept = {"origin": home.rstrip("/"), "storageTypes": "cookies,local_storage,indexeddb"}
+    context.new_cdp_session(context.pages[0]).send("Storage.clearDataForOrigin", kept)
+    context.clear_cookies()
+    for page in context.pages:
+        page.close()
+    idle.append(context)
+
+
+_IDLE: WeakKeyDictionary[Browser, dict[tuple[int, int], list[BrowserContext]]] = (
+    WeakKeyDictionary()
+)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import free_port, started
-from tests.demo.served import ENDLESS, UNREACHED
+from tests.demo.apart import free_port, started
+from tests.demo.served import LONG
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -18,13 +18,13 @@ def test_a_server_that_is_away_is_said_and_so_is_a_run_that_is_taken_up_again(
 ) -> None:
     port = free_port()
     env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
-           "HEAL_BUDGET_S": "600", "HEAL_SEARCH_S": "600"}
+           "HEAL_BUDGET_S": "3000", "HEAL_TEST_S": "300"}
     page = browser.new_context().new_page()
     with started("app.py", port=port, env=env) as (home, process):
         page.goto(home)
         expect(page.locator("#plan .badge").first).to_be_visible()
-        page.locator("#code .cm-content").fill(ENDLESS)
-        page.locator("#tests .cm-content").fill(UNREACHED)
+        page.locator("#code .cm-content").fill(LONG["code"])
+        page.locator("#tests .cm-content").fill(LONG["tests"])
         page.get_by_role("button", name="Heal it").click()
         expect(page.locator(".timeline .moment").first).to_be_visible()
         expect(page.locator("#away")).to_be_empty()

@@ -13,8 +13,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.agent.claude import KEY
 from tests.agent.run.test_with_models import HARD, HARD_TESTS
-from tests.browser.conftest import Watched, free_port, serving, window
+from tests.browser.conftest import Watched, window
 from tests.browser.test_page import ended, fits, heal
+from tests.demo.apart import free_port, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

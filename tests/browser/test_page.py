@@ -14,7 +14,8 @@ from agent.core.events import Judged, Stamped
 from agent.log.result import fold
 from demo.shown.bench import workbench
 from evaluation.screenshots import PICTURES, taken
-from tests.browser.conftest import WEAK, shipped, window
+from tests.browser.conftest import window
+from tests.demo.apart import WEAK, shipped
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import shipped
+from tests.agent.project.small_project import pyproject
 from tests.browser.test_accessible import axe, keeps_the_rules
 from tests.browser.test_page import HEALED, UNNAMED, ended, fits, heal
+from tests.demo.apart import shipped
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -94,6 +95,7 @@ def test_files_are_healed_under_their_names_and_a_zip_by_its_own_suite(page: Any
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("shop/fees.py", files[0]["buffer"])
         archive.writestr("shop/other.py", "import fees\n")
+        archive.writestr("shop/pyproject.toml", pyproject("shop"))
         archive.writestr("shop/test_fees.py", files[1]["buffer"])
     sent = {"name": "shop.zip", "mimeType": "application/zip", "buffer": packed.getvalue()}
     shown.locator("#files input").set_input_files([sent])

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import free_port, serving
+from tests.demo.apart import free_port, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -110,7 +110,7 @@ def space(tmp_path: Path) -> Iterator[tuple[str, Provider]]:
         "OAUTH_CLIENT_ID": "client", "OAUTH_CLIENT_SECRET": SECRET,
         "OAUTH_SCOPES": "openid profile inference-api", "OPENID_PROVIDER_URL": provider.address,
     }
-    with serving("app.py", port=port, env=environment) as address:
+    with serving("app.py", port=port, env=environment, way="spawn") as address:  # read when loaded
         yield address, provider
     provider.shutdown()
     provider.server_close()

@@ -10,9 +10,8 @@ from uuid import uuid4
 
 import httpx
 
-ENDLESS = "def f(n):\n    return n * 7 % 3\n"
-UNREACHED = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 5))
-"""What no search repairs soon."""
+LONG = {"code": "import time\n\ndef f(n):\n    time.sleep(200)\n", "tests": "assert f(1) == 2"}
+"""What is judged for longer than a test lasts, and keeps no processor busy."""
 WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "assert add(2, 3) == 5"
 

@@ -15,6 +15,7 @@ from agent.log.result import fold
 from agent.run.session import open_session
 from demo.brought import prepared
 from demo.options import RunOptions
+from tests.agent.project.small_project import pyproject
 from tests.agent.runs import finished, settings
 
 MODULE = b"def fee(days):\n    if days < 14:\n        return 0\n    return days - 14 + 1\n"
@@ -33,6 +34,7 @@ def zipped(files: dict[str, bytes]) -> SentFile:
 
 def project(**more: bytes) -> SentFile:
     return zipped({
+        "work/pyproject.toml": pyproject("shop").encode(),
         "work/shop/__init__.py": b"", "work/shop/fee.py": MODULE,
         "work/shop/other.py": b"from shop.fee import fee\n", "work/tests/test_fee.py": SUITE,
         **more,

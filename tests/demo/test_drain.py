@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -14,15 +13,15 @@ import httpx
 import pytest
 
 from agent.log.store import Store
-from tests.browser.conftest import free_port, started
-from tests.demo.served import ENDLESS, RIGHT, UNREACHED, WRONG, Program
+from tests.demo.apart import ended, free_port, started
+from tests.demo.served import LONG, RIGHT, WRONG, Program, Refused
 
 pytestmark = pytest.mark.slow
 
 
 def read_on(told: Iterator[Any]) -> None:
     """As a program that holds its connection until the server is gone."""
-    with suppress(httpx.HTTPError):
+    with suppress(httpx.HTTPError, Refused):
         list(told)
 
 
@@ -31,14 +30,14 @@ def test_every_run_that_a_told_end_cuts_is_taken_up_by_the_next_server(
 ) -> None:
     port = free_port()
     env = {"HEAL_DATA_DIR": str(tmp_path), "LLM_PROVIDER": "mock", "PORT": str(port),
-           "HEAL_AUTONOMY": "review_repairs", "HEAL_BUDGET_S": "600", "HEAL_SEARCH_S": "600"}
+           "HEAL_AUTONOMY": "review_repairs", "HEAL_BUDGET_S": "3000", "HEAL_TEST_S": "300"}
     with (
         started("app.py", port=port, env=env) as (home, process),
         Program(home) as asking, Program(home) as first, Program(home) as second,
     ):
         waiting = asking.last("heal_code", code=WRONG, tests=RIGHT)
         assert waiting["outcome"] == "awaiting_review"
-        live = [one.ask("heal_code", code=ENDLESS, tests=UNREACHED) for one in (first, second)]
+        live = [one.ask("heal_code", **LONG) for one in (first, second)]
         begun = [next(one)["run_id"] for one in live]
         reading = [threading.Thread(target=read_on, args=(one,)) for one in live]
         for one in reading:
@@ -46,8 +45,7 @@ def test_every_run_that_a_told_end_cuts_is_taken_up_by_the_next_server(
         assert asking.client.get("healthz").json()["runs"] == len(live)
 
         told = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0
+        ended(process)
         with capsys.disabled():
             print(f"ended in {time.monotonic() - told:.2f} s", end=" ")
         for one in reading:

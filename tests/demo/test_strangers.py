@@ -13,7 +13,7 @@ import pytest
 
 from demo.browser_state import NO_RUN
 from demo.serving.verbs import DOCUMENTED
-from tests.browser.conftest import WEAK, shipped
+from tests.demo.apart import WEAK, shipped
 from tests.demo.served import RIGHT, WRONG, Program, Refused, Stranger
 
 pytestmark = pytest.mark.slow

@@ -29,13 +29,16 @@ def jail_at() -> Callable[[JailLevel], Awaitable[JailSandbox]]:
     return at
 
 
-@pytest.fixture(params=["L4", "L3", "L2"])
+WEAKER = [pytest.param(level, marks=pytest.mark.weaker) for level in ("L3", "L2")]
+
+
+@pytest.fixture(params=["L4", *WEAKER])
 async def jail(request: pytest.FixtureRequest) -> JailSandbox:
     """The jail at each level."""
     return await at(request.param)
 
 
-@pytest.fixture(params=["L4", "L3"])
+@pytest.fixture(params=["L4", WEAKER[0]])
 async def jail_with_files(request: pytest.FixtureRequest) -> JailSandbox:
     """The jail at each level at which files can be opened."""
     return await at(request.param)

@@ -35,9 +35,10 @@ import pytest
 from _pytest.assertion import rewrite
 from _pytest.assertion import util as assertion_util
 
-from agent.judge.programs.plain.plain_suite import HealOption, without
+from agent.judge.programs.plain.plain_suite import HealOption
 from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import text_of
+from agent.judge.texts.plugins import without
 from agent.project.programs.item_runs import ItemRun, SubtestErrors, run_item
 from agent.project.programs.live_module import CannotTakeOn, LiveModule
 from agent.repair.screening.changes import changed, short_hash

@@ -18,6 +18,7 @@ import types
 from typing import Any
 
 from agent.judge.texts.messages import text_of
+from agent.judge.texts.plugins import without
 
 NOT_KEPT = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 
@@ -59,6 +60,8 @@ def _run(arguments: list[str], jail: Any) -> None:
     elif first == "-m":
         if not jail.payload["opens"]:
             sys.exit("python: no -m, as this jail opens no file; give a script")
+        if rest[0] == "pytest":
+            rest[1:1] = without(jail.files)
         sys.argv[:] = rest
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:

@@ -19,7 +19,7 @@ from agent.doors.project import after_pytest
 from agent.doors.project.after_pytest import PytestEnd, carried
 from agent.doors.project.choice import ProjectInputs, chosen
 from agent.project.layout import find_layout
-from tests.agent.project.small_project import FILES
+from tests.agent.project.small_project import ALONE, FILES, pyproject
 
 TOP = Path(__file__).parents[3]
 MONEY = "src/till/money.py"
@@ -31,8 +31,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    settings = '[tool.pytest.ini_options]\naddopts = "-ra --heal"\npythonpath = ["src"]\n'
-    (root / "pyproject.toml").write_text(f'[project]\nname = "till"\n{settings}')
+    settings = pyproject("till", f"-ra --heal {ALONE}", 'pythonpath = ["src"]')
+    (root / "pyproject.toml").write_text(settings)
     for name in ("VIRTUAL_ENV", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LLM_PROVIDER", "mock")
@@ -134,7 +134,8 @@ def test_what_pytest_did_not_come_to_is_asked_for_with_what_failed(root: Path) -
     split = "tests/test_money.py::test_split"
     for stop in ("-x", "--maxfail=1"):
         ran = after_pytest.run_pytest(
-            Path(sys.executable), ["-q", stop, "-k", "split or shares"], quiet=True
+            Path(sys.executable),
+            ["-q", "-p", "selfheal.pytest_plugin", stop, "-k", "split or shares"], quiet=True,
         )
         assert ran == PytestEnd(
             1, (str(root / f"{split}[2]"),), (str(root / f"{split}[4]"), str(root / cases))

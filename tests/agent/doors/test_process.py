@@ -137,7 +137,9 @@ def test_a_crash_that_stops_needs_a_test_to_be_healed(folder: Path) -> None:
     assert (folder / "program.py.heal-backup").read_text() == CRASHING
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1)])
+@pytest.mark.parametrize(("answer", "code"), [
+    ("y", 0), pytest.param("n", 1, marks=pytest.mark.nightly),
+])
 def test_a_person_at_the_terminal_is_asked_where_repairs_are_reviewed(
     folder: Path, answer: str, code: int
 ) -> None:

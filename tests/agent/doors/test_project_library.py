@@ -19,7 +19,8 @@ from agent.doors.cli import app
 from agent.doors.mcp_server import FolderTools
 from agent.intake import BadInput
 from tests.agent.doors.conftest import ReplayedSession, started
-from tests.agent.tools.test_documents import printed
+from tests.agent.project.small_project import pyproject
+from tests.agent.runs import printed
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs/doors.md").read_text("utf-8")
@@ -36,7 +37,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     root = tmp_path / "tally"
     root.mkdir()
-    (root / "pyproject.toml").write_text('[project]\nname = "tally"\n')
+    (root / "pyproject.toml").write_text(pyproject("tally"))
     (root / "tally.py").write_text("def total(values):\n    return sum(values) - 1\n")
     (root / "test_tally.py").write_text(
         "from tally import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n\n\n"

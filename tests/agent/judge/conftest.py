@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, get_args
 
@@ -19,29 +18,6 @@ LEVELS = ("subprocess", "L3", "L4")
 """Where all tests of the judge run; those for L2, where no file can be opened, say so."""
 AT_THE_STRONGEST = "test_corpora.py"
 """Long corpora, for which one level is enough."""
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "sampled(few): so many of its cases in `make test`, all in `make test-all`"
-    )
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves all but a few cases of what is `sampled` to the night, the same each time."""
-    groups: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("sampled"):
-            groups.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for group in groups.values():
-        (few,) = group[0].iter_markers("sampled")
-        for item in sorted(group, key=_by_chance)[few.args[0]:]:
-            item.add_marker("nightly")
-
-
-def _by_chance(item: pytest.Item) -> bytes:
-    return hashlib.sha256(item.nodeid.encode()).digest()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.agent.runs import printed
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = re.findall(
@@ -18,10 +17,9 @@ EXAMPLES = re.findall(
 
 
 @pytest.mark.parametrize("number", range(2))
-def test_an_example_prints_what_it_says(number: int, tmp_path: Path) -> None:
+def test_an_example_prints_what_it_says(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path))
     code, expected = EXAMPLES[number]
-    ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "HEAL_DATA_DIR": str(tmp_path)},
-    )
-    assert ran.stdout.strip() == expected.strip()
+    assert printed(code, tmp_path).strip() == expected.strip()

@@ -13,11 +13,12 @@ from agent.log.words import event_lines
 from llm import BadReply, NoModel
 from llm.errors import OverBudget, TimedOut
 from tests.agent.claude import Claude, Said, claude
+from tests.agent.project.small_project import pyproject
 from tests.llm.fakes.server import stalls
 
 CART = "def total(prices):\n    return sum(prices) - 1\n"
 FILES = {
-    "shop/__init__.py": "", "shop/cart.py": CART,
+    "pyproject.toml": pyproject("shop"), "shop/__init__.py": "", "shop/cart.py": CART,
     "test_cart.py": "from shop.cart import total\n\n\ndef test_total():\n"
                     "    assert total([1, 2]) == 3\n",
 }
@@ -136,9 +137,7 @@ async def test_a_plan_anew_cannot_leave_out_the_tests_that_failed(tmp_path: Path
 
 async def test_a_heal_of_a_project_within_the_copy_lands_in_its_place(tmp_path: Path) -> None:
     files = {f"inner/{path}": text for path, text in FILES.items()}
-    workspace = Workspace(files | {"inner/pyproject.toml": "[project]\nname = 'shop'\n"} | {
-        "shop/__init__.py": "", "shop/cart.py": "# another\n",
-    })
+    workspace = Workspace(files | {"shop/__init__.py": "", "shop/cart.py": "# another\n"})
     async with claude(planner=steps(step("heal_tests", tests="inner/test_cart.py"))) as model:
         result = await asked(model, tmp_path).aexecute("go", workspace)
     assert result.success, result.plan.summary()

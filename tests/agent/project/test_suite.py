@@ -27,6 +27,7 @@ from tests.agent.project.small_project import (
     HEALED,
     PROJECT,
     base,
+    pyproject,
     scripts,
     task,
 )
@@ -302,9 +303,7 @@ async def test_a_copy_that_is_loaded_in_its_place_is_told() -> None:
 async def test_no_option_of_the_projects_changes_a_verdict(
     options: str, left_out: list[str]
 ) -> None:
-    text = FILES["pyproject.toml"].replace("-ra", options)
-    assert options in text
-    files = FILES | {"pyproject.toml": text}
+    files = FILES | {"pyproject.toml": pyproject("till", options)}
     run = await run_suite(files, PROJECT, (), open_sandbox())
     assert ({*run.failing}, run.problems, run.exit_code) == (FAILING, [], 1)
     assert run.left_out == left_out

@@ -34,12 +34,12 @@ from llm.errors import Truncated
 from llm.types import Finish
 from tests.agent.claude import RIGHT_CALLS, Claude, Said, claude
 from tests.agent.model_runs import events, followed
-from tests.agent.project.small_project import scripts
+from tests.agent.project.small_project import pyproject, scripts
 from tests.llm.scripted import Answer, Scripted
 
 NAMES, TAGS, TESTS = "src/post/names.py", "src/post/tags.py", "tests/test_post.py"
 FILES = {
-    "pyproject.toml": '[project]\nname = "post"\n',
+    "pyproject.toml": pyproject("post"),
     "src/post/__init__.py": "",
     NAMES: (
         "from .tags import tag\n"

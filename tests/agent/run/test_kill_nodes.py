@@ -30,7 +30,7 @@ ALL_ON = {"HEAL_SIMPLIFIER": "1", "HEAL_SECURITY_CHECK": "1"}
 WORKER = """
 import asyncio, json, os, signal, sys
 from pathlib import Path
-import agent.run.graph
+import agent.run.graph, llm.providers.anthropic
 from agent.core.settings import Settings
 from agent.intake import from_page
 from agent.log.store import Store

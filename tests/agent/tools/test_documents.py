@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import cast
 
@@ -15,18 +12,12 @@ from agent.core.domain import Report, Solution, Task
 from agent.tools import Workspace, open_tools
 from agent.tools.debugging import DebuggerTools, Scene
 from sandbox import Sandbox
+from tests.agent.runs import printed
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs/tools.md").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL)
-
-
-def printed(code: str, folder: Path) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=True,
-    ).stdout
 
 
 @pytest.mark.parametrize("number", range(3))

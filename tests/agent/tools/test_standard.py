@@ -10,9 +10,10 @@ import pytest
 
 from agent.tools import CodeSandbox, ToolRegistry, Workspace, open_tools
 from sandbox import Job, Sandbox, SandboxUnavailable, open_sandbox
+from tests.agent.project.small_project import pyproject
 
 FILES = {
-    "pyproject.toml": '[project]\nname = "till"\n',
+    "pyproject.toml": pyproject("till"),
     "src/till/__init__.py": "from .money import total\n",
     "src/till/money.py": "def total(prices):\n    found = 0\n    return sum(prices) - found\n",
     "tests/test_money.py": (
@@ -308,6 +309,7 @@ async def test_what_cannot_be_read_back_takes_nothing_away(
     assert {*FILES} - {*workspace.files} == {*seen["removed"]}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", ["L3", "L2", "subprocess"])
 async def test_commands_run_behind_every_backend(workspace: Workspace, level: str) -> None:
     sandbox = sandbox_at(level)

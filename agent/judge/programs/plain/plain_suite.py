@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -22,15 +22,12 @@ from agent.judge.programs.plain.expecting import Expecting
 from agent.judge.programs.plain.guard import ROOTS, Guard, forget_runner, teller
 from agent.judge.programs.plain.whole_suite import WholeSuite
 from agent.judge.texts.messages import NO_PROGRAMS
+from agent.judge.texts.plugins import without
 
 MOST = 2_000
 """Characters of a failure's words."""
 LASTING = ("changed-runner", "tolerance")
 """Signs of what stays as it is made, and is noted in whichever test comes first."""
-_OURS = ("-p", "no:selfheal")
-"""Our own plugin does nothing in a jail: nothing is healed there."""
-_BROUGHT = "langsmith"
-"""A package that ours brings, whose plugin takes longer to load than pytest itself."""
 _PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
 
 
@@ -71,12 +68,6 @@ def main(jail: Any) -> None:
         guard.compare_library()
     elsewhere = other_copies(jail.folder, payload["roots"])
     say({"done": int(code), "problems": [*plugin.problems, *elsewhere]})
-
-
-def without(files: Mapping[str, str]) -> tuple[str, ...]:
-    """Options that leave out plugins which do nothing for a project of these files."""
-    named = any(_BROUGHT in text for text in files.values())
-    return _OURS if named else (*_OURS, "-p", f"no:{_BROUGHT}_plugin")
 
 
 def _names_the_test(path: str) -> bool:

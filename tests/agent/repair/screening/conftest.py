@@ -1,13 +1,5 @@
 """The fixtures of the judge's tests: screening is held to the judge."""
 
-from tests.agent.judge.conftest import (
-    jail,
-    judge,
-    pytest_collection_modifyitems,
-    pytest_configure,
-    pytest_generate_tests,
-)
+from tests.agent.judge.conftest import jail, judge, pytest_generate_tests
 
-__all__ = [
-    "jail", "judge", "pytest_collection_modifyitems", "pytest_configure", "pytest_generate_tests",
-]
+__all__ = ["jail", "judge", "pytest_generate_tests"]
