@@ -91,9 +91,9 @@ CEILINGS = {
     "agent/memory": 2_400, "agent/planning": 500, "agent/project": 2_650, "agent/repair": 4_900,
     "agent/repair/edits": 4_300, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_200,
     "agent/run": 3_550, "agent/thinking": 1_850, "agent/tools": 1_600, "demo": 5_100,
-    "evaluation": 5_100, "llm": 6_550, "prompts": 1, "sandbox": 9_200, "selfheal": 126,
+    "evaluation": 5_100, "llm": 6_700, "prompts": 1, "sandbox": 9_200, "selfheal": 126,
     "tests": 4_500, "tests/agent": 25_650, "tests/agent/project": 1_900, "tests/agent/tools": 1_300,
-    "tests/demo": 3_700, "tests/llm": 6_350, "tests/sandbox": 4_750,
+    "tests/demo": 3_700, "tests/llm": 6_500, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""
