@@ -87,16 +87,33 @@ class Ledger:
         unknown: then a token cap must be there to bound the call. `what` names the model.
         """
         wanted = Spent(usd or 0.0, question + answer, 1)
-        for whose, caps, used in (
-            ("run", self.run, self.spent()),
-            (role, self.roles.get(role, Caps()), self.spent(role)),
-        ):
+        for whose, caps, _ in self._bounds(role):
             bounded = caps.tokens is not None or self.run.tokens is not None
             if usd is None and caps.usd is not None and not (bounded and caps.usd):
                 raise OverBudget(
                     f"The price of {what} is unknown, so a cap in dollars cannot bound it: set a "
                     "cap in tokens too, or list its price.", f"{whose} usd",
                 )
+        self._admit(role, wanted, what)
+        charge = Charge(len(self.charges), role, wanted)
+        self.charges.append(charge)
+        return charge
+
+    def ask_again(self, charge: Charge, what: str) -> Charge:
+        """Charges one more request of a call: each is a call of the caps. Raises `OverBudget`."""
+        self._admit(charge.role, Spent(calls=1), what)
+        amount = replace(charge.amount, calls=charge.amount.calls + 1)
+        self.charges[charge.id] = replace(charge, amount=amount)
+        return self.charges[charge.id]
+
+    def _bounds(self, role: str) -> tuple[tuple[str, Caps, Spent], ...]:
+        """Whose caps bound a role's calls, and what they have used."""
+        own = self.roles.get(role, Caps())
+        return ("run", self.run, self.spent()), (role, own, self.spent(role))
+
+    def _admit(self, role: str, wanted: Spent, what: str) -> None:
+        """Raises `OverBudget` where a cap would be passed."""
+        for whose, caps, used in self._bounds(role):
             for name, cap, need, say in (
                 ("calls", caps.calls, used.calls + wanted.calls, _count),
                 ("tokens", caps.tokens, used.tokens + wanted.tokens, _count),
@@ -114,17 +131,12 @@ class Ledger:
                     f"{what} is not asked as {role}: the {whose}'s {caps.seconds:g} seconds of "
                     "waiting for models are over", f"{whose} seconds",
                 )
-        charge = Charge(len(self.charges), role, wanted)
-        self.charges.append(charge)
-        return charge
 
     def seconds_left(self, role: str) -> float | None:
         """How long a call of the role may still take; `None` is without limit."""
         left = [
             caps.seconds - used.seconds
-            for caps, used in (
-                (self.run, self.spent()), (self.roles.get(role, Caps()), self.spent(role))
-            )
+            for _, caps, used in self._bounds(role)
             if caps.seconds is not None
         ]
         return min(left, default=None)
@@ -132,7 +144,7 @@ class Ledger:
     def settle(self, charge: Charge, usage: Usage, usd: float | None, seconds: float) -> None:
         """Replaces what was reserved by what the call came to; nothing that a provider counts
         lowers what others have spent."""
-        amount = Spent(max(usd or 0.0, 0.0), max(usage.total, 0), 1, seconds)
+        amount = Spent(max(usd or 0.0, 0.0), max(usage.total, 0), charge.amount.calls, seconds)
         self.charges[charge.id] = replace(charge, amount=amount, open=False)
 
 

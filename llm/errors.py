@@ -17,7 +17,7 @@
         UnknownModel         the provider does not have the model
         ContextOverflow      the question is longer than the model's window
         Rejected             the provider found the request wrong: our own fault
-          FormRefused        it takes no schema for an answer, and is told the form in words next
+          WishRefused        it takes no schema, or no temperature, and is asked without next
           ToolsRefused       it takes no tools
         RateLimited          too many calls; `retry_after_s` says when to come again
         Overloaded           the provider has no capacity now
@@ -29,11 +29,19 @@ A cancelled call raises `asyncio.CancelledError`, as every coroutine does.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from llm.types import Usage
+
+if TYPE_CHECKING:
+    from llm.budget import Spent
 
 
 class LlmError(Exception):
     """A model could not give a usable answer."""
+
+    spent: Spent | None = None
+    """What all models have come to in the work that it ended, where that is told."""
 
 
 class NoProvider(LlmError):
@@ -119,9 +127,9 @@ class Rejected(CallFailed):
     """The provider found the request wrong."""
 
 
-class FormRefused(Rejected):
-    """The provider refused a question with a schema; asked again at once, it is told the form of
-    the answer in words alone."""
+class WishRefused(Rejected):
+    """The provider refused what can be left out of a question; asked again at once, it is asked
+    without: of a schema it is told in words."""
 
     transient = True
 

@@ -14,7 +14,16 @@ from typing import Literal
 
 from llm.errors import NeedsKey, NoProvider
 from llm.keys import NO_KEY, Secret
-from llm.provider import MOCK, PROVIDERS, Connection, Option, Row, missing, row_of
+from llm.provider import (
+    MOCK,
+    PROVIDERS,
+    Connection,
+    Option,
+    Row,
+    checked_url,
+    missing,
+    row_of,
+)
 
 Work = Literal["write", "think", "list"]
 """What a role does: it writes programs, it thinks, or it answers with a few small facts, for which
@@ -248,6 +257,8 @@ class _Resolver:
                 f"{name} has no default model: name one, as {row.settings['model'].variable} or "
                 f"as {name}/MODEL"
             )
+        if "base_url" in row.settings:
+            checked_url(_base_url(name, row, self.given) or row.base_url, name)
         return Choice(role, name, model, why)
 
     def _model(self, role: str, name: str) -> str:
@@ -298,14 +309,20 @@ def connection(
             f"{choice.provider} needs a key that is not here (any more): set {row.key} again",
             row.key,
         )
-    base_url = _set(row, "base_url", given)
-    if row.like == FAMILY and choice.provider not in (CUSTOM, _set(row, "preset", given)):
-        base_url = ""  # it is another server's, and the key of this one must not go there
     options = {
         option: given[setting.variable] for option, setting in row.settings.items()
         if setting.variable in given and option not in ("model", "fast_model", "base_url", "preset")
     }
-    return Connection(choice.provider, choice.model, key, base_url, options)
+    return Connection(
+        choice.provider, choice.model, key, _base_url(choice.provider, row, given), options
+    )
+
+
+def _base_url(name: str, row: Row, given: Mapping[str, Option]) -> str:
+    """The address that is set for a provider; empty where none is, or it is another server's, to
+    which this one's key must not go."""
+    foreign = row.like == FAMILY and name not in (CUSTOM, _set(row_of(FAMILY), "preset", given))
+    return "" if foreign else _set(row, "base_url", given)
 
 
 def parse_roles(text: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
 
 from llm.errors import NoProvider
 from llm.keys import NO_KEY, Secret
@@ -67,9 +68,9 @@ CHARACTERS_A_TOKEN = 3
 """Of Python under common tokenizers there are 3 to 4; the fewer, the higher the estimate."""
 
 
-MOST_CHARACTERS = 40
-"""Characters a token, above which an answer is longer than it may be: no tokenizer takes more but
-for blanks."""
+MOST_CHARACTERS = 16
+"""Characters a token, taken over a whole text, above which a count of its tokens cannot be: words
+and programs have 3 to 5, and single tokens of blanks more."""
 
 
 def estimated_tokens(text: str) -> int:
@@ -77,6 +78,31 @@ def estimated_tokens(text: str) -> int:
     third of the characters, and no less than a token for each that is not ASCII."""
     wide = sum(1 for character in text if character > "\x7f")
     return -(-(len(text) - wide) // CHARACTERS_A_TOKEN) + wide
+
+
+def too_few(tokens: int, characters: int) -> bool:
+    """Whether no text of so many characters has so few tokens."""
+    return characters > tokens * MOST_CHARACTERS
+
+
+def overlong(tokens: int) -> str:
+    """What is told of an answer that has more tokens than it was given."""
+    return f"does not keep to the {tokens:,} tokens that its answer may have; it was cut off"
+
+
+def checked_url(url: str, provider: str) -> str:
+    """The address as it is, if it is one; else `NoProvider`."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise NoProvider(
+            f"the base URL of {provider} is not an address like https://host/path: set "
+            f"{row_of(provider).settings['base_url'].variable}"
+        )
+    return url
 
 
 def sayable(text: str) -> str:

@@ -23,18 +23,19 @@ from llm.budget import Charge, Ledger
 from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, FellBack
 from llm.errors import (
     CallFailed,
-    FormRefused,
     LlmError,
     NoModel,
     NotRecorded,
+    OverBudget,
     Overloaded,
     ProviderDown,
     RateLimited,
     TimedOut,
+    WishRefused,
 )
 from llm.plan import Choice, Plan
 from llm.prices import Prices
-from llm.provider import MOST_CHARACTERS, Provider, estimated_tokens, row_of
+from llm.provider import Provider, estimated_tokens, overlong, row_of, too_few
 from llm.questions import fingerprint, question_of
 from llm.tokens import answer_tokens, question_tokens, texts_of
 from llm.types import MOST_TOKENS, Reply, Request, Stream, Tools, Usage
@@ -99,6 +100,8 @@ class Router:
     """Takes keys out of an answer's text, since a server may repeat what it was sent."""
     _numbers: Iterator[int] = field(default_factory=count, init=False)
     _opened: dict[str, Provider] = field(default_factory=dict, init=False)
+    _wasted: dict[str, str] = field(default_factory=dict, init=False)
+    """Why a model's last call failed, where it is charged for."""
     _under_way: dict[int, _Call] = field(default_factory=dict, init=False)
 
     def so_far(self) -> dict[int, str]:
@@ -184,6 +187,13 @@ class Router:
                 request.role, question=question, answer=request.max_tokens, usd=usd,
                 what=choice.words,
             )
+        except OverBudget as over:
+            breaker.note(over)
+            why = self._wasted.get(choice.words)
+            if why is None:
+                raise
+            told = f"{over}. Its last answer is charged for and of no use: {why}"
+            raise OverBudget(told, over.cap) from over
         except BaseException as error:
             breaker.note(error)
             raise
@@ -277,9 +287,9 @@ class _Call:
                     wait_s = self._wait(error)
                     if wait_s is None:
                         raise
-                    why = str(error)
-                    self.router.tell(CallRetried(self.number, why, wait_s))
-                self.resting = True
+                    self.resting = True
+                    self._charge_again(error)
+                    self.router.tell(CallRetried(self.number, str(error), wait_s))
                 await asyncio.sleep(wait_s)
                 self.resting = False
         except BaseException as error:
@@ -318,10 +328,9 @@ class _Call:
                     return
                 self.said.append(item)
                 self.length += len(item)
-                if self.length > self.request.max_tokens * MOST_CHARACTERS:
+                if too_few(self.request.max_tokens, self.length):
                     raise ProviderDown(
-                        f"{self.choice.words} does not keep to the {self.request.max_tokens:,} "
-                        "tokens that its answer may have; it was cut off", started=True,
+                        f"{self.choice.words} {overlong(self.request.max_tokens)}", started=True,
                     )
                 yield item
         finally:
@@ -333,12 +342,20 @@ class _Call:
             return None
         if isinstance(error, TimedOut):
             return None
-        if isinstance(error, FormRefused):
+        if isinstance(error, WishRefused):
             return 0.0
         wait_s = FIRST_WAIT_S * 2 ** (self.attempts - 1)
         if isinstance(error, RateLimited) and error.retry_after_s is not None:
             wait_s = error.retry_after_s
         return wait_s if self.router.clock() + wait_s < self.began + self.seconds else None
+
+    def _charge_again(self, error: CallFailed) -> None:
+        """Charges another attempt; raises `OverBudget`, which says why the last one failed."""
+        try:
+            self.charge = self.router.ledger.ask_again(self.charge, self.choice.words)
+        except OverBudget as over:
+            told = f"{over}. It was to be asked again, since {error}"
+            raise OverBudget(told, over.cap) from error
 
     def _ended(self, reply: Reply) -> Reply:
         """The reply with its cost, settled and told."""
@@ -352,6 +369,7 @@ class _Call:
             cost_usd=0.0 if reply.cached else cost, wall_s=wall_s,
         )
         self.over = True
+        router._wasted.pop(choice.words, None)
         cut = reply.finish == "cut"
         self.breaker.note(ProviderDown("the connection was cut") if cut else None)
         router.ledger.settle(self.charge, reply.usage, reply.cost_usd, wall_s)
@@ -379,6 +397,8 @@ class _Call:
         paid = router.prices.cost(choice.provider, choice.model, usage, self.today)
         usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
+        if failed is not None and not free:
+            router._wasted[choice.words] = str(failed)
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
         router.tell(CallBroke(

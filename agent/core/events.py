@@ -377,6 +377,8 @@ class Notice(Value):
     text: str
     role: str = ""
     """The role that failed, where the run goes on without it; else empty."""
+    again: int | None = None
+    """The call that is made again, which counts as one more; `None` where it tells of none."""
 
 
 class Waiting(Value):

@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     """What is set of the variables that rows of `llm.provider.PROVIDERS` name."""
     budget_usd: Dollars = _set("HEAL_BUDGET_USD", 0.5, "dollars a run may spend on models")
     budget_tokens: Number = _set("HEAL_BUDGET_TOKENS", 200_000, "tokens a run may spend on models")
-    budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "calls of models a run may make")
+    budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "calls of models, retries among them")
     role_budgets: Annotated[Mapping[str, Caps], NoDecode, BeforeValidator(_role_caps)] = _set(
         "HEAL_ROLE_BUDGETS", {}, "further caps by role, as `critic.calls=2, debugger.usd=0.10, "
         "generator.seconds=90`",

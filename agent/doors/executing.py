@@ -21,6 +21,7 @@ from agent.project.tree import is_test_code
 from agent.tools.errors import ToolError
 from agent.tools.standard import open_tools
 from agent.tools.workspace import Workspace, is_inside
+from llm import LlmError
 from sandbox import Json
 
 if TYPE_CHECKING:
@@ -101,6 +102,9 @@ async def aexecute(
                 plan, workspace, mode, approve, replan_on_failure=replan_on_failure,
                 replan=planner.replan,
             )
+        except LlmError as error:
+            error.spent = ctx.router.ledger.spent()
+            raise
         finally:
             await ctx.router.close()
     return PlanResult(plan, workspace, tuple(log))

@@ -245,9 +245,11 @@ class SelfHealingAgent:
 
         Rules plan what they know plainly; else the planner's model does. In the mode `parallel`
         steps that only read run side by side; in `interactive` each is put to `approve`, in a
-        thread. Raises `llm.NoModel` where a model would be needed to plan and there is none,
-        `llm.errors.TimedOut` where it gives no plan in a run's seconds, and `ValueError` for an
-        empty task or an unknown mode.
+        thread. Raises `ValueError` for an empty task or an unknown mode, and where no plan comes of
+        a model an `llm.LlmError`, whose `spent` is what that has cost: `llm.NoModel` without one,
+        `llm.BadReply` for an answer that is no plan, and of `llm.errors` `OverBudget` at a cap,
+        `TimedOut` after a run's seconds, and `ProviderDown` or another `CallFailed` where the
+        model cannot be asked.
         """
         from agent.doors.executing import aexecute
 

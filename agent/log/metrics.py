@@ -25,7 +25,7 @@ class NodeMetrics:
     """How often it was begun, after a crash too."""
     seconds: float = 0.0
     calls: int = 0
-    """Calls of models, those that failed among them."""
+    """Calls of models, those that failed and those that were made again among them."""
     failed: int = 0
     tokens: int = 0
     cost_usd: float | None = 0.0
@@ -57,6 +57,8 @@ def node_metrics(log: Iterable[Stamped]) -> dict[Step, NodeMetrics]:
                 found[step] = replace(found[step], seconds=round(seconds, 6))
             case ModelCalled() | ModelFailed() if last is not None:
                 found[last] = _with_call(found[last], event)
+            case Notice(again=int()) if last is not None:
+                found[last] = replace(found[last], calls=found[last].calls + 1)
             case _:
                 pass
     return found

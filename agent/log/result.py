@@ -141,7 +141,7 @@ class Result:
     iterations: int = 0
     candidates: int = 0
     calls: int = 0
-    """Calls of models, those that failed among them."""
+    """Calls of models, those that failed and those that were made again among them."""
     unanswered: str = ""
     """Why a model gave no answer when one was last asked; empty where it did."""
     tokens: int = 0
@@ -461,7 +461,10 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case FellBack() | ModelAsked():
             return replace(result, talk=with_call(result.talk, event))
         case Notice():
-            return replace(result, notices=(*result.notices, event))
+            return replace(
+                result, notices=(*result.notices, event),
+                calls=result.calls + (event.again is not None),
+            )
         case Waiting(needs="review" | "help"):
             return replace(
                 result, waiting=event, code=event.code, diff=event.diff, reason=event.question,

@@ -44,8 +44,13 @@ def ledger(run: Caps, roles: Mapping[str, Caps], log: Iterable[Stamped]) -> Ledg
                 charges[asked.call] = Charge(len(charges), asked.role, amount)
             case ModelCalled() | ModelFailed() as ended:
                 charge = charges[ended.call]
-                amount = Spent(ended.cost_usd or 0.0, ended.tokens, 1, ended.wall_s)
+                calls = charge.amount.calls
+                amount = Spent(ended.cost_usd or 0.0, ended.tokens, calls, ended.wall_s)
                 charges[ended.call] = replace(charge, amount=amount, open=False)
+            case Notice(again=int(call)) if call in charges:
+                charge = charges[call]
+                amount = replace(charge.amount, calls=charge.amount.calls + 1)
+                charges[call] = replace(charge, amount=amount)
             case Extended() as more:
                 raised = Caps(more.usd, more.tokens, more.calls, more.seconds)
                 run = run.more(raised)
@@ -135,7 +140,7 @@ def event_of(
                 asked=tuple((who, shortened(text)) for who, text in occurrence.asked),
             )
         case CallRetried():
-            return Notice(level="info", text=(
+            return Notice(level="info", again=first + occurrence.id, text=(
                 f"A model's provider turned a call away ({redacted(occurrence.why)}); it is "
                 f"asked again in {occurrence.wait_s:.1f} s."
             ))

@@ -38,8 +38,10 @@ from llm.errors import (
 )
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
+    FORM,
     LOADING_S,
     NEXT_STEP,
+    TOOLS,
     Answer,
     ErrorReply,
     HttpProvider,
@@ -107,21 +109,24 @@ class OllamaProvider(HttpProvider):
         first = {"role": "system", "content": sayable(request.system)}
         output, tools, told = request.output, None, turns(request)
         if isinstance(output, Tools):
-            if not self._can_call:
+            if not self._can_call or TOOLS in self.refused:
                 raise ToolsRefused(f"{self.place} says that {self.model} calls no tools")
             tools = [{"type": "function", "function": asdict(one)} for one in offered(output)]
             told = [_turn(turn) for turn in turns_with_calls(request.messages)]
+        # A grammar would hold it to the answer alone.
+        takes_form = isinstance(output, Json) and not tools and FORM not in self.refused
+        form = dict(output.schema) if isinstance(output, Json) and takes_form else None
+        sampling = self.sampling(request)
+        answer.wishes = frozenset((
+            *([TOOLS] if tools else ()), *([FORM] if form is not None else ()), *sampling,
+        ))
         return aclosing(await self._client.chat(
             model=self.model,
             messages=[first, *told] if request.system else told,
             stream=True,
             tools=tools,
-            # A grammar would hold it to the answer alone.
-            format=dict(output.schema) if isinstance(output, Json) and not tools else None,
-            options={
-                "num_ctx": self.window, "num_predict": request.max_tokens,
-                **self.sampling(request),
-            },
+            format=form,
+            options={"num_ctx": self.window, "num_predict": request.max_tokens, **sampling},
             think=False if self._can_think else None,
             keep_alive=str(self.connection.option("keep_alive")),
         ))

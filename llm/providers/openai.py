@@ -26,7 +26,6 @@ from llm.asking.tools import Turn, offered, turns_with_calls
 from llm.errors import (
     CallFailed,
     ContextOverflow,
-    FormRefused,
     Overloaded,
     ProviderDown,
     RateLimited,
@@ -39,14 +38,15 @@ from llm.provider import Connection, sayable
 from llm.providers.wire import (
     AWAY,
     BY_STATUS,
+    FORM,
     NEXT_STEP,
+    TOOLS,
     Answer,
     ErrorReply,
     HttpProvider,
     kind_by_status,
     on_this_machine,
     retry_after_s,
-    scrubbed,
     token_count,
     turns,
 )
@@ -74,6 +74,10 @@ TOO_LONG_WORDS = re.compile(
 KEY_WORDS = re.compile(r"api[ _-]?key", re.IGNORECASE)
 MODEL_WORDS = re.compile(r"\bmodels?\b", re.IGNORECASE)
 
+WISHES = {"tools": TOOLS, "response_format": FORM}
+LEFT_OUT = {*WISHES, "temperature", "reasoning_effort", "stream_options"}
+"""Parameters without which a question can be asked too."""
+
 
 class OpenAiProvider(HttpProvider):
     """Asks one server with one key. Its name is its row's, since prices go by that."""
@@ -93,8 +97,6 @@ class OpenAiProvider(HttpProvider):
         super().__init__(connection)
         self.steps = {Rejected: f"{NEXT_STEP[Rejected]} and the preset"}
         self.away = f"{AWAY}; is it running?" if self.row.local else AWAY
-        self._refused: set[str] = set()
-        """Of `tools` and `response_format`, what this server has refused."""
         patience = self._patience(connection.stall_s)
         self._client = openai.AsyncOpenAI(
             api_key="not sent: see _bare",
@@ -113,23 +115,8 @@ class OpenAiProvider(HttpProvider):
         if not self.model:
             raise UnknownModel(f"no model of {self.name} is named, and it has no default: name one")
         asked = self._asked(request)
-        refusal: ErrorReply | None = None
-        try:
-            chunks = await self._client.chat.completions.create(**asked)
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            refusal = self.error_reply(error)
-            with_form = asked.keys() & {"tools", "response_format"}
-            if refusal is None or not with_form or self.kind(refusal) is not Rejected:
-                raise
-        if refusal is not None:
-            self._refused |= with_form
-            said = scrubbed(refusal.line, self.key)
-            if "tools" in asked:
-                raise ToolsRefused(f"{self.place} refused a question with tools ({said})")
-            raise FormRefused(
-                f"{self.place} refused a question with a schema ({said}); from here on it is told "
-                "in words"
-            )
+        answer.wishes = frozenset(WISHES.get(name, name) for name in asked.keys() & LEFT_OUT)
+        chunks = await self._client.chat.completions.create(**asked)
         answer.accepted = True
         self._must_stream(chunks.response)
         return chunks  # type: ignore[no-any-return]  # of whatever the body asks for
@@ -238,34 +225,26 @@ class OpenAiProvider(HttpProvider):
             **self.sampling(request),
         }
         has_tools = isinstance(request.output, Tools) and row.tools
-        if has_tools and "tools" in self._refused:
+        if has_tools and TOOLS in self.refused:
             raise ToolsRefused(f"{self.place} takes no tools, as it has said before")
         if isinstance(request.output, Tools) and has_tools:
             asked["tools"] = [
                 {"type": "function", "function": asdict(tool)} for tool in offered(request.output)
             ]
-        elif isinstance(request.output, Json):
-            schema, mode = request.output.schema, row.json
-            if "response_format" in self._refused:
-                mode = "none"
-            if mode == "schema":
-                wanted = schema if row.lengths else strict_schema(schema)
-                asked["response_format"] = {
-                    "type": "json_schema",
-                    "json_schema": {"name": "answer", "strict": True, "schema": wanted},
-                }
-            else:
-                if mode == "object":
-                    asked["response_format"] = {"type": "json_object"}
-                system += (
-                    "\n\nAnswer with one JSON value, without a fence or other words, "
-                    f"valid under this JSON Schema:\n{json.dumps(schema, ensure_ascii=False)}"
-                )
+        elif isinstance(request.output, Json) and FORM not in self.refused and row.json != "none":
+            schema = request.output.schema
+            wanted = schema if row.lengths else strict_schema(schema)
+            asked["response_format"] = {"type": "json_object"} if row.json == "object" else {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "strict": True, "schema": wanted},
+            }
         # By its row, and not by `self.thinks`: others may think, and know no effort.
         if request.effort is not None and row.thinking(self.model):
             asked["reasoning_effort"] = request.effort
         if row.stream_usage:
             asked["stream_options"] = {"include_usage": True}
+        for name in self.refused & asked.keys() & LEFT_OUT:
+            del asked[name]
         first = [{"role": "system", "content": system}] if system else []
         told = (
             [_turn(turn) for turn in turns_with_calls(request.messages)]
@@ -275,6 +254,10 @@ class OpenAiProvider(HttpProvider):
         if row.local:
             asked["timeout"] = self._patience(self.loading_s(request))
         return asked
+
+    def takes_form(self, request: Request) -> bool:
+        with_tools = isinstance(request.output, Tools) and self.row.tools
+        return with_tools or (self.row.json == "schema" and super().takes_form(request))
 
     def _must_stream(self, response: httpx2.Response) -> None:
         """Raises `Rejected` where something answers with 200 that is no stream, as a web page of

@@ -7,11 +7,12 @@ which exceptions its SDK makes of a broken transport.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping, Set
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,20 +25,28 @@ from llm.errors import (
     CallFailed,
     ContextOverflow,
     NeedsKey,
-    NoProvider,
     Overloaded,
     ProviderDown,
     RateLimited,
     Rejected,
     TimedOut,
+    ToolsRefused,
     UnknownModel,
+    WishRefused,
     WrongKey,
 )
 from llm.keys import Secret
-from llm.provider import MOST_CHARACTERS, Connection, estimated_tokens, sayable
+from llm.provider import (
+    Connection,
+    checked_url,
+    estimated_tokens,
+    overlong,
+    sayable,
+    too_few,
+)
 from llm.redaction import MARK, Redactor
 from llm.tokens import texts_of
-from llm.types import MOST_TOKENS, Finish, Reply, Request, Stream, Tools, Usage
+from llm.types import MOST_TOKENS, Finish, Json, Reply, Request, Stream, Tools, Usage
 
 T = TypeVar("T")
 Faults = tuple[type[Exception], ...]
@@ -70,6 +79,9 @@ NEXT_STEP: dict[type[CallFailed], str] = {
 
 
 AWAY = "cannot be reached"
+
+TOOLS, FORM = "tools", "form"
+"""Two of the wishes that a server may refuse; the others have its own names of parameters."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,10 @@ class Answer:
 
     finishes: Mapping[str, Finish]
     """The server's words for an answer's end; every other one is of an answer that is not whole."""
+    most: int = 0
+    """Tokens that were asked for."""
+    wishes: frozenset[str] = frozenset()
+    """What was sent with the question and can be left out."""
     begun: float = field(default_factory=time.perf_counter)
     accepted: bool = False
     """The server has said 200: whatever comes now, the call may be paid for."""
@@ -135,7 +151,7 @@ class Answer:
     first_s: float | None = None
 
     length: int = 0
-    """Characters of its text, and of what a tool is given."""
+    """Characters of its text, and of the call of a tool. Some servers do not bound thoughts."""
 
     def call(self, place: object, name: object, arguments: object) -> None:
         """Takes a piece of a call in, which stands at a place among calls; only one is asked for,
@@ -144,9 +160,10 @@ class Answer:
             self.place = place
         elif place != self.place:
             return
-        self.called = self.called or sayable(str(name or ""))
+        told = sayable(str(name or ""))
+        self.called = self.called or told
         self.arguments.append(sayable(str(arguments or "")))
-        self.length += len(self.arguments[-1])
+        self.length += len(told) + len(self.arguments[-1])
 
     def add(self, text: str) -> str:
         """Takes a piece of the answer's text in."""
@@ -164,16 +181,18 @@ class Answer:
         return "refusal" if self.refusal else self.finishes.get(self.end.lower(), "cut")
 
     def usage(self, sent: str) -> Usage:
-        """The server's count; our own estimate where it has not counted, or not to the end, or
-        says that there was nothing to count."""
+        """The server's count; our own estimate where it has not counted, or not to the end, or has
+        counted what no such text can be, as an SDK reads `true` for 1. Nobody is charged for more
+        by our estimate than was asked for."""
         asked, output = replace(self.counts, output=0), self.counts.output
-        said = estimated_tokens(
-            "".join((*self.pieces, *self.thoughts, self.refusal, *self.arguments))
-        )
-        if asked.total and self.end and (output or not said):
+        text = "".join((*self.pieces, self.refusal, *self.arguments))
+        thoughts = "".join(self.thoughts)
+        counted = not too_few(asked.total, len(sent))
+        if counted and self.end and not too_few(output, len(text)) and (output or not thoughts):
             return self.counts
-        if not asked.total:
-            asked = Usage(estimated_tokens(sent))
+        if not counted:
+            asked = Usage(max(estimated_tokens(sent), asked.total))
+        said = min(estimated_tokens(text + thoughts), self.most)
         return replace(asked, output=max(said, output), estimated=True)
 
 
@@ -207,6 +226,8 @@ class HttpProvider(ABC):
         """What is said of a server that cannot be reached."""
         self.steps: Mapping[type[CallFailed], str] = {}
         """What is told of a refusal in other words than `NEXT_STEP`."""
+        self.refused: set[str] = set()
+        """The wishes that this server has refused."""
         self.key = connection.key
         if self.key or self.row.needs_key:
             sendable_key(self.key, self.name, self.row.key)
@@ -244,8 +265,10 @@ class HttpProvider(ABC):
         return await readable(anext(pieces, None))
 
     async def stream(self, request: Request) -> Stream:
-        answer = Answer(self.finishes)
+        answer = Answer(self.finishes, request.max_tokens)
         fault: CallFailed | None = None
+        if isinstance(request.output, Json) and not self.takes_form(request):
+            request = replace(request, system=f"{request.system}{form_words(request.output)}")
         # Whether a text is the answer, or words before a call, is known at its end.
         holds = isinstance(request.output, Tools)
         try:
@@ -258,8 +281,6 @@ class HttpProvider(ABC):
                     text = self._text_of(piece, answer)
                     if text and not holds:
                         yield text
-                    if holds and answer.length > request.max_tokens * MOST_CHARACTERS:
-                        raise Unreadable(f"more than the {request.max_tokens:,} tokens asked for")
         except self._faults as error:
             if not answer.end:
                 fault = self._fault(error, answer, sent_text(request))
@@ -283,9 +304,12 @@ class HttpProvider(ABC):
         """The text that a piece adds. SDKs make their types of whatever comes, so that one of the
         wrong form is found out here."""
         try:
-            return answer.add(self.read(piece, answer))
+            text = answer.add(self.read(piece, answer))
         except (AttributeError, TypeError) as error:
             raise Unreadable(f"a piece of the wrong form: {error}") from None
+        if too_few(answer.most, answer.length + len(answer.refusal)):
+            raise Overlong
+        return text
 
     async def models(self) -> tuple[str, ...]:
         return await self.unbilled(self.listed())
@@ -309,7 +333,12 @@ class HttpProvider(ABC):
             takes == "unless thinking" and not self.row.thinking(self.model)
         )
         wished = request.temperature
-        return {"temperature": wished} if wished is not None and calm else {}
+        takes_it = calm and "temperature" not in self.refused
+        return {"temperature": wished} if wished is not None and takes_it else {}
+
+    def takes_form(self, request: Request) -> bool:
+        """Whether the form of an answer in JSON is sent beside the words."""
+        return FORM not in self.refused
 
     def _unsent(self, request: Request) -> str:
         """Words for a temperature that was wished and is not taken there: no wish is dropped in
@@ -338,6 +367,11 @@ class HttpProvider(ABC):
         if said is not None:
             kind = self.kind(said)
             step = self.steps.get(kind, NEXT_STEP[kind])
+            if kind is Rejected and said.status in (400, 422) and not started:
+                wish = refused_wish(said, answer.wishes)
+                if wish:
+                    return self._without(wish, said)
+                step = step.partition(";")[0]  # whoever judges a question is at the right address
             message = f"{self.place} {step} ({scrubbed(said.line, self.key)})"
             if issubclass(kind, RateLimited):
                 return kind(
@@ -355,9 +389,39 @@ class HttpProvider(ABC):
                 f"{self.place} sent nothing for too long ({what}); come again later",
                 started=started, usage=usage,
             )
+        if isinstance(fault, Overlong):
+            what = f"{self.place} {overlong(answer.most)}"
+            return ProviderDown(what, started=started, usage=usage)
         broke = started and not isinstance(fault, Unreadable)
         words = "broke off its answer" if broke else "does not speak as it must"
         return ProviderDown(f"{self.place} {words} ({what})", started=started, usage=usage)
+
+    def _without(self, wish: str, said: ErrorReply) -> Rejected:
+        """The refusal of a wish, which is not sent again."""
+        self.refused.add(wish)
+        told = scrubbed(said.line, self.key)
+        if wish == TOOLS:
+            return ToolsRefused(f"{self.place} refused a question with tools ({told})")
+        what, next_ = ("a schema", "told in words") if wish == FORM else (wish, "asked without it")
+        return WishRefused(
+            f"{self.place} refused a question with {what} ({told}); from here on it is {next_}"
+        )
+
+
+def refused_wish(said: ErrorReply, wishes: Set[str]) -> str:
+    """The wish to which it is laid that a question was found wrong: one that the server names, else
+    its tools or its form, which servers call by many names; empty where there is none."""
+    words = said.words.lower()
+    named = sorted(one for one in wishes if one not in (TOOLS, FORM) and one in words)
+    return next((one for one in (*named, TOOLS, FORM) if one in wishes), "")
+
+
+def form_words(output: Json) -> str:
+    """The schema of an answer, for a server that takes none."""
+    return (
+        "\n\nAnswer with one JSON value, without a fence or other words, "
+        f"valid under this JSON Schema:\n{json.dumps(output.schema, ensure_ascii=False)}"
+    )
 
 
 def turns(request: Request) -> list[dict[str, str]]:
@@ -371,6 +435,10 @@ def sent_text(request: Request) -> str:
 
 class Unreadable(Exception):
     """What came is not what the SDK takes for granted."""
+
+
+class Overlong(Unreadable):
+    """An answer that is longer than it may be."""
 
 
 async def readable(answer: Awaitable[T]) -> T:
@@ -399,18 +467,6 @@ def sendable_key(key: Secret, provider: str, key_name: str) -> str:
     if not re.fullmatch(r"[!-~]+", text):
         raise WrongKey(f"the key of {provider} holds characters that no key has: copy it again")
     return text
-
-
-def checked_url(url: str, provider: str) -> str:
-    """The address as it is, if it is one; else `NoProvider`."""
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound:
-        raise NoProvider(f"the base URL of {provider} is not an address like https://host/path")
-    return url
 
 
 def place(url: str) -> str:

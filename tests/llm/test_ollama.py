@@ -23,6 +23,7 @@ from llm.errors import (
     TimedOut,
     ToolsRefused,
     UnknownModel,
+    WishRefused,
 )
 from llm.providers.ollama import OllamaProvider
 from llm.types import Usage
@@ -172,6 +173,40 @@ async def test_a_model_that_calls_no_tools_says_so_before_anything_is_sent(
     assert not chats(server)
 
 
+async def test_a_form_that_a_server_refuses_is_told_in_words_from_then_on(
+    server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, fails(400, "format: unsupported parameter"))
+    provider, output = opened(), Json(SCHEMA)
+    refused = await fault_of(provider, question(output=output, temperature=0.5))
+    assert isinstance(refused, WishRefused)
+    assert "refused a question with a schema (400: format: unsupported" in str(refused)
+
+    server.on("POST", CHAT, answers())
+    await reply_of(provider, question(output=output))
+    sent = chats(server)[-1].json
+    assert "format" not in sent
+    assert "valid under this JSON Schema" in sent["messages"][0]["content"]
+    server.on("POST", CHAT, fails(400, "it cannot be"))
+    assert "it cannot be" in str(await fault_of(provider, question(output=output)))
+
+
+async def test_a_temperature_and_tools_that_a_server_refuses_are_sent_no_more(
+    server: FakeServer, opened: Opened
+) -> None:
+    healthy(server, fails(400, "Temperature is not taken"))
+    server.on("POST", SHOW, says(shown(131_072, "tools")))
+    provider = opened()
+    wished = question(temperature=0.5, output=Tools(SCHEMA, (Tool("look", "Look.", SCHEMA),)))
+    assert isinstance(await fault_of(provider, wished), WishRefused)
+    assert isinstance(await fault_of(provider, wished), ToolsRefused)
+    assert "temperature" not in chats(server)[-1].json["options"]
+    asked = len(chats(server))
+    with pytest.raises(ToolsRefused):
+        await collected(provider.stream(wished))
+    assert len(chats(server)) == asked
+
+
 async def test_nothing_of_the_environment_is_sent(
     server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,7 +345,7 @@ async def test_every_end_has_its_finish(
 async def test_thoughts_are_counted_and_are_no_text(server: FakeServer, opened: Opened) -> None:
     healthy(server, answers([thought("hmm " * 300), *opening()]))
 
-    reply = await reply_of(opened(), question())
+    reply = await reply_of(opened(), question(max_tokens=500))
 
     assert reply.text == "hello world"
     assert reply.usage.output > 300

@@ -17,20 +17,20 @@ from openai.types import Model
 from openai.types.chat import ChatCompletionChunk
 from openai.types.shared import ErrorObject
 
-from llm import Connection, Json, Message, Reply, Request, Secret, Tool, Tools
+from llm import Connection, Json, Message, Reply, Request, Secret, Text, Tool, Tools
 from llm.asking.tools import call_text
 from llm.errors import (
     CallFailed,
     ContextOverflow,
-    FormRefused,
     ProviderDown,
     Rejected,
     ToolsRefused,
     UnknownModel,
+    WishRefused,
 )
 from llm.provider import PROVIDERS
 from llm.providers.openai import OpenAiProvider
-from llm.types import Usage
+from llm.types import Output, Usage
 from tests.llm.fakes.openai import (
     CHAT,
     DONE,
@@ -255,7 +255,7 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_from_then_on(
     server.on("POST", CHAT, fails(400, "invalid_request_error", message=f"no such thing {KEY}"))
     provider = opened("custom")
     refused = await fault_of(provider, output=output)
-    assert isinstance(refused, FormRefused)
+    assert isinstance(refused, WishRefused)
     assert refused.transient and not refused.started
     assert "refused a question with a schema (400 invalid_request_error: no such" in str(refused)
 
@@ -266,6 +266,31 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_from_then_on(
     assert "valid under this JSON Schema" in sent["messages"][0]["content"]
     server.on("POST", CHAT, fails(400, "invalid_request_error"))
     assert type(await fault_of(provider, output=output)) is Rejected  # which no form explains
+
+
+@pytest.mark.parametrize("output", [Text(), Json(SCHEMA), Tools(SCHEMA, (LOOK,))])
+async def test_a_temperature_that_a_server_refuses_is_laid_to_nothing_else(
+    output: Output, server: FakeServer, opened: Opened
+) -> None:
+    words = "Unsupported value: 'temperature' does not support 0.5"
+    server.on("POST", CHAT, fails(400, "invalid_request_error", message=words), answers())
+    provider, wished = opened("custom"), question(output=output, temperature=0.5)
+    refused = await fault_of(provider, output=output, temperature=0.5)
+    assert isinstance(refused, WishRefused)
+    assert "refused a question with temperature (400 invalid_request_error: Unsup" in str(refused)
+    reply = await reply_of(provider, wished)
+
+    first, again = (seen.json for seen in server.seen)
+    assert {name: value for name, value in first.items() if name != "temperature"} == again
+    assert "asked without temperature" in reply.note
+
+
+async def test_what_nothing_explains_is_told_in_the_servers_words(
+    server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, fails(400, "x", message="no such thing"))
+    told = str(await fault_of(opened("custom")))
+    assert told.endswith("finds the request wrong (400 x: no such thing)")
 
 
 async def test_a_refusal_for_another_reason_is_not_laid_to_the_form(
@@ -349,7 +374,7 @@ async def test_thoughts_are_counted_and_are_no_text(
 
     provider = opened()
     assert not provider.thinks
-    reply = await reply_of(provider, question())
+    reply = await reply_of(provider, question(max_tokens=500))
 
     assert reply.text == "hello world"
     assert reply.usage.estimated

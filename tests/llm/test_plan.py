@@ -29,6 +29,17 @@ def plan(*key_names: str, **wanted: Any) -> Plan:
     return resolve(keys(*key_names), ROLES, **wanted)
 
 
+@pytest.mark.parametrize(("provider", "variable"), [
+    ("custom", "OPENAI_BASE_URL"), ("auto", "OPENAI_BASE_URL"), ("vllm", "OPENAI_BASE_URL"),
+    ("anthropic", "ANTHROPIC_BASE_URL"), ("ollama", "OLLAMA_BASE_URL"),
+])
+def test_an_address_that_is_none_is_refused_by_the_plan(provider: str, variable: str) -> None:
+    given = {"OPENAI_MODEL": "m", "OPENAI_PRESET": "vllm" if provider == "vllm" else "custom"}
+    with pytest.raises(NoProvider, match=f"is not an address like https.*: set {variable}"):
+        plan("ANTHROPIC_API_KEY" if provider == "anthropic" else "", provider=provider,
+             given={**given, variable: "ftp://x"})
+
+
 def by_role(found: Plan) -> dict[str, str]:
     return {choice.role: choice.words for choice in found.choices}
 

@@ -15,7 +15,6 @@ from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted,
 from llm.errors import (
     CallFailed,
     ContextOverflow,
-    FormRefused,
     OverBudget,
     Overloaded,
     ProviderDown,
@@ -23,6 +22,7 @@ from llm.errors import (
     Rejected,
     TimedOut,
     UnknownModel,
+    WishRefused,
     WrongKey,
 )
 from llm.plan import Choice, Plan
@@ -139,18 +139,20 @@ async def test_what_never_began_costs_nothing_though_its_price_is_unknown() -> N
 
 
 @pytest.mark.parametrize("error", [Overloaded("full"), ProviderDown("down"), RateLimited("slow")])
-async def test_what_was_turned_away_is_asked_again_and_charged_once(error: CallFailed) -> None:
+async def test_what_was_turned_away_is_asked_again_and_each_request_is_a_call(
+    error: CallFailed
+) -> None:
     house = House((error, error, Answer()))
     _, reply = await house.ask()
     assert (reply.text, reply.attempts, len(house.first.asked)) == ("hello world", 3, 3)
-    assert (house.spent.calls, house.spent.tokens) == (1, 15)
+    assert (house.spent.calls, house.spent.tokens) == (3, 15)
     assert [type(one) for one in house.told] == [CallStarted, CallRetried, CallRetried, CallEnded]
 
 
 async def test_a_refused_form_is_asked_again_at_once_and_told() -> None:
-    house = House((FormRefused("no schema"), Answer()))
+    house = House((WishRefused("no schema"), Answer()))
     _, reply = await house.ask(output=Json({"type": "object"}))
-    assert (reply.attempts, house.spent.calls) == (2, 1)
+    assert (reply.attempts, house.spent.calls) == (2, 2)
     assert [(one.why, one.wait_s) for one in house.told if isinstance(one, CallRetried)] == [
         ("no schema", 0.0)
     ]
@@ -348,6 +350,20 @@ async def test_a_call_that_would_pass_a_cap_is_not_made(caps: Caps, cap: str) ->
     assert house.told == []
 
 
+@pytest.mark.parametrize("error", [Overloaded("full"), WishRefused("no schema")])
+@pytest.mark.parametrize("whose", ["run", "critic"])
+async def test_no_request_is_made_again_past_the_cap_of_calls(
+    error: CallFailed, whose: str
+) -> None:
+    caps = {"run": {"caps": Caps(calls=2)}, "critic": {"roles": {"critic": Caps(calls=2)}}}
+    house = House((error,), **caps[whose])  # type: ignore[arg-type]  # each is one of its fields
+    with pytest.raises(OverBudget, match=f"cap of 2 calls .* since {error}") as caught:
+        await house.ask()
+    assert caught.value.cap == f"{whose} calls"
+    assert (len(house.first.asked), house.spent.calls, house.spent.tokens) == (2, 2, 0)
+    assert [type(one) for one in house.told] == [CallStarted, CallRetried, CallBroke]
+
+
 async def test_a_role_has_caps_of_its_own() -> None:
     house = House(roles={"critic": Caps(calls=1)})
     await house.ask()
@@ -420,13 +436,16 @@ async def test_a_count_that_cannot_be_gives_nothing_back(usage: Usage) -> None:
 
 
 async def test_an_answer_that_does_not_keep_to_its_limit_is_cut_off() -> None:
-    house = House((Answer(("x" * 1_000,) * 1_000),))
+    house = House((Answer(("y " * 100,) * 18, usage=Usage(10, 900)),))
     with pytest.raises(ProviderDown, match="does not keep to the 100 tokens"):
         await house.ask()
     assert house.first.dropped == 1
     # Nobody may charge more than was asked for, so no cap is passed by it.
     (broke,) = [one for one in house.told if isinstance(one, CallBroke)]
     assert broke.usage.output == 100
+    house.router.ledger.run = Caps(calls=1)
+    with pytest.raises(OverBudget, match=r"cap of 1 calls .* of no use: .* keep to the 100 tokens"):
+        await house.ask()
 
 
 async def test_a_key_that_a_server_repeats_is_taken_out_of_its_answer() -> None:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from llm import BadReply, Connection, Message, Provider, Request, Secret, open_provider
+from llm import (
+    BadReply,
+    Connection,
+    Message,
+    Provider,
+    Request,
+    Secret,
+    Tool,
+    Tools,
+    open_provider,
+)
 from llm.asking.answers import code_of, edits_of, json_of
 from llm.asking.ask import ask_code, whole
 from llm.errors import ProviderDown
@@ -82,6 +93,44 @@ async def test_a_count_that_no_call_has_is_bounded_or_our_own(provider: str, cou
     assert usage.total > usage.output
     assert usage.output > 0
     assert 0 < RATES.dollars(usage) < 1e5
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_true_is_no_count(provider: str) -> None:
+    async with FakeServer() as server:
+        asked = opened(provider, server, *answering(provider, "hello world " * 9, count=True))
+        usage = (await whole(asked, QUESTION)).usage
+        await asked.close()
+    assert usage.estimated
+    assert usage.output == 36
+    assert usage.total - usage.output > 1
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_an_answer_is_cut_where_it_is_longer_than_was_asked_for(provider: str) -> None:
+    long = "y " * 4_500  # 18 characters a token
+    async with FakeServer() as server:
+        asked = opened(provider, server, *answering(provider, long))
+        with pytest.raises(ProviderDown, match="does not keep to the 500 tokens") as caught:
+            await whole(asked, QUESTION)
+        await asked.close()
+    assert caught.value.started
+    assert caught.value.usage is not None
+    assert caught.value.usage.output == QUESTION.max_tokens
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+async def test_no_estimate_is_above_what_was_asked_for(provider: str) -> None:
+    calling = {"anthropic": anthropic, "openai": openai}[provider]
+    told = calling.answers(calling.calling("look", *["é" * 1_000] * 100))
+    look = Tools({"type": "object"}, (Tool("look", "Look.", {"type": "object"}),))
+    async with FakeServer() as server:
+        asked = opened(provider, server, told)
+        with pytest.raises(ProviderDown, match="does not keep to") as caught:
+            await whole(asked, replace(QUESTION, output=look))
+        await asked.close()
+    assert caught.value.usage is not None
+    assert caught.value.usage.output == QUESTION.max_tokens
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

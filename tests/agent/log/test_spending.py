@@ -25,7 +25,7 @@ from agent.log.spending import (
     paid_in_unfinished_step,
 )
 from llm.budget import Caps, Charge, Ledger, Spent
-from llm.calls import CallBroke, CallEnded, CallStarted
+from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted
 from llm.errors import OverBudget
 from llm.types import Reply, Usage
 
@@ -36,7 +36,7 @@ CAPS = st.builds(
     seconds=st.none() | st.integers(0, 80).map(lambda n: n / 8),
 )
 ORDERS = st.lists(st.tuples(
-    st.sampled_from(["ask", "ask", "end", "break", "extend"]), st.sampled_from(ROLES),
+    st.sampled_from(["ask", "ask", "again", "end", "break", "extend"]), st.sampled_from(ROLES),
     st.integers(0, 300), st.integers(0, 300), st.booleans(), st.integers(0, 5),
 ), max_size=25)
 
@@ -74,6 +74,18 @@ class Played:
             CallStarted(charge.id, role, "p", "m", "h", charge.amount.tokens, usd), 0, str, kept
         ))
 
+    def ask_again(self, at: int) -> None:
+        if not self.open:
+            return
+        place = at % len(self.open)
+        charge, question, answer, priced = self.open[place]
+        try:
+            again = self.live.ask_again(charge, "a model")
+        except OverBudget:
+            return
+        self.open[place] = (again, question, answer, priced)
+        self.log.append(event_of(CallRetried(charge.id, "full", 0.1), 0, str, kept))
+
     def end(self, at: int, broke: bool) -> None:
         if not self.open:
             return
@@ -102,6 +114,8 @@ def played(run: Caps, roles: dict[str, Caps], orders: list[tuple[str, str, int, 
         match order:
             case "ask":
                 one.ask(role, question, answer, priced)
+            case "again":
+                one.ask_again(number)
             case "extend":
                 one.extend(number)
             case _:

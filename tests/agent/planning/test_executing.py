@@ -167,6 +167,16 @@ async def test_planning_spends_no_more_than_a_run_may(tmp_path: Path) -> None:
     assert model.asked == []
 
 
+async def test_what_a_plan_that_failed_has_cost_is_told(tmp_path: Path) -> None:
+    async with claude(planner="no plan") as model:
+        with pytest.raises(BadReply) as caught:
+            await asked(model, tmp_path).aexecute("go", Workspace(FILES))
+    spent = caught.value.spent
+    assert spent is not None
+    assert spent.calls == len(model.asked) == 2
+    assert spent.usd > 0
+
+
 def test_a_plan_that_writes_over_tests_says_so(tmp_path: Path) -> None:
     agent = SelfHealingAgent("mock", data_dir=tmp_path)
     result = agent.execute("write `x = 1` to test_cart.py, then append `#` to shop/cart.py",
