@@ -181,14 +181,14 @@ class Answer:
         return "refusal" if self.refusal else self.finishes.get(self.end.lower(), "cut")
 
     def usage(self, sent: str) -> Usage:
-        """The server's count; our own estimate where it has not counted, or not to the end, or has
-        counted what no such text can be, as an SDK reads `true` for 1. Nobody is charged for more
-        by our estimate than was asked for."""
+        """The server's count; our own estimate where it has not counted, or not to the end, or says
+        one token of what cannot be one, as an SDK reads `true` for 1. Nobody is charged for more by
+        our estimate than was asked for."""
         asked, output = replace(self.counts, output=0), self.counts.output
         text = "".join((*self.pieces, self.refusal, *self.arguments))
         thoughts = "".join(self.thoughts)
-        counted = not too_few(asked.total, len(sent))
-        if counted and self.end and not too_few(output, len(text)) and (output or not thoughts):
+        counted = is_count(asked.total, sent)
+        if counted and self.end and is_count(output, text) and (output or not thoughts):
             return self.counts
         if not counted:
             asked = Usage(max(estimated_tokens(sent), asked.total))
@@ -431,6 +431,11 @@ def turns(request: Request) -> list[dict[str, str]]:
 
 def sent_text(request: Request) -> str:
     return "\n".join(texts_of(request))
+
+
+def is_count(tokens: int, text: str) -> bool:
+    """Whether a server has counted a text: whoever bills it may count it low, but not as one."""
+    return tokens > 1 or not too_few(tokens, len(text))
 
 
 class Unreadable(Exception):

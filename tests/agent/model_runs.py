@@ -33,7 +33,10 @@ async def followed(session: Session, run: str) -> Result:
             seen = batch[-1].seq
         log = session.log(run)
         if log[-1].final or session.waiting(run) is not None:
-            return fold(log)
+            result = fold(log)
+            if result.outcome is None:
+                print(log[-1].event)  # pytest shows why a run came to nothing where a test fails
+            return result
 
 
 async def until(session: Session, run: str, kind: str) -> None:
