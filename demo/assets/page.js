@@ -348,20 +348,27 @@
   away.id = "away";
   away.setAttribute("role", "alert");
   document.body.append(away);
+  let since = "";
   const ping = async () => {
     let here = true;
+    let began = since;
     try {
       const answer = await fetch("healthz", { cache: "no-store" });
       here = answer.status !== 502 && answer.status !== 504;
+      if (answer.ok) began = (await answer.json().catch(() => ({}))).since || since;
     } catch (error) {
       here = document.visibilityState === "hidden";
     }
+    // A server that leaves ends its streams in order, so that nothing else follows on.
+    const back = here && (away.textContent || (since && began !== since));
+    if (back && ["running", "waiting"].includes(lastPhase)) return location.reload();
+    since = began;
     const text = here ? "" : "The server does not answer. What you began is kept there, and goes " +
       "on once it is back; leave this page open, it looks again by itself.";
     if (away.textContent !== text) away.textContent = text;
     setTimeout(ping, here ? 10000 : 2000);
   };
-  setTimeout(ping, 10000);
+  setTimeout(ping, 2000);
 
   const attach = () => {
     const bench = document.getElementById("bench");

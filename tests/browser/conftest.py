@@ -116,12 +116,12 @@ def window(
     assert watched.errors == []
     assert watched.elsewhere == []
     for page in context.pages:
-        page.goto("about:blank")
-    kept = {"origin": home.rstrip("/"), "storageTypes": "cookies,local_storage,indexeddb"}
-    context.new_cdp_session(context.pages[0]).send("Storage.clearDataForOrigin", kept)
-    context.clear_cookies()
-    for page in context.pages:
         page.close()
+    kept = {"origin": home.rstrip("/"), "storageTypes": "cookies,local_storage,indexeddb"}
+    blank = context.new_page()
+    context.new_cdp_session(blank).send("Storage.clearDataForOrigin", kept)
+    context.clear_cookies()
+    blank.close()
     idle.append(context)
 
 

@@ -191,7 +191,7 @@ def test_what_is_remembered_is_found_and_forgotten_on_its_panel(page: Any) -> No
 def test_an_option_that_cannot_be_used_is_told_and_what_is_asked_for_is_said(page: Any) -> None:
     shown = page.page
     shown.get_by_role("button", name="Options").click()
-    shown.get_by_label("Dollars").fill("a lot")
+    shown.get_by_label("Dollars").press_sequentially("a lot", delay=60)  # as a person types
     heal(shown, code=CODE, tests=TESTS)
     expect(shown.locator("#said")).to_contain_text("Dollars: write a number")
     expect(shown.get_by_role("button", name="Heal it")).to_be_enabled()
