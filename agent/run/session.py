@@ -13,23 +13,17 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 
-from agent.core.domain import Integrity, Jail, ProofLevel, Report, Solution, Task
-from agent.core.events import Answered, Event, Stamped
+from agent.core.domain import Integrity, ProofLevel, Task
+from agent.core.events import Answered
 from agent.core.latency import low_latency
 from agent.core.settings import Autonomy, BadSettings, Settings
-from agent.healing.context import Context
 from agent.healing.models import OWNER
 from agent.intake.task import refuse_unwritable
-from agent.judge import check
-from agent.judge.jail_level import jail_seen
-from agent.log.history import History
-from agent.log.spending import CostEstimate, estimate_costs
 from agent.log.store import UnknownRun
 from agent.log.waiting import End, ForStep, GoOn, read_answer
-from agent.memory import Memory
 from agent.run.fork import UNEDITED, Edits
+from agent.run.reader import RunReader
 from agent.run.resources import Resources, open_resources
 from agent.run.run import Options, Run
 from llm import Connection, NoProvider, Plan, Provider, open_provider
@@ -38,17 +32,12 @@ from llm.redaction import redacted_logs
 from sandbox import Sandbox
 
 
-class Session:
-    """Starts, follows, answers and ends runs; use from the event loop that opened it."""
+class Session(RunReader):
+    """Starts, answers and ends runs, beside what a `RunReader` tells; use from the event loop that
+    opened it."""
 
     def __init__(self, shared: Resources) -> None:
-        self.settings = shared.settings
-        self.models = shared.models
-        self.sandbox = shared.sandbox
-        self.prompts = shared.prompts
-        self._shared = shared
-        self._store = shared.store
-        self._driven: dict[str, Run] = {}
+        super().__init__(shared)
         self.notices = shared.notices
         """What opening it found worth telling the owner."""
 
@@ -72,15 +61,6 @@ class Session:
             require_proof=require_proof, require_integrity=require_integrity,
         )
         return await self._begin(run_id, title, task, options)
-
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
-        """Batches of the run's events behind place `after`; ends after the final event, or when
-        the run waits for an answer. Raises `UnknownRun`."""
-        followed = self._run(run)
-        async for batch in self._shared.bus.follow(run, after):
-            yield batch
-            if batch[-1].event.kind == "waiting" and followed.question is not None:
-                return
 
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
         """Answers the question a run waits with; a stale or repeated answer changes nothing.
@@ -199,86 +179,6 @@ class Session:
             self._drive(left)
         return tuple(row.id for row in adopted)
 
-    async def judge(self, task: Task, program: Solution) -> Report:
-        """The verdict on a program under a task's tests, with no run and no repair."""
-        wall_s = self.settings.test_wall_s
-        return await check(program, task.tests, task, self.sandbox, wall_s=wall_s)
-
-    def plan(
-        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
-        roles: Mapping[str, str] | None = None,
-    ) -> Plan:
-        """Who would answer a visitor, where wanted with another provider, model or role than the
-        settings have; raises `NoProvider` and `NeedsKey`."""
-        return self.models.plan(visitor, provider, roles, model)
-
-    def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
-        """What one call of each role may come to, for a program and tests that were typed."""
-        today = datetime.now(UTC).date()
-        return estimate_costs(plan, self.models.prices, self.prompts, typed, today)
-
-    def asking(self, task: Task, emit: Callable[[Event], Stamped]) -> Context:
-        """What a role needs that is asked outside of a run, with the caps of one; `emit` is told
-        what happens. Its router is the caller's to close."""
-        options = Options.of(self.settings, self.plan(), ask=False)
-        run = Run(uuid.uuid4().hex, "", options, task, self._shared)
-        run.emit = emit
-        return run.context()
-
-    def visitor(self, run: str) -> str:
-        """Whose keys a run uses; raises `UnknownRun`."""
-        return self._run(run).options.visitor
-
-    async def jail(self, task: Task | None = None) -> Jail:
-        """What is seen to hold code back here, for a task where its judge will run; raises
-        `SandboxError`."""
-        return await jail_seen(self.sandbox, task)
-
-    def log(self, run: str) -> tuple[Stamped, ...]:
-        """All events of a run so far; raises `UnknownRun`."""
-        return self._run(run).log
-
-    def so_far(self, run: str) -> Mapping[int, str]:
-        """What the models that a run asks in this process have said by now, by the numbers of their
-        calls; it is kept nowhere."""
-        return self._driven[run].so_far() if run in self._driven else {}
-
-    def task(self, run: str) -> Task:
-        """What a run is to do; raises `UnknownRun`."""
-        return self._run(run).task
-
-    def history(self, visitor: str = OWNER) -> History:
-        """The runs of a visitor, to be listed, opened and compared."""
-        return History(self._store, visitor)
-
-    def memory(self, visitor: str = OWNER) -> Memory:
-        """What is remembered of a visitor's runs."""
-        return self._shared.memories.known(visitor)
-
-    def came(self, visitor: str, address: str) -> None:
-        """Notes from where a visitor comes: one address never has the others' keys and memories
-        forgotten."""
-        self.models.crowds.came(visitor, address)
-        self._shared.memories.came(visitor, address)
-
-    def can_go_on(self, run: str) -> bool:
-        """Whether every key that the run needs is at hand."""
-        options = self._run(run).options
-        return not self.models.missing_key(options.plan, options.visitor)
-
-    def waiting(self, run: str) -> str | None:
-        """The id of the question the run waits with, if it does."""
-        asked = self._run(run).question
-        return None if asked is None else asked.interrupt
-
-    def going(self) -> dict[str, str]:
-        """The runs that go on in this process, and whose each is."""
-        return {run.id: run.options.visitor for run in self._driven.values() if run.is_running}
-
-    def unfinished(self, visitor: str) -> frozenset[str]:
-        """A visitor's runs that go on, or wait."""
-        return self._store.unfinished(visitor)
-
     async def close(self) -> None:
         """Stops driving, and lets go of whoever follows; runs still going are left to be taken up
         by `recover`."""
@@ -304,10 +204,6 @@ class Session:
         await run.begin((*own, *options.plan.notes))
         self._drive(run)
         return run.id
-
-    def _run(self, run: str) -> Run:
-        """A run by its id: the one that is driven, else as the store tells of it."""
-        return self._driven.get(run) or Run.stored(self._store.run(run), self._shared)
 
     def _drive(self, run: Run, answer: ForStep | None = None) -> None:
         self._driven[run.id] = run

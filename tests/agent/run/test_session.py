@@ -290,8 +290,8 @@ async def test_a_run_enters_the_session_to_be_started_and_to_be_followed(
 
         return call
 
-    for name, verb in list(vars(Session).items()):
-        if inspect.isfunction(verb) and not name.startswith("_"):
+    for name, verb in inspect.getmembers(Session, inspect.isfunction):
+        if not name.startswith("_"):
             monkeypatch.setattr(Session, name, counted(name, verb))
     plan = session.plan()
     entered.clear()
