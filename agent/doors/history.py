@@ -26,7 +26,7 @@ from agent.doors.exits import HEALED
 from agent.doors.terminal import TONE_STYLES, age, coloured, shown_lines, status_line, table
 from agent.healing.models import OWNER
 from agent.intake import TestText
-from agent.intake.source import read_source
+from agent.intake.source import read_source, refuse_file_names
 from agent.log.history import History, open_history
 from agent.log.iterations import (
     Comparison,
@@ -210,6 +210,7 @@ def _code(given: Sequence[str]) -> dict[str, str]:
 
 
 def _tests(inputs: ForkInputs) -> tuple[TestText, ...]:
+    refuse_file_names(inputs.snippets)
     texts = [TestText(text, "the tests") for text in inputs.snippets]
     if inputs.tests_file is not None:
         source = read_source(inputs.tests_file)

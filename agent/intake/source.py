@@ -11,7 +11,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -99,6 +99,13 @@ def read_source(path: Path | Literal["-"], *, allow_empty: bool = False) -> Sour
         reason = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"{path} cannot be read: {reason}.") from None
     return from_bytes(raw, path, allow_empty=allow_empty)
+
+
+def refuse_file_names(snippets: Sequence[str]) -> None:
+    """Raises `BadInput` where the name of a file stands in the place of tests."""
+    for snippet in snippets:
+        if snippet.endswith(".py") and Path(snippet).is_file():
+            raise BadInput(f"{snippet} is a file, and --tests takes code: use --tests-file.")
 
 
 _COOKIE = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.ASCII)

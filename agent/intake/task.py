@@ -39,6 +39,7 @@ from agent.intake.source import (
     files_with,
     read_source,
     refuse_empty,
+    refuse_file_names,
 )
 
 __all__ = ["PASTED", "PreparedTask", "from_command_line", "make_task", "from_page", "task_of"]
@@ -85,6 +86,7 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
         source = read_source("-" if inputs.path == "-" else Path(inputs.path))
     if inputs.tests_file is not None:
         test_source = read_source(inputs.tests_file)
+    refuse_file_names(inputs.snippets)
     tests = [
         TestText(snippet, "the tests" if len(inputs.snippets) == 1 else f"test {number}")
         for number, snippet in enumerate(inputs.snippets, start=1)

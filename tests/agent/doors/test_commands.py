@@ -312,6 +312,8 @@ def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> Non
         ["run", "sum.py", "--log", "nowhere/log.jsonl"],
         ["run", "missing.py"],
         ["run", "sum.py", "--tests-file", "missing.py"],
+        ["run", "sum.py", "--tests", "sum.py"],
+        ["check", "sum.py", "--tests", "sum.py"],
         ["run", "sum.py", "--with", "missing.py"],
         ["run", "sum.py", "--stdin", "@missing.txt"],
         ["check"],
