@@ -327,6 +327,8 @@ def status_line(result: Result) -> Text:
         word = "NOT FINISHED"  # nobody goes on with it here
     elif result.fitting > 1:
         style = OPEN_STYLE
+    elif result.below:
+        style = "bold yellow"
     shown = "".join(f" · {printable(cut(fact))}" for fact in facts)
     return Text.assemble((word, style), shown)
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.core.domain import REST, Report, Script, Solution, Task, TestCase
+from agent.core.domain import REST, ProofLevel, Report, Script, Solution, Task, TestCase
 from agent.core.events import Event, Judged, Stamped
 from agent.core.settings import GENERATOR, Settings
 from agent.core.state import State
@@ -58,6 +58,8 @@ class Context:
     """The run waits for a person where a cap is reached, instead of ending."""
     learn: bool = True
     """What helped is remembered."""
+    least_proof: ProofLevel = "E1"
+    """What is required of the run: a replay shows no more than E1."""
     begun: Awaitable[Report] | None = None
     """The verdict on the program as it came, where that was begun before the first step."""
     prompts: Prompts = field(default_factory=lambda: Prompts(PROMPTS))

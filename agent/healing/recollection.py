@@ -27,6 +27,8 @@ class RecalledFix(Value):
     report: Report
     transferred: str = ""
     """What was done, where the fix was made for another failure; else empty."""
+    caveat: str = ""
+    """See `Offer.caveat`."""
     left_open: bool = False
     """Other repairs passed too when the fix was learned, and no one chose."""
     rivals: Rivals | None = None
@@ -45,7 +47,8 @@ async def with_rivals(
         passing = [one for one, seen in zip(others, reports, strict=True) if seen.passed]
         rivals = _telling(rivals.model_copy(update={"behaviours": (own, *passing)}))
     return RecalledFix(
-        solution=candidate, report=report, left_open=offer.left_open, rivals=rivals,
+        solution=candidate, report=report, caveat=offer.caveat, left_open=offer.left_open,
+        rivals=rivals,
         transferred=offer.done(candidate.text) if offer.elsewhere else "",
     )
 
@@ -69,7 +72,7 @@ def apply_recalled_fix(ctx: Context, base: Solution, found: RecalledFix, iterati
         "solution_id": ctx.store.put(solution), "report_id": ctx.store.put(found.report),
         "iteration": iteration, "strategy": "memory", "note": solution.note,
         "transferred": found.transferred, "rivals_id": "",
-        "caveat": f"{passed}{told}" if found.left_open else "",
+        "caveat": f"{passed}{told}" if found.left_open else found.caveat,
         "open_id": ctx.store.put(found.rivals) if found.rivals is not None else "",
     }
 

@@ -285,6 +285,19 @@ class Result:
         )
 
     @property
+    def below(self) -> str:
+        """The proof or the integrity that was required, where the run has ended below it; empty
+        where nothing beyond the usual was."""
+        start = self.start
+        if start is None or self.outcome not in ("healed", "healthy", "crash_stopped"):
+            return ""
+        changed = self.outcome != "healthy" or self.drafted
+        if changed and start.require_proof > "E1" and not self.proven(start.require_proof):
+            return start.require_proof
+        least = start.require_integrity
+        return least if least is not None and not self.believed(least) else ""
+
+    @property
     def healed(self) -> bool:
         """A repair passed the user's tests, or there was nothing to repair."""
         return self.outcome == "healthy" or (self.outcome == "healed" and self.proven("E1"))

@@ -260,6 +260,8 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             word = OUTCOME_WORDS[result.outcome]
             if result.fitting > 1:
                 word = f"one of at least {result.fitting} repairs that fit your tests"
+            if result.below:
+                word += f", below {result.below}"
             return word, tuple(_facts(result))
         case "failed":
             return "FAULT OF OURS", (result.error,)

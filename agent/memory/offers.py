@@ -47,6 +47,17 @@ class Offer:
         """When it was learned for this program, other repairs passed too."""
         return self.at_home and self.known.fix.standing == "open"
 
+    @property
+    def caveat(self) -> str:
+        """What its replay leaves unsaid, which shows that the tests pass and no more."""
+        if self.left_open:
+            return ""  # who asks says more of that
+        if not self.settled:
+            return "whether other repairs fit them too was not looked for"
+        fix = self.known.fix
+        known = self.known.origin == OWN and fix.proof > "E1"
+        return f"when it was learned, it reached {fix.proof}" if known else ""
+
     def done(self, made: str) -> str:
         """What one of the texts does to the program, by its own showing: a record may say other
         things."""

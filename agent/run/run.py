@@ -395,6 +395,7 @@ class Run:
             start=options.fork.start if options.fork is not None else State(iteration=0),
             pauses=options.pauses,
             learn=options.learn,
+            least_proof=options.require_proof,
             begun=self._first,
             prompts=shared.prompts,
         )

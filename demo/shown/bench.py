@@ -41,7 +41,7 @@ def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) 
         *((timeline(result), matrix(result), looked, where(result)) if going else
           (smallest(result), looked, matrix(result), steps(result))),
     )
-    slug = "open" if open_ else _state(result).replace("_", "-")
+    slug = "open" if open_ else "below" if result.below else _state(result).replace("_", "-")
     level = f" at-{result.proof}" if result.proof is not None and not open_ else ""
     waits = escaped(result.waiting.interrupt) if result.waiting is not None else ""
     return (
@@ -104,7 +104,7 @@ def _said_here(result: Result, facts: tuple[str, ...], own: bool) -> tuple[str, 
 
 
 def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:
-    mark = "?" if result.fitting > 1 else STATE_MARKS[_state(result)]
+    mark = "?" if result.fitting > 1 else "!" if result.below else STATE_MARKS[_state(result)]
     rest = "".join(_fact(fact, result) for fact in facts)
     if result.phase == "running":
         rest += f'<span class="clock" data-elapsed="{result.seconds:.1f}"></span>'

@@ -11,12 +11,14 @@ import gradio as gr
 import pytest
 
 from agent.core.settings import Settings
+from agent.doors.terminal import status_line
 from agent.intake import BadInput, from_page
 from agent.log.result import fold
 from agent.run.run import Options
 from agent.run.session import open_session
 from demo.browser_state import OPTIONS
 from demo.options import RunOptions, chosen
+from demo.shown.bench import workbench
 from demo.shown.required import required
 from demo.web import build
 from llm.budget import Caps
@@ -132,6 +134,8 @@ async def test_less_than_was_required_is_said_beside_the_verdict(tmp_path: Path)
         plain = await finished(session, from_page(CODE, TESTS).task)
     told = required(fold(log))
     assert told.reason.startswith("Proof E4 was required and E1 was reached.")
+    assert 'class="bench is-below' in workbench(told) and "HEALED, below E4" in workbench(told)
+    assert status_line(told).plain.startswith("HEALED, below E4")
     assert required(fold(plain)) == fold(plain)
 
 

@@ -167,10 +167,12 @@ async def _looked_back(
             if report.passed:
                 _credit(ctx, offer.known, helped=True, elsewhere=offer.elsewhere)
                 found = await with_rivals(ctx, base, tests, candidate, report, offer)
-                if ctx.asks and not offer.settled:
+                if ctx.least_proof > "E1" or (ctx.asks and not offer.settled):
+                    why = f"its replay proves E1, and {ctx.least_proof} is required" if (
+                        ctx.least_proof > "E1"
+                    ) else "other repairs may pass too, and there is someone to ask"
                     ctx.emit(Recalled(hit=False, note=(
-                        "a remembered fix passes, but so may other repairs: the search goes on, "
-                        f"since there is someone to ask ({candidate.note})"
+                        f"a remembered fix passes, but the search goes on: {why} ({candidate.note})"
                     )))
                     return {"reserve_id": ctx.store.put(found)}
                 ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))

@@ -50,7 +50,7 @@ async def specify(state: State, ctx: Context) -> State:
     if ctx.settings.hold_out and "report_id" in state:
         grown = await asyncio.to_thread(
             hold_out, grown, ctx.store.get(state["report_id"], Report),
-            ctx.store.get(state["solution_id"], Solution),
+            ctx.store.get(state["solution_id"], Solution), ctx.answered,
         )
     elif ctx.settings.hold_out and ctx.task.solution is None:
         grown = held_of_derived(grown)
@@ -146,13 +146,16 @@ def is_stated(code: str, words: str) -> bool:
     return bool(own) and used <= (stated - UNSTEADY) | steady | bound
 
 
-def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:
+def hold_out(
+    suite: Suite, report: Report, program: Solution, answered: Collection[str] = ()
+) -> Suite:
     """Keeps a trusted test from the repair, the last failing one where enough of them fail.
 
     It must fix a value and ask what no other test asks, or its passing would show little. At least
     one failing test stays visible, or the search would have nothing to go by. From the file of a
     test that is held out its text is taken, for all who see the others. Tests that are flaky, or
-    that show nothing, neither count nor are held out.
+    that show nothing, neither count nor are held out; nor is one that was `answered`, whose value
+    a repair gave before a person chose it.
     """
     names = {verdict.test for verdict in report.failing} - {*suite.flaky}
     showing = {verdict.test for verdict in report.verdicts if verdict.shows}
@@ -169,9 +172,8 @@ def hold_out(suite: Suite, report: Report, program: Solution) -> Suite:
             "unheld": "no test was held out: no failing one names the value it expects"
         })
     passing = [test for test in trusted if test.name not in names]
-    chosen = _telling(
-        [*reversed(failing if len(failing) > 1 else []), *reversed(passing)], suite, program
-    )
+    candidates = (*reversed(failing if len(failing) > 1 else []), *reversed(passing))
+    chosen = _telling([one for one in candidates if one.name not in answered], suite, program)
     if chosen is None:
         return suite.model_copy(update={
             "unheld": "no test was held out: what each asks, others tell"

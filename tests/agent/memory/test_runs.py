@@ -55,10 +55,12 @@ async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_by
     session: Session,
 ) -> None:
     await healed(session, BROKEN, TESTS)
-    end = last(await healed(session, LIKE, LIKE_TESTS))
+    log = await healed(session, LIKE, LIKE_TESTS)
+    end = last(log)
     assert (end.strategy, end.proof, end.candidates) == ("memory", "E1", 0)
     assert end.code == LIKE.replace("count + each", "count * each")
     assert "an edit that healed another program" in end.reason
+    assert fold(log).proof_why.endswith("whether other repairs fit them too was not looked for")
 
     again = last(await healed(session, LIKE, LIKE_TESTS))
     assert "it was healed before" in again.reason
@@ -97,7 +99,20 @@ async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
 async def test_the_proof_of_a_hit_is_the_runs_own(session: Session, change: Change) -> None:
     await healed(session, BROKEN, TESTS)
     change("update fixes set proof_after = 'E4'")
-    assert last(await healed(session, BROKEN, TESTS)).proof == "E1"
+    again = fold(await healed(session, BROKEN, TESTS))
+    assert again.proof == "E1"
+    assert again.proof_why.endswith("when it was learned, it reached E4")
+
+
+async def test_where_more_is_required_than_a_replay_shows_the_search_goes_on(
+    session: Session,
+) -> None:
+    tests = TESTS + "\nassert area(4, 3) == 12"
+    task = from_page(BROKEN, tests, "").task
+    await finished(session, task)
+    found = last(await finished(session, task, require_proof="E2"))
+    assert found.strategy == "search" and found.proof >= "E2"
+    assert last(await finished(session, task)).strategy == "memory"
 
 
 async def test_a_crash_without_a_test_takes_nothing_from_memory(session: Session) -> None:

@@ -86,6 +86,12 @@ def test_tests_that_show_nothing_neither_count_nor_are_held_out(aside: dict[str,
     assert hold_out(suite, fewer, ADD) == suite
 
 
+def test_what_a_person_has_answered_is_not_held_out() -> None:
+    suite = Suite(visible=FOUR)
+    assert held_of(hold_out(suite, ALL_FAIL, ADD))[1] == ["d"]
+    assert held_of(hold_out(suite, ALL_FAIL, ADD, {"d"}))[1] == ["c"]
+
+
 def of_a_file(code: str) -> Suite:
     return Suite(visible=tuple(
         Script(name=name, origin="user", code=code, node=f"test_{name}") for name in "abcd"
