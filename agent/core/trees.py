@@ -8,7 +8,11 @@ from __future__ import annotations
 import ast
 import threading
 import warnings
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MOST = 6
 """Texts whose trees are kept; one of ten thousand lines takes some tens of megabytes."""
@@ -21,18 +25,35 @@ twice a level, and Python allows a thousand calls."""
 _PARSER = threading.RLock()
 """Up to Python 3.12 two threads in the parser at once disturb each other's count of levels, and a
 `SystemError` comes of it (CPython issue 106905)."""
+_TRIES = 5
+"""Libraries parse in threads of their own, as LangGraph does where it makes a graph, unlocked."""
+
+
+def undisturbed(parses: Callable[[], T]) -> T:
+    """What a call of Python's parser gives, by one thread at a time; made again where a thread of
+    somebody else has disturbed it."""
+    with _PARSER:
+        for _ in range(_TRIES - 1):
+            try:
+                return parses()
+            except SystemError:
+                continue
+        return parses()
 
 
 def parse(text: str | bytes) -> ast.Module:
-    """A syntax tree of its own, by one thread at a time; raises what `ast.parse` raises."""
-    with _PARSER:
-        return ast.parse(text)
+    """A syntax tree of its own; raises what `ast.parse` raises."""
+    return undisturbed(lambda: ast.parse(text))
 
 
 def parse_expression(text: str) -> ast.expr:
     """The tree of one expression; raises what `ast.parse` raises."""
-    with _PARSER:
-        return ast.parse(text, mode="eval").body
+    return undisturbed(lambda: ast.parse(text, mode="eval")).body
+
+
+def literal_value(text: str) -> Any:  # of any type that a literal has
+    """The value of a text that is a literal; raises what `ast.literal_eval` raises."""
+    return undisturbed(lambda: ast.literal_eval(text))
 
 
 @lru_cache(maxsize=MOST)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agent.core.domain import File, Script, Task, TestCase
 from agent.core.events import Stamped, to_jsonl
+from agent.core.trees import parse
 from agent.core.trust import VETOING_ORIGINS
 from agent.doors.project.reports import junit, markdown_of_run
 from agent.intake.brought import PASTED
@@ -90,7 +91,7 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 def _written(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> str:
     """A test file of pieces of code, which see the program's names and what it printed."""
     text = "\n".join(test.code for test in tests)
-    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)}
     names = sorted(used & visible_names(program))
     printed = any(isinstance(test, Script) and test.uses_output for test in tests)
     head = [f'"""Tests of {stem}, as its heal was judged by them."""', ""]
@@ -126,7 +127,7 @@ def _functions(tests: Sequence[TestCase]) -> Iterator[str]:
 def _indented(code: str) -> str:
     """Code as the body of a function; the lines of a text that goes on stay as they are."""
     inside = {
-        line for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant | ast.JoinedStr)
+        line for node in ast.walk(parse(code)) if isinstance(node, ast.Constant | ast.JoinedStr)
         for line in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
     }
     return "\n".join(

@@ -159,6 +159,8 @@ def _tree(text: str) -> ast.Module | None:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    except SystemError:  # a thread beside it was in the parser too, up to Python 3.12
+        return _tree(text)
 
 
 def _claims_a_library(node: ast.AST) -> bool:

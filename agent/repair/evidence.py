@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from agent.core.trees import parse_expression
+from agent.core.trees import literal_value, parse_expression
 from agent.repair.facts import Moment
 
 Values = Mapping[str, Any]
@@ -101,7 +101,7 @@ def plain(moment: Moment) -> Values:
 @lru_cache(maxsize=20_000)
 def _literal(text: str) -> Any:
     try:
-        return ast.literal_eval(text)
+        return literal_value(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise Unknown from None
 

@@ -15,7 +15,6 @@ call is evidence alone: for these neither plain program nor arbiter is paid.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -34,7 +33,7 @@ from agent.core.events import CodeWritten, Judged
 from agent.core.rounds import Ruled
 from agent.core.settings import GENERATOR
 from agent.core.state import Suite
-from agent.core.trees import plain
+from agent.core.trees import literal_value, plain
 from agent.healing.context import Context
 from agent.intake.task import PASTED
 from agent.thinking.roles import (
@@ -266,7 +265,7 @@ def same(one: str, other: str) -> bool:
     if one.startswith("raises ") or other.startswith("raises "):
         return one.split() == other.split()
     try:
-        return bool(ast.literal_eval(one) == ast.literal_eval(other))
+        return bool(literal_value(one) == literal_value(other))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return plain(one) == plain(other)
 

@@ -334,6 +334,8 @@ def _parses(code: str) -> bool:
             ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
+        except SystemError:  # a thread beside it was in the parser too, up to Python 3.12
+            return _parses(code)
     return True
 
 

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any
 
 from agent.core.domain import Example, Raises, TestCase
-from agent.core.trees import parse_expression
+from agent.core.trees import literal_value, parse_expression
 from agent.judge.compared import plain
 from agent.judge.observed.codec import Garbled, Unplain
 from agent.judge.subject import Subject
@@ -65,7 +65,7 @@ def example_call(test: TestCase) -> ExampleCall | None:
 def _asked(call: str, expected: str, exception: str) -> ExampleCall | None:
     try:
         node = parse_expression(call.strip())
-        value = ast.literal_eval(expected.strip())
+        value = literal_value(expected.strip())
         parts = plain.parts(plain.encode(value))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, Unplain):
         return None

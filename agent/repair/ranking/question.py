@@ -15,6 +15,7 @@ from agent.core.domain import (
     Solution,
     TestCase,
 )
+from agent.core.trees import literal_value, parse_expression
 from agent.repair.ranking.rivals import MOST, is_exception, telling_call
 
 MOST_ASKED = 3
@@ -111,7 +112,7 @@ def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
             name=f"{rivals.call} {gives}", origin="user", call=rivals.call, exception=exception
         )
     try:
-        tree = ast.parse(gives, mode="eval")
+        tree = parse_expression(gives)
         ast.literal_eval(tree)
         # As one expression: behind `==` the second value of `1, 2` would be the assert's message.
         expected = ast.unparse(tree)
@@ -155,6 +156,6 @@ def _fits(given: dict[str, str], test: TestCase) -> bool:
 
 def _value(text: str) -> tuple[bool, object]:
     try:
-        return True, ast.literal_eval(text)
+        return True, literal_value(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return False, None

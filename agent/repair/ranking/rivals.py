@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.core.trees import readable_nodes
+from agent.core.trees import literal_value, readable_nodes
 from agent.repair.facts import Candidate
 from agent.repair.ranking.rank import weight
 
@@ -99,7 +99,7 @@ def raised_exceptions(text: str) -> frozenset[str]:
 
 def _equal(one: str, other: str) -> bool:
     try:
-        mine, its = ast.literal_eval(one), ast.literal_eval(other)
+        mine, its = literal_value(one), literal_value(other)
         return bool(mine == its) or (
             isinstance(mine, float) and isinstance(its, float) and math.isclose(mine, its)
         )
@@ -131,7 +131,7 @@ def is_readable(answer: str) -> bool:
     if answer.startswith("!"):
         return is_exception(answer[1:])
     try:
-        ast.literal_eval(answer)
+        literal_value(answer)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return False
     return True

@@ -6,6 +6,8 @@ import ast
 import warnings
 from dataclasses import dataclass
 
+from agent.core.trees import undisturbed
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -30,7 +32,9 @@ def fault(text: str) -> Fault | None:
         warnings.simplefilter("ignore")
         try:
             # The tree first: making it stops early on most texts, and tells the two kinds apart.
-            compile(text, "<text>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+            undisturbed(lambda: compile(
+                text, "<text>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True
+            ))
             parsed = True
             compile(text, "<text>", "exec", dont_inherit=True)
         except SyntaxError as error:

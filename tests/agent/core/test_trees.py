@@ -48,3 +48,19 @@ def test_a_parser_may_be_entered_again_by_its_own_thread() -> None:
     with trees._PARSER:
         Parsing()
         assert ast.unparse(trees.parse_expression("1")) == "1"
+
+
+def test_what_a_thread_of_somebody_else_disturbs_is_parsed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parse, seen = ast.parse, []
+
+    def disturbed(text: str, **more: Any) -> Any:
+        seen.append(text)
+        if len(seen) < 3:
+            raise SystemError("AST constructor recursion depth mismatch (before=39, after=170)")
+        return parse(text, **more)
+
+    monkeypatch.setattr(ast, "parse", disturbed)
+    assert ast.dump(trees.parse("x = 1")) == ast.dump(parse("x = 1"))
+    assert seen == ["x = 1"] * 3

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from agent.core.trees import parse, parse_expression
 from agent.repair.edits.classes import class_of
 from agent.repair.edits.library import COUNTERPARTS
 from agent.repair.program import BUILTINS, Function, Program, Splice
@@ -83,7 +84,7 @@ def begun_anew(program: Program, node: ast.stmt) -> Iterator[Splice]:
                 continue
             names = {each.id for each in ast.walk(one) if isinstance(each, ast.Name)}
             if names <= known | kept:
-                text = _AsFields(kept).visit(ast.parse(program.code(one)))
+                text = _AsFields(kept).visit(parse(program.code(one)))
                 yield program.insert_after(node, [ast.unparse(text)], 3.2)
 
 
@@ -94,7 +95,7 @@ class _AsFields(ast.NodeTransformer):
         self._kept = kept
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.parse(f"self.{node.id}", mode="eval").body if node.id in self._kept else node
+        return parse_expression(f"self.{node.id}") if node.id in self._kept else node
 
 
 def counterpart(program: Program, node: ast.stmt) -> Iterator[Splice]:
