@@ -12,9 +12,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent.core.domain import Report, Verdict
+from agent.core.domain import SET_ASIDE, Report, Verdict
 from agent.judge.belief import STATELESS
-from agent.judge.signs import reaching, words
+from agent.judge.signs import HOOKS, reaching, uses, words
 from agent.judge.texts.expectations import exchanged, with_an_end
 from sandbox.types import Json
 
@@ -39,10 +39,6 @@ _DECIDING = ("changed-runner", "exchanged-code", "forged-word", "tracer")
 _READING = ("collector", "memory", "audit-hook", "test-source", "planted-module")
 """Signs that may be honest in a project: a test that fails where it expects something else is
 believed beside them, one that could not be asked is not healed."""
-_HOOKS = frozenset(
-    "sys os io time signal select socket ssl threading warnings logging codecs locale".split()
-)
-"""Modules in which programs replace functions, honestly."""
 _JUMPS = re.compile(r"\.f_lineno\s*=[^=]")
 """Has another frame go on elsewhere."""
 
@@ -214,6 +210,9 @@ def _believed(
 ) -> Verdict:
     if verdict.status == "skipped" and is_wanted:
         return _doubted(verdict, SKIPPED)
+    for _, _, what in (one for one in signs if one[:2] == (verdict.name, "control-flow")):
+        if verdict.status in SET_ASIDE:
+            return _doubted(verdict, words("control-flow", what))
     if not verdict.passed:
         return verdict
     seen = [one for one in signs if one[0] in ("", verdict.name)]
@@ -237,13 +236,16 @@ def _decides(rule: str, what: str, texts: str) -> bool:
         # Tests that say so may have set it themselves.
         kind, _, name = what.rpartition(".")
         return name not in texts and (kind != "Decimal" or kind in texts)
+    if rule == "changed-library":
+        return uses(what, texts)
     if rule != "changed-builtin":
         return rule in _DECIDING
     module, _, name = what.rpartition(".")
     # A library's function counts where a test calls it, unless programs may well replace it.
     called = name if module in STATELESS else what
     return not module or (
-        module not in _HOOKS and re.search(rf"\b{re.escape(called)}\(", texts) is not None
+        module not in HOOKS and what != "time.sleep"
+        and re.search(rf"\b{re.escape(called)}\(", texts) is not None
     )
 
 

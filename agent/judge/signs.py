@@ -26,6 +26,7 @@ ACTING: dict[str, str] = {
     "changed-runner": "pytest, unittest or the runner were changed",
     "tolerance": "what tests reckon by was made less exact",
     "changed-builtin": "a builtin was replaced",
+    "changed-library": "a part of Python's library that its tests use was changed",
     "module-table": "it looks through the modules that are loaded, or puts others in their place",
     "planted-module": "a module with a library's name was planted",
     "control-flow": "it raises what a test framework steers by",
@@ -64,6 +65,29 @@ def words(sign: str, detail: str = "") -> str:
     """What a sign means, for people."""
     said = ACTING.get(sign) or WRITTEN.get(sign) or sign
     return f"{said} ({detail})" if detail else said
+
+
+HOOKS = frozenset(
+    "sys os io signal select socket ssl threading warnings logging codecs locale".split()
+)
+"""Modules in which programs replace functions, honestly; of `time`, what waits."""
+_MADE = frozenset("__init__ __new__ __del__ __repr__ __str__".split())
+"""What programs may well change of a library's class."""
+
+
+def uses(what: str, texts: str) -> bool:
+    """Whether tests use a method, a setting or a table of Python's library, and do not set it."""
+    owner, _, name = what.rpartition(".")
+    root = owner.partition(".")[0]
+    if root in HOOKS or name in _MADE:
+        return False
+    if name.endswith("__"):
+        return True
+    if name.startswith("_"):
+        return re.search(rf"\b{root}\b", texts) is not None
+    if re.search(rf"\b{name}\s*=[^=]|setattr\([^)]*\b{name}\b", texts):
+        return False
+    return f".{name}(" in texts or all(re.search(rf"\b{one}\b", texts) for one in (root, name))
 
 
 _EQUALITY = (

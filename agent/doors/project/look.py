@@ -299,7 +299,7 @@ def as_it_stands(seen: Seen, believed: Report | None = None) -> Result:
     )
     fail = "fails" if len(others) == 1 else "fail"
     left = f"; {counted(len(others), 'other')} {fail}, not asked for" if others else ""
-    asked = "" if report.integrity or seen.is_red else "; integrity not asked"
+    asked = "" if believed or report.integrity or seen.is_red else "; integrity not asked"
     said = f"{tally(report.verdicts, 'tests')}{left}{asked}"
     shown = any(one.passed for one in report.verdicts)
     is_red = seen.is_red or bool(report.failing)

@@ -159,7 +159,8 @@ def show_verdicts(result: Result, failing: Sequence[str], root: str, face: Displ
     terminal = face.terminal
     show_tests(result.report, failing, terminal)
     said = "ALL PASS" if result.outcome == "healthy" else "NOT ALL PASS"
-    terminal.say(f"{said} · {result.reason}", "bold")
+    claim = f"proof {result.claim}" if result.integrity else ""
+    terminal.say(" · ".join(filter(None, (said, claim, result.reason))), "bold")
     if result.outcome == "unresolved":
         terminal.say(f"Next: `{COMMAND} run {root}` searches for a repair.", "bold")
 

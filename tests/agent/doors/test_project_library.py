@@ -117,7 +117,12 @@ def test_a_project_is_judged_and_left_as_it_is(project: Path) -> None:
     }
     told = CliRunner().invoke(app, ["check", f"{project}/test_tally.py::test_kind"])
     assert (told.exit_code, told.stdout) == (0, ""), told.stderr
-    assert "1 other fails, not asked for" in told.stderr
+    assert "1 other fails, not asked for; integrity not asked" in told.stderr
+    asked = CliRunner().invoke(app, [
+        "check", f"{project}/test_tally.py::test_kind", "--require-integrity", "in-process",
+    ])
+    assert "ALL PASS · proof E1 · in-process: tests and program share a process" in asked.stderr
+    assert "integrity not asked" not in asked.stderr
     refused = CliRunner().invoke(app, ["check", str(project), "--tests", "assert 1"])
     assert (refused.exit_code, "--tests cannot be used here" in refused.stderr) == (2, True)
     assert {one: one.read_bytes() for one in project.iterdir()} == before

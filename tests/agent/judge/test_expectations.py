@@ -274,10 +274,26 @@ SEEN = {
     "pytest made less exact": (("", "tolerance", "ApproxScalar.DEFAULT"), True, True),
     "what the tests set themselves": (("", "tolerance", "TestCase.isclose"), True, False),
     "a precision that no test reckons with": (("", "tolerance", "Decimal.prec"), True, False),
+    "a clock that no test reads": (("", "changed-builtin", "time.monotonic"), True, False),
+    "what waits": (("", "changed-builtin", "time.sleep"), True, False),
+    "a method that the test calls": (("", "changed-library", "pathlib.Path.read_text"), True, True),
+    "a method that it does not": (("", "changed-library", "pathlib.Path.write_text"), True, False),
+    "a comparison of the library's": (("", "changed-library", "enum.Enum.__eq__"), True, True),
+    "how a class is shown": (("", "changed-library", "enum.Enum.__repr__"), True, False),
+    "a constant that it names": (("", "changed-library", "string.digits"), True, True),
+    "a constant that it sets": (("", "changed-library", "string.hexdigits"), True, False),
+    "a table of what it uses": (("", "changed-library", "string._tables"), True, True),
+    "a table of what it does not": (("", "changed-library", "copy._tables"), True, False),
     "a hook of the library's": (("", "changed-builtin", "sys.excepthook"), True, False),
     "the tests were read, and it fails where it should": (("", "test-source", ""), True, False),
     "the tests were read, and nothing was asked": (("", "test-source", ""), False, True),
 }
+
+
+TEXT = """
+string.hexdigits = "0"
+assert isclose(f(), 1) and f().read_text() in string.digits
+"""
 
 
 @pytest.mark.parametrize("name", SEEN)
@@ -285,7 +301,7 @@ def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -
     sign, asked, denied = SEEN[name]
     told = Told(checks=[{"check": "a:1", "how": "failed", "test": "a"}] if asked else [])
     (one,) = believed(
-        [_verdict()], [sign], heard(told, {}, ""), ["a"], "assert isclose(f(), 1)",
+        [_verdict()], [sign], heard(told, {}, ""), ["a"], TEXT,
     )
     assert bool(one.doubt) is denied
     assert one.integrity == (None if denied else "in-process")
@@ -308,3 +324,7 @@ def test_a_test_that_sets_itself_aside_is_not_healed() -> None:
     seen = [_verdict(status="skipped"), _verdict(name="b", status="skipped")]
     said = believed(seen, [], heard(Told(), {}, ""), ["a"], "")
     assert [one.fails for one in said] == [True, False]
+    raised = [("b", "control-flow", "SkipTest")]
+    assert [one.fails for one in believed(seen, raised, heard(Told(), {}, ""), [], "")] == [
+        False, True,
+    ]

@@ -243,7 +243,10 @@ class Expecting:
     def called(self, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function that says how a mock was called."""
         self._met.add(number)
-        is_mocks = type(getattr(function, "__self__", None)).__module__.startswith("unittest.mock")
+        # One that the program has put in the place of a mock's own is asked as that would be.
+        is_mocks = type(getattr(function, "__self__", None)).__module__.startswith(
+            "unittest.mock"
+        ) or self._is_programs(function)
 
         def asked(*args: Any, **named: Any) -> Any:
             others = [(*args, TEXT)] if is_mocks else []

@@ -50,15 +50,15 @@ _ACTS = {
     "ctypes.string_at": "memory",
 }
 """Acts that no program has an honest need of, and their signs."""
-_RECKONING = ("fractions", "decimal", "numbers", "statistics")
-"""Modules by whose classes tests reckon."""
+_SETTINGS = (int, float, str, bytes, tuple, frozenset)
+"""Kinds of what a module of Python's library names once and for all, such as `string.digits`."""
 _DEEP_ACTS = {
     "sys.settrace": "tracer", "sys.setprofile": "tracer", "sys._current_frames": "frames",
 }
 """Acts that are none unless the program's text reads what is in a frame."""
 _NAME_CLASSES = ("/collections/__init__.py", "/typing.py", "/enum.py")
 """Where Python itself looks up who makes a class, and hands no frame on."""
-ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "_judge"})
+ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "doctest", "_judge"})
 """Packages whose functions and classes no program has business with."""
 
 
@@ -111,7 +111,10 @@ class Guard:
         self._noted: set[tuple[str, str]] = set()
         self._busy = False
         self._before: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
-        self._library: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
+        self._library: list[tuple[str, types.ModuleType | type, dict[str, Any]]] = []
+        self._tables: list[tuple[str, dict[Any, Any], dict[Any, Any]]] = []
+        self._known: dict[str, Any] = {}
+        """Modules of Python's library and of pytest that were there before the program."""
         self._tolerances: list[tuple[type, dict[str, Any]]] = []
         self._precision = decimal.getcontext().prec
         self._builtins: dict[str, Any] = {}
@@ -140,6 +143,15 @@ class Guard:
                 return "tests"
             frame = frame.f_back
         return ""
+
+    def raised(self, error: BaseException) -> bool:
+        """Whether the program raised an exception as a test called it; a plugin that it is may."""
+        trace, inside = error.__traceback__, [""]
+        while trace is not None:
+            name = trace.tb_frame.f_code.co_filename
+            inside += [name] if name in self.program or name in self.tests else []
+            trace = trace.tb_next
+        return inside[-1] in self.program and not self.tests.isdisjoint(inside)
 
     def acting(self) -> bool:
         """Whether the program's code is what runs now."""
@@ -256,14 +268,20 @@ class Guard:
     def remember(self, roots: Iterable[str]) -> None:
         """Notes what the modules of these packages are made of."""
         for name, module in [*sys.modules.items()]:
-            if name.partition(".")[0] in roots and isinstance(module, types.ModuleType):
+            if not isinstance(module, types.ModuleType):
+                continue
+            if name.partition(".")[0] in roots:
                 self._keep(module)
-            elif name in sys.stdlib_module_names and isinstance(module, types.ModuleType):
-                self._library.append((module, _made_of(module)))
+            elif name.partition(".")[0] in sys.stdlib_module_names:
                 self._library += [
-                    (one, _made_of(one)) for one in vars(module).values()
-                    if name in _RECKONING and isinstance(one, type) and one.__module__ == name
+                    (what, one, dict(vars(one))) for what, one in _parts(name, module)
                 ]
+                self._tables += [
+                    (f"{name}.{key}", table, dict(table)) for key, table in vars(module).items()
+                    if type(table) is dict and key != "__builtins__"
+                    and any(map(callable, table.values()))
+                ]
+            self._known[name] = module
         self._builtins = {name: vars(builtins)[name] for name in _CHECKED_BUILTINS}
         freeze()
 
@@ -311,17 +329,55 @@ class Guard:
         if decimal.getcontext().prec < self._precision:
             self.note("tolerance", "Decimal.prec")
 
-    def compare_library(self) -> None:
-        """Notes functions of Python's library that the program has put its own in place of, and
-        what it has imports made by."""
-        for module, functions in self._library:
-            for name, value in functions.items():
-                now_is = vars(module).get(name)
-                if now_is is not value and self.is_programs(now_is):
-                    inside = isinstance(module, type)
-                    what = module.__module__ if inside else module.__name__
-                    self.note("changed-builtin", f"{what}.{module.__name__ if inside else name}")
+    def compare_library(self, used: Callable[[str], bool] = lambda what: True) -> None:
+        """Notes functions of Python's library that the program has put its own in place of; what
+        else of it was changed, where that is `used`; and what it has imports made by."""
+        for what, owner, before in self._library:
+            now = vars(owner)
+            if len(now) == len(before) and all(map(is_, map(now.get, before), before.values())):
+                continue
+            inherited = {} if isinstance(owner, types.ModuleType) else {
+                name: one for name in now.keys() - before.keys()
+                for one in [getattr(owner.__base__, name, None)] if one is not None
+            }
+            for name, value in (before | inherited).items():
+                now_is = now.get(name)
+                if now_is is not value and self._is_changed(name, value, now_is):
+                    self._note_library(
+                        f"{what}.{name}", isinstance(owner, type) or not callable(value), used
+                    )
+        for what, table, before in self._tables:
+            if any(table.get(key) is not one and self.is_programs(table.get(key))
+                   for key, one in before.items()):
+                self._note_library(what, True, used)
+        watched = ROOTS | sys.stdlib_module_names
+        for name, module in [*sys.modules.items()]:
+            root = name.partition(".")[0]
+            if root in watched and module is not self._known.get(name) and (
+                isinstance(module, types.ModuleType)
+                and getattr(module, "__file__", None) not in self.program
+            ):
+                for what, owner in _parts(name, module):
+                    for key, one in [*vars(owner).items()]:
+                        if not self.is_programs(one):
+                            continue
+                        if root in ROOTS:
+                            self.note("changed-runner", f"{what}.{key}")
+                        else:
+                            self._note_library(f"{what}.{key}", isinstance(owner, type), used)
         self._look_ahead(sys.meta_path)
+
+    def _is_changed(self, name: str, before: Any, now: Any) -> bool:
+        """Whether the program has put its own in place of something, or another setting."""
+        if type(before) in _SETTINGS and not name.startswith("_"):
+            return type(now) in _SETTINGS and now != before
+        return self.is_programs(now) or self.is_programs(type(now))
+
+    def _note_library(self, what: str, is_part: bool, used: Callable[[str], bool]) -> None:
+        if not is_part:
+            self.note("changed-builtin", what)
+        elif used(what):
+            self.note("changed-library", what)
 
     def _look_ahead(self, finders: Sequence[Any]) -> None:
         """Notes what the program has imports made by before Python itself is asked. What stands
@@ -387,6 +443,14 @@ def freeze() -> None:
     """Takes all that is loaded now out of what the collector tells anyone about."""
     gc.collect()
     gc.freeze()
+
+
+def _parts(name: str, module: types.ModuleType) -> Iterator[tuple[str, types.ModuleType | type]]:
+    """A module and the classes that it defines, each with its name."""
+    yield name, module
+    for value in [*vars(module).values()]:
+        if isinstance(value, type) and value.__module__ == name:
+            yield f"{name}.{value.__name__}", value
 
 
 def _made_of(owner: types.ModuleType | type) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from agent.judge.programs.loading import Program, begin, place
 from agent.judge.programs.plain.guard import ROOTS, Guard, forget_runner, teller
 from agent.judge.programs.plain.recorder import Recorder
 from agent.judge.programs.plain.spoiling import Spoilt, SpoiltError
+from agent.judge.signs import uses
 from agent.judge.texts.messages import NO_PROGRAMS
 from agent.judge.texts.reading import SNIPPET, Reading, import_loose, read
 from agent.judge.texts.transform import CALLED, COMPARE, HOLDS
@@ -97,7 +98,7 @@ class Run:
         """All ran."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         if not self._canary:
-            self.guard.compare_library()
+            self.guard.compare_library(lambda what: uses(what, self.payload["words"]))
         loaded = {
             name: os.path.relpath(path, self.folder) if path.startswith(self.folder) else path
             for name, module in [*sys.modules.items()]

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import time
+import unittest
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ from agent.judge.texts.plugins import without
 
 MOST = 2_000
 """Characters of a failure's words."""
+_SETTING_ASIDE = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 LASTING = ("changed-runner", "tolerance")
 """Signs of what stays as it is made, and is noted in whichever test comes first."""
 _PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
@@ -187,6 +189,16 @@ class _Reporter(WholeSuite):
         if self._expecting is not None:
             self._expecting.begin(nodeid)
         self._send({"begin": nodeid})
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Iterator[None]:
+        """What sets a test aside is noted where the program raises it."""
+        error = call.excinfo.value if call.excinfo is not None else None
+        if self._guard is not None and isinstance(error, _SETTING_ASIDE) and self._guard.raised(
+            error
+        ):
+            self._guard.note("control-flow", type(error).__name__)
+        yield
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """A phase of a test is over."""
