@@ -1,12 +1,15 @@
 """What an answer's text says: a program, edits of one, or a JSON value. Pure; nothing is salvaged.
 
-**A program** is one fenced block, and there may be words around it. Where a reader would have to
-choose among several blocks, the answer is refused: the last one may be a way to call the program,
-the first one what was wrong. A program may hold fences itself, at the start of a line in a string
-of several lines. So a block reaches to the last fence if all of it parses as Python. That leaves
-no doubt: backticks are no Python outside of strings, so if the whole parses, its first piece has a
-string that does not end and is no program. Otherwise the text need not parse: syntax is repaired
-like any other fault. A fence is of backticks and starts its line; tildes underline headings.
+What a model thought aloud before its answer, between `<think>` and `</think>`, is none of it.
+
+**A program** is one fenced block, and there may be words around it, and blocks that name another
+language. Where a reader would have to choose among several blocks, the answer is refused: the last
+one may be a way to call the program, the first one what was wrong. A program may hold fences
+itself, at the start of a line in a string of several lines. So a block reaches to the last fence if
+all of it parses as Python. That leaves no doubt: backticks are no Python outside of strings, so if
+the whole parses, its first piece has a string that does not end and is no program. Otherwise the
+text need not parse: syntax is repaired like any other fault. A fence is of backticks and starts its
+line; tildes underline headings.
 
 **Edits** are blocks of whole lines to find and lines to put there instead. All are found in the
 program as it was, each exactly once, whitespace included, and none touches another's lines. Where
@@ -22,6 +25,7 @@ import ast
 import difflib
 import json
 import math
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,6 +42,7 @@ SHOWN = 120
 """Characters of a line, or of a validator's word, that are told."""
 MOST_FAULTS = 3
 
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 _PYTHON = ("", "python", "python3", "py")
 
 _SEARCH, _MIDDLE, _REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
@@ -50,6 +55,7 @@ def code_of(text: str, *, is_whole: bool = True) -> str:
     """The program in an answer's only fenced block; raises `BadReply` where there is not one. What
     is not the `whole` of it, a file among others, may be empty or no Python."""
     lines = _plain(text).split("\n")
+    lines = (is_whole and _only_python(lines)) or lines
     fences = [(place, *_fence(line)) for place, line in enumerate(lines) if _fence(line)[0]]
     if not fences:
         raise BadReply("expected one fenced code block that starts with ```python, got none")
@@ -71,6 +77,25 @@ def code_of(text: str, *, is_whole: bool = True) -> str:
     if not code.strip():
         raise BadReply("expected one fenced code block with a program, and it is empty")
     return code
+
+
+def _only_python(lines: Sequence[str]) -> Sequence[str]:
+    """The block that names Python, fences and all, where each other names another language; nothing
+    where that is not so, or where they may be lines of a program."""
+    blocks: list[tuple[int, int, str]] = []
+    opened: tuple[int, int, str] | None = None
+    for place, line in enumerate(lines):
+        size, language = _fence(line)
+        if opened is None and size:
+            opened = place, size, language
+        elif opened is not None and size >= opened[1]:
+            if language:
+                return ()
+            blocks.append((opened[0], place + 1, opened[2]))
+            opened = None
+    ours = [lines[start:end] for start, end, language in blocks if language in _PYTHON]
+    clear = opened is None and len(blocks) > 1 and all(language for *_, language in blocks)
+    return ours[0] if clear and len(ours) == 1 else ()
 
 
 def files_of(text: str) -> dict[str, str]:
@@ -315,8 +340,8 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _plain(text: str) -> str:
-    """The text without a byte order mark, its lines ended by a newline alone; raises `BadReply`
-    where no file could hold it."""
+    """The text without a byte order mark and what was thought before it, its lines ended by a
+    newline alone; raises `BadReply` where no file could hold it."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -324,7 +349,7 @@ def _plain(text: str) -> str:
             f"character {error.start + 1} of the answer is half of one, {text[error.start]!r}; "
             "write it as an escape"
         ) from error
-    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+    return _THOUGHT.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n"))
 
 
 def _parses(code: str) -> bool:

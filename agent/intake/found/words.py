@@ -1,8 +1,9 @@
 """Examples that a user wrote among words: `f(2, 3) == 5`, `f([1]) -> [1]`, `f(2) returns 4`.
 
-Only what is beyond doubt becomes a test: a call by a bare name with literal arguments and
-a literal answer, in a sentence that does not tell of a bug. "f(2) returns 5 instead of 4"
-says what is wrong, so it is left out; "f(2) should return 4" says what is right.
+Only what is beyond doubt becomes a test, since such a test vetoes alone: a call by a bare name
+with literal arguments and a whole literal answer, in a sentence that leads to it by words that
+affirm and does not tell of a bug. "f(2) returns 5 instead of 4" says what is wrong, so it is left
+out, as is a session under "I get:"; "f(2) should return 4" says what is right.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from agent.core.domain import Example, Raises, TestCase
 from agent.core.trees import expression, is_literal
@@ -32,16 +34,40 @@ _RAISES = re.compile(
 _DOUBT = re.compile(
     r"\b(?:but|instead|not|wrong|wrongly|incorrect|incorrectly|currently|actually|bug|buggy|"
     r"however|although|unexpectedly|never|fails?|failing|broken|now|whereas|rather|if|when|"
-    r"unless)\b|n['\u2019]t\b",
+    r"unless|except|unlike|mistake\w*|forbidden|claim(?:s|ed)|naive(?:ly)?|actual|observed|previous|"
+    r"previously|formerly|old|otherwise|approximately|roughly|rounded|truncated|"
+    r"i (?:get|got|see|saw))\b|n['\u2019]t\b|\b(?:before|today) *:",
     re.IGNORECASE,
 )
-_NEGATED = re.compile(r"\b(?:not|never|no longer)\b", re.IGNORECASE)
-_GOES_ON = re.compile(
-    r"[\s`'\"*_]*(?:$|,(?!\s*[\d'\"\[({-])|[.;:)\]!?(#\u2013\u2014]|-\s|(?:and|because|since|while)\b)"
+_EXPECTED = re.compile(r"(?<!as )\bexpected\b", re.IGNORECASE)
+_LED = re.compile(
+    r"(?:^|[^\w\s]|\b(?:\d+|and|also|so|thus|hence|then|therefore|similarly|examples?|instance|"
+    r"assert|check|verify|tests?|expects?|expected|right|correct|of|call|called|calling|inputs?|"
+    r"with|means?|like|as|since|because|here|want|"
+    r"(?:so|such|note|sure|means?|ensure|check|verify) that))"
+    r"[\s`'\"*_]*$",
+    re.IGNORECASE,
 )
+"""What may stand right before a call whose answer is stated. "A mistake is f(2) == 5" and "where
+f(2) == 5" need no words of doubt to say that it is not so."""
+_NEGATED = re.compile(r"\b(?:not|never|no longer)\b", re.IGNORECASE)
+_CALL = r"[\s`'\"*]*[A-Za-z_]\w*\("
+_GOES_ON = re.compile(
+    rf"[\s`'\"*_]*(?:$|,?\s*and(?:\s*$|\s+(?:so|then|also)\b|{_CALL})|,(?:\s*$|{_CALL})|"
+    rf",?\s*(?:because|since|while|so|as (?:expected|well)|which|that is)\b|"
+    rf"[.:!?](?!\s*=)(?=[\s`'\"*_)\]]|$)|[;)\](#\u2013\u2014]|-\s)"
+)
+_BEGINS = re.compile(r"[\d.'\"\[({+-]|[A-Za-z]{1,2}['\"]|(?:True|False|None|set|frozenset)\b")
 _CONTRAST = re.compile(r"[\s`'\"*_]*,?\s*(?:but|not|instead|rather|yet|when|if)\b")
+_SESSION = re.compile(r"^([ \t]*)>>>.*(?:\n(?!\s*$|\s*```|[A-Z][\w ]*:\s*$)\1.*)*", re.MULTILINE)
+_WORDS_BEFORE = re.compile(r"([^\n]*:)[\s*_]*(?:```\w*\s*)?$|([^\n(]*[\w,])[ \t]*\n[ \t]*$")
+_WORDS_BEHIND = re.compile(r"[\s`]*(?:which|that|but|instead|rather|though)\b.*")
+_WRAPPED = re.compile(r"\n[ \t]*(?=(?!assert\b)[a-z]+(?:[\s,.;:]|$))")
+"""A line that begins with a word in small letters goes on with the sentence before it."""
 _LONGEST_CALL = 2_000
 _LONGEST_TEXT = 200_000
+_LONGEST_WORDS = 1_000
+_MOST_CALLS = 500
 
 
 @dataclass(frozen=True)
@@ -65,8 +91,8 @@ def tests_from_words(
         if names is None or _head(test) in names
     ]
     taken |= {test.name for test in tests}
-    plain = re.sub(r"^\s*>>>.*(?:\n(?!\s*$|\s*>>>).*)*", "", text, flags=re.MULTILINE)
-    for call in _calls(plain):
+    plain = _WRAPPED.sub(" ", _SESSION.sub("", text))
+    for call in islice(_calls(plain), _MOST_CALLS):
         head = call.source.partition("(")[0]
         if names is not None and head not in names:
             continue
@@ -82,8 +108,11 @@ def _head(test: TestCase) -> str:
 
 
 def _prompt_blocks(text: str) -> Iterator[str]:
-    """Blocks of `>>>` lines with their answers, each at column 0."""
-    for match in re.finditer(r"^([ \t]*)>>> .*(?:\n(?!\s*$|\s*```).*)*", text, re.MULTILINE):
+    """Blocks of `>>>` lines with their answers, each at column 0, that no words around doubt."""
+    for match in _SESSION.finditer(text):
+        behind = _WORDS_BEHIND.match(text, match.end())
+        if _DOUBT.search(f"{_introduced(text, match.start())} {behind.group() if behind else ''}"):
+            continue
         indent = len(match.group(1))
         yield "\n".join(line[indent:] for line in match.group(0).split("\n")) + "\n"
 
@@ -117,11 +146,14 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def _test(text: str, call: _FoundCall, taken: set[str]) -> TestCase | None:
-    rest = text[call.end :]
+    rest = text[call.end : call.end + _LONGEST_TEXT // 10]
     rest = rest[1:] if rest.startswith("`") else rest
     before, after = _sentence(text, call)
     raised = _RAISES.match(rest)
-    if raised and raised.group(1) in BUILTIN_NAMES and not _DOUBT.search(before):
+    stated = raised is not None and raised.group().lstrip().startswith("raises")
+    if raised and raised.group(1) in BUILTIN_NAMES and not _DOUBT.search(
+        before + stated * f" {_introduced(text, call.start - len(before))} {after}"
+    ):
         name = unique(shortened(f"{call.source} raises {raised.group(1)}"), taken)
         return Raises(name=name, origin="task", call=call.source, exception=raised.group(1))
     wanted = _WANTED.match(rest)
@@ -131,7 +163,9 @@ def _test(text: str, call: _FoundCall, taken: set[str]) -> TestCase | None:
             return None
     else:
         wanted = _STATED.match(rest)
-        if wanted is None or _DOUBT.search(before) or _DOUBT.search(after):
+        if wanted is None or not _LED.search(before) or _EXPECTED.search(after) or _DOUBT.search(
+            f"{_introduced(text, call.start - len(before))} {before} {after}"
+        ):
             return None
     expected = _literal(rest[wanted.end() :], told=told)
     if expected is None:
@@ -142,9 +176,19 @@ def _test(text: str, call: _FoundCall, taken: set[str]) -> TestCase | None:
 
 def _sentence(text: str, call: _FoundCall) -> tuple[str, str]:
     """The words of the call's sentence before and after it."""
-    start = max((m.end() for m in re.finditer(r"[.!?]\s+|\n", text[: call.start])), default=0)
-    tail = re.compile(r"[.!?](?:\s|$)|\n").search(text, call.end)
-    return text[start : call.start], text[call.end : tail.start() if tail else len(text)]
+    first, last = max(0, call.start - _LONGEST_WORDS), call.end + _LONGEST_WORDS
+    ends = [end.end() for end in re.finditer(r"[.!?]\s+|\n", text[first : call.start])]
+    tail = re.compile(r"[.!?](?:\s|$)|\n").search(text, call.end, last)
+    start = first + (ends[-1] if ends else 0)
+    return text[start : call.start], text[call.end : tail.start() if tail else last]
+
+
+def _introduced(text: str, start: int) -> str:
+    """The line before a place that leads to it: by a colon, blank lines and fences apart, or as
+    words without an end.
+    """
+    found = _WORDS_BEFORE.search(text[max(0, start - _LONGEST_WORDS) : start])
+    return (found.group(1) or found.group(2)) if found else ""
 
 
 def _literal(text: str, *, told: bool) -> str | None:
@@ -154,17 +198,18 @@ def _literal(text: str, *, told: bool) -> str | None:
     """
     ticked = text.startswith("`")
     line = text[1:].partition("`")[0] if ticked else _balanced_line(text)
-    for end in range(len(line), 0, -1):
+    for end in range(len(line) if _BEGINS.match(line) else 0, 0, -1):
         part = line[:end].rstrip()
         if not part or part[-1] in ".,;:":
             continue
         node = expression(part)
-        if node is None or not is_literal(node):
+        if node is None or not is_literal(node) or part.endswith("..."):
             continue
         if isinstance(node, ast.Tuple) and not part.startswith("("):
             continue
         following = "" if ticked else line[len(part) :]
-        clear = _GOES_ON.match(following) or (told and _CONTRAST.match(following))
+        whole = not any(getattr(value, "value", None) is ... for value in ast.walk(node))
+        clear = whole and (_GOES_ON.match(following) or (told and _CONTRAST.match(following)))
         return ast.unparse(node) if clear else None
     return None
 

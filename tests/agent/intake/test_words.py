@@ -18,6 +18,13 @@ CLEAR = {
     "f('(') => ')'": ["assert f('(') == ')'"],
     "f(a=1) returns (1, 2)": ["assert f(a=1) == (1, 2)"],
     "Example:\n>>> f(2)\n4\n": ["assert f(2) == 4"],
+    "Wrong: f(2) == 5. Right: f(2) == 4": ["assert f(2) == 4"],
+    "Actual: f(2) == 5\nExpected: f(2) == 4": ["assert f(2) == 4"],
+    "Before:\n  >>> f(2)\n  5\nAfter:\n  >>> f(2)\n  4\n": ["assert f(2) == 4"],
+    "I want f(2) == 4, and f(3) is 9!": ["assert f(2) == 4", "assert f(3) == 9"],
+    "So f(2)\nreturns 4, as expected. Examples:\n```\nf(3) == 9\n```": [
+        "assert f(2) == 4", "assert f(3) == 9",
+    ],
 }
 
 DOUBTFUL = (
@@ -32,6 +39,28 @@ DOUBTFUL = (
     "m.f(2) returns 4",
     "f(2 returns 4",
     "f(2) returns four",
+    "f(2) == 1.414...",
+    "f(9) gives [1, 2, ...]",
+    "f(1) is 1.2.3",
+    "f(1) is 1:00",
+    "f(4) is 4! = 24",
+    "f(2) returns 1.4142 (rounded here)",
+    "f(10, 3) returns 3 and a remainder of 1",
+    "f(10, 3) returns 3, remainder 1",
+    "f(255) is 0xff as a string",
+    "f(4) is 5, expected 16",
+    "f(4) gives 5\ninstead of 16",
+    "f(2) returns 4\nitems",
+    "currently\nf(4) returns 5",
+    "I get:\n\n    f(4) == 5\n",
+    "I get:\n\n>>> f(4)\n5\n",
+    "Try it:\n\n>>> f(4)\n5\n\nwhich is wrong",
+    "A common mistake is f(2) == 5",
+    "A widespread error is f(2) == 5",
+    "It is out of the question that f(2) returns 5",
+    "unlike the first version, where f(2) == 5, it is right",
+    "f(2) gives 4, except on leap days",
+    "f(-1) raises ValueError but should return 0",
 )
 
 

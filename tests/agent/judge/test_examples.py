@@ -197,3 +197,15 @@ sys.modules['_judge.programs.observe_examples'].encode = lambda v: [
 """
     (verdict,) = await _judged(jail, text, {"f(1)": "{1, 2}"}, 5.0)
     assert verdict.status == "failed"
+
+
+@pytest.mark.parametrize("text", [
+    "print('x' * 5_000_000)\ndef f(n):\n    return n\n",
+    "def f(n):\n    print('x' * 1_100_000)\n    return n\n",
+])
+async def test_a_program_that_prints_more_than_is_kept_answers_as_before(
+    jail: Any, text: str
+) -> None:
+    found = await _judged(jail, text, {"f(1)": "1", "f(2)": "2", "f(3)": "4"})
+
+    assert [one.status for one in found] == ["passed", "passed", "failed"]

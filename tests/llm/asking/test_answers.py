@@ -49,6 +49,19 @@ def test_tildes_and_indented_backticks_are_no_fences() -> None:
     assert code_of(f"```python\n{program}```") == program
 
 
+@pytest.mark.parametrize("answer", [
+    "```python\nx = 1\n```\nRun it:\n```bash\npython it.py\n```",
+    "```sh\npip install it\n```\n```python\nx = 1\n```\n```text\n5\n```",
+    "<think>\nFirst\n```python\nx = 2\n```\nNo.\n</think>\n\n```python\nx = 1\n```",
+])
+def test_blocks_of_another_language_and_thoughts_leave_no_choice(answer: str) -> None:
+    assert code_of(answer) == "x = 1\n"
+
+
+def test_a_value_after_a_thought_is_the_answer() -> None:
+    assert json_of('<think>{"a": 1}</think>\n{"b": 2}', {}) == {"b": 2}
+
+
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
@@ -63,6 +76,8 @@ def test_tildes_and_indented_backticks_are_no_fences() -> None:
         ("```\nx = 1\n```\nand\n```\ny = 2\n```", "got several"),
         ("```python\nx = 1\n```\n```python\ny = 2\n```", "got several"),
         ("````\nx = 1\n````\n```\ny = 2\n```", "got several"),
+        ("```python\nx = 1\n```\n```\ny = 2\n```", "got several"),
+        ("```python\nx = 1\n```\n```py\ny = 2\n```\n```sh\nls\n```", "got several"),
     ],
 )
 def test_anything_but_one_closed_block_of_python_is_refused_in_words(
