@@ -24,7 +24,7 @@ import gradio as gr
 from agent.core.domain import Rivals
 from agent.core.events import Stamped, Waiting
 from agent.log.iterations import UnknownIteration
-from agent.log.result import Result, fold
+from agent.log.result import Folding, Result, fold
 from agent.log.store import UnknownRun
 from agent.log.waiting import REVIEWED, BadExtension, BadReview
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
@@ -283,7 +283,7 @@ class Page:
             yield {}
             return
         session = await self._host.session()
-        seen: tuple[Stamped, ...] = ()
+        folding = Folding()
         # Whoever has no more than the link keeps nobody else's run going.
         own = await self.panel.owns(kept["run"], visit)
         looking = self._looking(session, kept["run"]) if own else nullcontext()
@@ -307,8 +307,7 @@ class Page:
                     if not batch:
                         yield {"writing": writing(said())}
                         continue
-                    seen = (*seen, *batch)
-                    result = required(fold(seen))
+                    result = required(folding.after(batch))
                     bench = await drawn(result, own=own)
                     if newest():
                         yield {"bench": bench, "writing": writing(said())}

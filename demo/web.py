@@ -98,7 +98,7 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
     latest: dict[str, Any] = {**QUICK, "trigger_mode": "always_last"}
     for name, listed, act, changed in (
         ("runs", panels.runs, panels.run_act,
-         ("runs-go", "replay-run", "replay-at", "replayed")),
+         ("runs-go", "replay-at", "replayed")),
         ("memory", panels.memory, panels.memory_act, ()),
     ):
         shown = (f"{name}-list", f"{name}-told")
@@ -108,10 +108,8 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
         done = parts.on_told(shown[0], act, given, (*shown, *changed))
         if changed:
             done.then(None, parts["runs-go"], None, js=_GO, **QUICK)
-    parts.on(
-        parts["replay-at"].input, panels.replay_at, ("visit", "replay-run", "replay-at"),
-        ("replayed",), latest,
-    )
+            for event in (done.then, parts["replay-at"].change):
+                event(None, parts["replay-at"], None, js=_REPLAY, **QUICK)
     parts.on(
         parts["benchmarks-panel"].select, panels.benchmarks, (), ("benchmarks-list",)
     )
@@ -247,4 +245,5 @@ _RESTORED = """(kept, ...now) => now.some((one) => one)
 """What was typed in an earlier visit comes back, unless by now something else is typed."""
 _LOOKED_AT = "(kept, looked, ...rest) => [kept, window.lookedAt(), ...rest]"
 _GO = "(go) => { if (go) location.search = go; }"
+_REPLAY = "(at) => { window.replayAt(at); }"
 _PRESS = """() => { setTimeout(() => document.querySelector("button#heal").click(), 80); }"""

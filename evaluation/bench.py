@@ -10,7 +10,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from evaluation.measures import jail, local_model, models, processes, runs, screening, suites
+from evaluation.measures import (
+    jail,
+    local_model,
+    models,
+    processes,
+    runs,
+    screening,
+    suites,
+    workbench,
+)
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "sandbox": jail.sandbox,
@@ -19,8 +28,14 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "cli": processes.cli,
     "imports": processes.imports,
     "page": processes.page,
-    "click": processes.click,
     "idle": processes.idle,
+    "arrival": workbench.interactive,
+    "click": workbench.click,
+    "stop": workbench.stop,
+    "live": workbench.live,
+    "scrub": workbench.scrub,
+    "paste": workbench.paste,
+    "clicks": workbench.clicks,
     "steps": runs.steps,
     "parallel": runs.parallel,
     "screening": screening.screening_rate,

@@ -402,12 +402,37 @@ def fold(log: Iterable[Stamped]) -> Result:
     entries = fold_attempts(log)
     if not entries:
         return Result()
-    result = reduce(_after, entries, Result(
-        run_id=entries[0].run, metrics=node_metrics(log), degraded=degraded(entries),
-    ))
-    if result.outcome is None:
-        result = replace(result, seconds=entries[-1].at - entries[0].at)
-    return _with_best(_settled(result), entries)
+    return replace(
+        Folding().after(entries), metrics=node_metrics(log), degraded=degraded(entries)
+    )
+
+
+class Folding:
+    """A fold that goes on with a log that grows, at the price of what is new: it gives what `fold`
+    gives of all so far, but for what each step took and which roles failed."""
+
+    def __init__(self) -> None:
+        self._entries: list[Stamped] = []
+        self._attempts: dict[str, int] = {}
+        self._result = Result()
+
+    def after(self, entries: Iterable[Stamped]) -> Result:
+        """The result after some more of the log."""
+        for one in entries:
+            last = self._attempts.setdefault(one.task, one.attempt)
+            if one.attempt < last:
+                continue
+            if one.attempt > last:  # a step that was entered again: what it told before is void
+                self._attempts[one.task] = one.attempt
+                self._entries = [before for before in self._entries if before.task != one.task]
+                self._result = reduce(_after, self._entries, Result())
+            self._entries.append(one)
+            self._result = _after(replace(self._result, run_id=one.run), one)
+        result = self._result
+        if result.outcome is None and self._entries:
+            seconds = self._entries[-1].at - self._entries[0].at
+            result = replace(result, seconds=seconds)
+        return _with_best(_settled(result), self._entries) if self._entries else result
 
 
 def _after(result: Result, stamped: Stamped) -> Result:

@@ -73,6 +73,53 @@
     if (act === "replay" || act === "compare") see(act, performance.now() + 10000);
   });
 
+  // A run is replayed from its moments, which are fetched once: no server stands between a drag and
+  // what it shows. Each piece of HTML was made safe where it was made.
+  let replay = { of: null, moments: [] };
+  const fetched = async (home) => {
+    const { run, count } = home.dataset;
+    const answer = await fetch(`gradio_api/heal/${run}/moments`);
+    if (!answer.ok) throw new Error(await answer.text());
+    const { pieces, moments } = await answer.json();
+    let now = [];
+    return moments.slice(0, Number(count)).map((changes) => {
+      now = now.slice();
+      for (const [place, piece] of Object.entries(changes)) now[place] = pieces[piece];
+      return now;
+    });
+  };
+  const show = (home, [colours, event, verdict, patch, tests, ...steps]) => {
+    const was = home.shown || [];
+    const bench = home.querySelector(".bench");
+    if (was[0] !== colours) bench.className = `bench ${colours}`;
+    const parts = [home.querySelector(".moment-shown"), ...home.querySelectorAll("[data-part]")];
+    [event, verdict, patch, tests].forEach((piece, place) => {
+      if (was[place + 1] !== piece) parts[place].innerHTML = piece;
+    });
+    const list = home.querySelector(".timeline ol");
+    const count = list.children.length;
+    while (list.children.length > steps.length) list.lastChild.remove();
+    steps.forEach((step, place) => {
+      if (place >= list.children.length) list.insertAdjacentHTML("beforeend", step);
+      else if (was[place + 5] !== step) list.children[place].outerHTML = step;
+    });
+    if (steps.length !== count) list.closest(".scroll").scrollTop = list.scrollHeight;
+    home.shown = [colours, event, verdict, patch, tests, ...steps];
+  };
+  window.replayAt = async (at) => {
+    const home = document.querySelector("#replayed .replay");
+    if (!home) return;
+    home.wanted = at;
+    if (replay.of !== home) replay = { of: home, moments: fetched(home) };
+    try {
+      const moments = await replay.moments;
+      if (home.wanted === at) show(home, moments[Math.min(Math.max(at, 1), moments.length) - 1]);
+    } catch (error) {
+      setTimeout(() => { replay = { of: null, moments: [] }; }, 2000);  // and then it is asked again
+      home.querySelector(".moment-shown").textContent = `It cannot be replayed: ${error.message}`;
+    }
+  };
+
   document.addEventListener("click", (event) => {
     const share = event.target.closest && event.target.closest("button.share");
     if (!share) return;

@@ -45,7 +45,6 @@ def lay_runs(parts: Parts) -> None:
     parts.add("runs-told", gr.HTML(""))
     parts.add("runs-list", gr.HTML("", html_template=f"${{value}}{COMPARE}", js_on_load=ACTS))
     parts.add("runs-go", gr.Textbox("", visible=False))
-    parts.add("replay-run", gr.Textbox("", visible=False))
     parts.add("replay-at", gr.Slider(
         1, 2, value=1, step=1, label="After so many of its events", visible=False,
     ))

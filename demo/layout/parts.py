@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
@@ -30,7 +29,7 @@ STREAMED: dict[str, Any] = {
     "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
     **MULTIPLE,
 }
-TOLD_IN = ("said", "runs-told", "memory-told", "replayed", "benchmarks-list")
+TOLD_IN = ("said", "runs-told", "memory-told", "benchmarks-list")
 """The parts that say why an act could not be."""
 AS_SENT: dict[str, Any] = {"preprocess": False}
 """A value that no field has, as a program may send, is refused in words, or cleaned, by who reads
@@ -163,11 +162,6 @@ def _text(_: gr.Request, told: object) -> str:
     return told if isinstance(told, str) else ""
 
 
-def _place(_: gr.Request, told: object) -> float:
-    """Where a slider stands."""
-    return told if isinstance(told, int | float) and abs(told) < sys.maxsize else 1
-
-
 def _run_kept(_: gr.Request, told: object) -> dict[str, str]:
     """What a browser says that it keeps of a run, in the form that every act counts on."""
     said = told if isinstance(told, dict) else {}
@@ -179,6 +173,6 @@ def _visiting(request: gr.Request, told: object) -> Visit:
 
 
 _READ: dict[str, Callable[[gr.Request, object], Any]] = {
-    "visit": _visiting, "kept": _run_kept, "replay-at": _place,
+    "visit": _visiting, "kept": _run_kept,
 }
 """Who asks may say anything: how the parts are read that acts count on."""

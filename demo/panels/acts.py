@@ -54,20 +54,6 @@ class Panels:
         }
         return await self._answered(acts, told, visit, self.runs, search)
 
-    async def replay_at(self, visit: Visit, run: str, upto: float) -> Update:
-        """The run that is replayed, as it stood after so many events."""
-        from agent.log.store import UnknownRun
-        from demo.panels import shown
-
-        if not run:
-            return {}
-        history = (await self._host.session()).history(self._panel.visitor(visit))
-        try:
-            log = history.log(run)
-        except UnknownRun:
-            return {"replayed": sentence(NOT_YOURS)}
-        return {"replayed": await asyncio.to_thread(shown.replayed, log, int(upto or 1))}
-
     async def _rename(self, told: Told, visitor: str) -> Update:
         history = (await self._host.session()).history(visitor)
         history.rename(_text(told, "key"), _text(told, "value"))
@@ -76,7 +62,7 @@ class Panels:
     async def _delete(self, told: Told, visitor: str) -> Update:
         session = await self._host.session()
         await session.delete(session.history(visitor).named(_text(told, "key")))
-        return {"replayed": "", "replay-run": "", "replay-at": gr.update(visible=False)}
+        return {"replayed": "", "replay-at": gr.update(visible=False)}
 
     async def _again(self, address: str, told: Told, visitor: str) -> Update:
         session = await self._host.session()
@@ -92,8 +78,7 @@ class Panels:
         run = history.named(_text(told, "key"))
         log = history.log(run)
         return {
-            "replay-run": run,
-            "replayed": await asyncio.to_thread(shown.replayed, log, len(log)),
+            "replayed": shown.replayed(run, len(log)),
             "replay-at": gr.update(visible=True, minimum=1, maximum=len(log), value=len(log)),
         }
 
@@ -111,7 +96,7 @@ class Panels:
         names = (titles.get(ids[0], ""), titles.get(ids[1], ""))
         return {
             "replayed": await asyncio.to_thread(shown.comparison, both, names),
-            "replay-run": "", "replay-at": gr.update(visible=False),
+            "replay-at": gr.update(visible=False),
         }
 
     # Memory.

@@ -7,19 +7,16 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from agent.core.events import Stamped
 from agent.doors.memory.tables import facts, patch_of
 from agent.log.history import Listed
 from agent.log.iterations import Comparison
-from agent.log.result import Result, fold
-from agent.log.words import OUTCOME_WORDS, counted, event_lines, headline
+from agent.log.result import Result
+from agent.log.words import OUTCOME_WORDS, counted, headline
 from agent.memory import StoredFix, StoredLesson
 from demo.panels.measured import Measured, Share
-from demo.shown.bench import moment
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose
-from demo.shown.panes import fact_list
-from demo.shown.required import required
+from demo.shown.panes import fact_list, pane
 
 MOST_RUNS = 100
 MOST_REMEMBERED = 100
@@ -84,15 +81,12 @@ def _when(seconds: float) -> str:
     return f'<time datetime="{moment.isoformat()}">{moment:%d %b %Y, %H:%M} UTC</time>'
 
 
-def replayed(log: Sequence[Stamped], upto: int) -> str:
-    """A run as it stood after so many of its events."""
-    shown = log[: max(1, min(upto, len(log)))]
-    last = shown[-1]
-    said = "; ".join(" ".join(line.text.split()) for line in event_lines(last.event))
-    words = said or last.event.kind.replace("_", " ")
+def replayed(run: str, count: int) -> str:
+    """Where a run of so many events is replayed; `panels.js` fetches its moments and shows one."""
     return (
-        f'<p class="moment-shown"><b>{last.at - log[0].at:.1f} s</b> {escaped(words, 300)}</p>'
-        f"{moment(required(fold(shown)))}"
+        f'<div class="replay" data-run="{escaped(run)}" data-count="{count}">'
+        '<p class="moment-shown"></p><div class="bench"><div data-part></div><div data-part></div>'
+        f'<div data-part></div>{pane("timeline", "Timeline", "<ol></ol>")}</div></div>'
     )
 
 

@@ -7,6 +7,7 @@ UUID and the only thing needed to read it.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import PurePosixPath
 from urllib.parse import quote
@@ -19,6 +20,7 @@ from agent.core.domain import Task
 from agent.core.events import Stamped, to_jsonl
 from agent.doors.bundle import bundle, packed, patch, regression_tests
 from agent.log.result import fold
+from demo.panels.replay import moments
 from demo.serving.host import Host, Unavailable
 
 
@@ -71,12 +73,17 @@ def _bundle(task: Task, log: Log) -> Found:
     return ".zip", bundle(task, log) if log and log[-1].final else b""
 
 
+def _moments(task: Task, log: Log) -> Found:
+    """What the page replays a run by."""
+    return ".json", json.dumps(moments(log)).encode()
+
+
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
 FILES: dict[str, Callable[[Task, Log], Found]] = {
-    "patch": _patch, "log": _log, "tests": _tests, "bundle": _bundle,
+    "patch": _patch, "log": _log, "tests": _tests, "bundle": _bundle, "moments": _moments,
 }
 
 

@@ -166,14 +166,12 @@ def _notices(result: Result) -> str:
     )
 
 
-def moment(result: Result) -> str:
-    """A run as it stood at some moment, only to be looked at."""
+def moment(result: Result) -> tuple[str, str, str]:
+    """A run as it stood at some moment, only to be looked at: its colours, verdict and patch."""
     word, facts = headline(result)
     patch = pane("patch", "Patch", diff(result.last_diff)) if result.last_diff else ""
-    return (
-        f'<div class="bench is-{_state(result).replace("_", "-")} at-{result.proof}">'
-        f'{_status(result, word, facts, "")}{patch}{matrix(result)}{timeline(result)}</div>'
-    )
+    colours = f'is-{_state(result).replace("_", "-")} at-{result.proof}'
+    return colours, _status(result, word, facts, ""), patch
 
 
 def example(result: Result, lead: str) -> str:

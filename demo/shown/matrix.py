@@ -26,11 +26,12 @@ INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-pro
 """The small letter beside a pass."""
 
 
-def matrix(result: Result) -> str:
+def matrix(result: Result, *, opens: bool = True) -> str:
+    """The table, whose cells open where they are to."""
     rows, endings = result.rows, result.endings
     if not rows and not endings:
         return ""
-    columns, places = result.columns, at_hand(result)
+    columns, places = result.columns, at_hand(result) if opens else None
     head = "".join(
         f'<th scope="col">{_label(column.label)}</th>' for column in columns
     )
@@ -39,7 +40,7 @@ def matrix(result: Result) -> str:
         for origin, group in groupby(rows, key=lambda row: row.origin)
     ]
     if endings:
-        groups.insert(0, _group("The program", columns, (_endings(endings, columns),)))
+        groups.insert(0, _group("The program", columns, (_endings(endings, columns, places),)))
     marks = "".join("<col>" for _ in columns)
     return pane(
         "matrix", "Tests",
@@ -91,7 +92,7 @@ def _count(result: Result) -> str:
     return f" <small>{passing(result.columns[-1].report)}</small>"
 
 
-def _row(row: Row, columns: tuple[Column, ...], places: range) -> str:
+def _row(row: Row, columns: tuple[Column, ...], places: range | None) -> str:
     source = f'<pre class="source" tabindex="0">{escaped(row.code)}</pre>' if row.code else ""
     latest = row.latest
     alone = row.code.strip() if row.code and "\n" not in row.code.strip() else ""
@@ -99,7 +100,7 @@ def _row(row: Row, columns: tuple[Column, ...], places: range) -> str:
     return _line(
         f"{row.origin}-{row.name}", shown.removeprefix("assert "),
         [_cell(cell, row.regressed_at(place)) for place, cell in enumerate(row.cells)],
-        [
+        None if places is None else [
             "" if cell is None or place not in places else _verdict(cell, columns[place].label)
             for place, cell in enumerate(row.cells)
         ],
@@ -108,23 +109,27 @@ def _row(row: Row, columns: tuple[Column, ...], places: range) -> str:
 
 
 def _line(
-    key: str, name: str, faces: list[tuple[str, str]], seen: list[str], source: str = ""
+    key: str, name: str, faces: list[tuple[str, str]], seen: list[str] | None, source: str = ""
 ) -> str:
-    """A row of the table, and under it what its cells open onto."""
+    """A row of the table, and under it what its cells open onto, where they do."""
     cells = "".join(
         f'<td><button type="button" class="cell {kind}" data-cell="{place}" tabindex="-1" '
-        f'aria-expanded="false">{face}</button></td>' if seen[place] else
+        f'aria-expanded="false">{face}</button></td>' if seen and seen[place] else
         f'<td><span class="cell {kind}">{face}</span></td>'
         for place, (kind, face) in enumerate(faces)
     )
+    row = (
+        f'<tr class="row" data-row="{escaped(key, 200)}"><th scope="row">{escaped(name, 200)}</th>'
+        f"{cells}</tr>"
+    )
+    if seen is None:
+        return row
     opened = "".join(
         f'<div class="opened" data-seen="{place}" hidden>{one}</div>'
         for place, one in enumerate(seen) if one
     )
     return (
-        f'<tr class="row" data-row="{escaped(key, 200)}"><th scope="row">{escaped(name, 200)}</th>'
-        f'{cells}</tr><tr class="inside" hidden><td colspan="{len(faces) + 1}">{source}{opened}'
-        "</td></tr>"
+        f'{row}<tr class="inside" hidden><td colspan="{len(faces) + 1}">{source}{opened}</td></tr>'
     )
 
 
@@ -169,7 +174,9 @@ def _verdict(verdict: Verdict, label: str) -> str:
     )
 
 
-def _endings(endings: tuple[Ending | None, ...], columns: tuple[Column, ...]) -> str:
+def _endings(
+    endings: tuple[Ending | None, ...], columns: tuple[Column, ...], places: range | None
+) -> str:
     """The program as a script; what it printed stands in the console."""
     faces, seen = [], []
     for ending, column in zip(endings, columns, strict=True):
@@ -186,4 +193,4 @@ def _endings(endings: tuple[Ending | None, ...], columns: tuple[Column, ...]) ->
             f'<div class="seen {status}"><p><b>{mark}</b> {escaped(column.label)}: '
             f"{escaped(ending_words(ending), 600)}</p></div>"
         )
-    return _line("program", "runs to its end", faces, seen)
+    return _line("program", "runs to its end", faces, None if places is None else seen)

@@ -30,11 +30,17 @@ def steps(result: Result) -> str:
 
 
 def _moments(result: Result) -> str:
-    judged = result.columns[-1].report if result.columns else None
-    return "".join(_step(one, one is result.current, judged) for one in result.timeline)
+    now, judged = result.current, judged_last(result)
+    return "".join(step_shown(one, one is now, judged) for one in result.timeline)
 
 
-def _step(step: TimelineStep, now: bool, judged: Report | None) -> str:
+def judged_last(result: Result) -> Report | None:
+    """The newest report, by which events are told."""
+    return result.columns[-1].report if result.columns else None
+
+
+def step_shown(step: TimelineStep, now: bool, judged: Report | None) -> str:
+    """One step, which may be the one that goes on `now`."""
     took = "" if step.wall_ms is None else _duration(step.wall_ms)
     # How far a search has come stands in the headline while it goes on.
     events = [one for one in step.events if not (now and isinstance(one, Searched))]

@@ -1,11 +1,10 @@
-"""Whole processes: the terminal command, and the page until it answers and shows something."""
+"""Whole processes: the terminal command, and the page until it answers."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -81,35 +80,6 @@ def page() -> Iterator[str]:
     yield figure("page served", times, "minimal Gradio app", floors)
 
 
-def click() -> Iterator[str]:
-    """From the click to the first event the page shows, in a headless browser."""
-    if find_spec("playwright") is None or _chromium() is None:
-        yield "not measured: it needs playwright and chromium"
-        return
-    from playwright.sync_api import expect
-
-    code, tests = sample("mean")
-    times = []
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        served(ROOT / "app.py", Path(folder)) as server,
-        browser() as chromium,
-    ):
-        for _ in range(TURNS):
-            shown = chromium.new_page()
-            shown.goto(server.address)
-            shown.locator("#code .cm-content").fill(code)
-            shown.locator("#tests .cm-content").fill(tests)
-            heal = shown.get_by_role("button", name="Heal it")
-            expect(heal).to_be_enabled(timeout=30_000)
-            started = time.perf_counter()
-            heal.click()
-            shown.locator(".moment").first.wait_for(state="visible")
-            times.append(time.perf_counter() - started)
-            shown.close()
-    yield f"click to first visible event: median {statistics.median(times) * 1e3:.0f} ms"
-
-
 def idle() -> Iterator[str]:
     """The share of a core that the served page takes while nobody uses it."""
     if find_spec("gradio") is None or not Path("/proc/self/stat").exists():
@@ -129,7 +99,8 @@ def _cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _chromium() -> str | None:
+def chromium() -> str | None:
+    """The system's browser, where there is one."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names)), None)
 
@@ -139,7 +110,7 @@ def browser() -> Iterator[Browser]:
     """The system's browser, without a window."""
     from playwright.sync_api import sync_playwright
 
-    found = _chromium()
+    found = chromium()
     if found is None:
         raise SystemExit("There is no Chromium here: install Debian's package `chromium`.")
     with sync_playwright() as playwright:

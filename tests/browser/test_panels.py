@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from evaluation.measures.workbench import PASTE
 from tests.agent.project.small_project import pyproject
 from tests.browser.test_accessible import axe, keeps_the_rules
 from tests.browser.test_page import HEALED, UNNAMED, ended, fits, heal
@@ -20,19 +21,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CODE = "def fee(days):\n    if days > 14:\n        return 0\n    return days - 14\n"
 TESTS = "assert fee(14) == 0\nassert fee(13) == 0\nassert fee(15) == 1"
-PASTE = """([place, size]) => {
-  const text = new DataTransfer();
-  text.setData("text/plain", "x = 1\\n".repeat(size / 6));
-  const into = document.querySelector(place);
-  into.focus();
-  const begun = performance.now();
-  into.dispatchEvent(new ClipboardEvent("paste", {
-    clipboardData: text, bubbles: true, cancelable: true,
-  }));
-  return new Promise((done) => requestAnimationFrame(
-    () => setTimeout(() => done(performance.now() - begun))
-  ));
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +117,14 @@ def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page:
     slider = shown.locator("#replay-at input[type=range]")
     expect(shown.locator("#replayed .verdict strong")).to_have_text(HEALED)
     slider.focus()
+    steps = shown.locator("#replayed .moment")
+    ended_with = steps.count()
     slider.press("Home")
     expect(shown.locator("#replayed .verdict strong")).to_have_text("RUNNING")
+    expect(steps).to_have_count(0)
+    slider.press("End")
+    expect(shown.locator("#replayed .verdict strong")).to_have_text(HEALED)
+    expect(steps).to_have_count(ended_with)
     rows.nth(0).locator("[data-pick]").check()
     rows.nth(1).locator("[data-pick]").check()
     shown.get_by_role("button", name="Compare two").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -45,8 +46,9 @@ from agent.core.events import (
 )
 from agent.doors.exits import NEXT_PROOF, SAY_WHICH, Requirements, exit_code, shortfall
 from agent.log.metrics import Degraded, NodeMetrics
-from agent.log.result import Result, document, fold
+from agent.log.result import Folding, Result, document, fold
 from agent.log.words import node_words
+from tests.demo.recorded import recorded
 
 BROKEN = "def add(a, b):\n    return a - b\n"
 MENDED = "def add(a, b):\n    return a + b\n"
@@ -388,6 +390,25 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
     view = fold(log)
     assert fold(log) == view
     assert all(len(row.cells) == len(view.columns) for row in view.rows)
+
+
+@given(st.data())
+def test_a_fold_that_goes_on_gives_at_each_event_what_a_fold_of_all_gives(
+    data: st.DataObject
+) -> None:
+    names = ("healed", "unresolved", "crash_stopped", "waiting", "rounds", "failed_tries")
+    log = list(recorded(data.draw(st.sampled_from(names))))
+    for place in data.draw(st.lists(st.integers(0, len(log) - 1), max_size=3)):
+        again = [one for one in log[: place + 1] if one.task == log[place].task]
+        attempt = again[-1].attempt + 1  # its step is entered anew where it was cut off
+        log[place + 1 : place + 1] = [
+            one.model_copy(update={"attempt": attempt}) for one in again
+        ]
+    folding = Folding()
+    for place, one in enumerate(log, start=1):
+        whole = replace(fold(log[:place]), metrics={}, degraded=())
+        assert folding.after([one]) == whole
+    assert Folding().after(log) == whole
 
 
 def call(**fields: object) -> ModelCalled:

@@ -1,0 +1,357 @@
+"""The page as a person meets it, in a real browser against the page as it ships: how soon it is
+there, shows, stops and takes what is pasted, how fast a run is scrubbed, and what gets lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import wraps
+from http.client import HTTPException
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+from agent.core.events import Stamped, StepFinished, StepStarted, from_jsonl
+from agent.log.store import Store
+from agent.run.session import Settings, open_session
+from evaluation.clicks import clicked
+from evaluation.measures.processes import MINIMAL_PAGE, browser, chromium, served
+from evaluation.measures.programs import ROOT, figure, finished, sample, task_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+Measure = Callable[[], Iterator[str]]
+TURNS = 5
+STOPPED = 9
+APART_MS = 300
+"""How much later each run is stopped than the one before."""
+OTHERS = 31
+"""Live runs beside the one that is looked at."""
+LOOKED_AT = 6
+LOOKED_AT_MS = 20_000
+"""Runs that are looked at, one after another, each for so long at most: beside so many others a
+heal takes minutes."""
+EVENTS = 1_000
+ITERATIONS = 10
+"""As many as the page lets a run have."""
+SCRUBBED_FRAMES = 300
+PASTED = (5_000_000, 1_000_000)
+HEALS = 24
+PATIENCE_MS = 180_000
+
+FINISHED = ".bench[data-phase=finished]"
+PRESSED = """([button, sign]) => new Promise((done) => {
+  const begun = performance.now();
+  const look = () => document.querySelector(sign)
+    ? done((performance.now() - begun) / 1000) : requestAnimationFrame(look);
+  document.querySelector(button).click();
+  requestAnimationFrame(look);
+})"""
+"""Seconds from a click until the page shows something."""
+NOTED = """() => {
+  const shown = window.shown = {};
+  const counted = { step_started: ".moment", step_finished: ".moment time:not(:empty)" };
+  const bench = document.getElementById("bench");
+  new MutationObserver(() => {
+    const run = bench.querySelector("[data-run]");
+    if (!run) return;
+    const seen = shown[run.dataset.run] ||= { step_started: [], step_finished: [] };
+    for (const [kind, selector] of Object.entries(counted)) {
+      const count = bench.querySelectorAll(selector).length;
+      while (seen[kind].length < count) seen[kind].push(Date.now() / 1000);
+    }
+  }).observe(bench, { childList: true, subtree: true });
+}"""
+"""Notes when the beginning and the end of each step came to stand in the page."""
+DRAGGED = """(frames) => new Promise((done) => {
+  const slider = document.querySelector("#replay-at input[type=range]");
+  const shown = document.getElementById("replayed");
+  const at = [performance.now()];
+  new MutationObserver(() => at.push(performance.now())).observe(shown, {
+    childList: true, subtree: true,
+  });
+  let frame = 0;
+  const drag = () => {
+    if (frame > frames) return setTimeout(() => done(at), 500);
+    slider.value = 1 + Math.round((slider.max - 1) * frame / frames);
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+    frame += 1;
+    requestAnimationFrame(drag);
+  };
+  drag();
+})"""
+"""Drags a slider from end to end, and tells at which milliseconds that began and another moment
+was shown."""
+PASTE = """([place, size]) => {
+  const text = new DataTransfer();
+  text.setData("text/plain", "x = 1\\n".repeat(size / 6));
+  const into = document.querySelector(place);
+  into.focus();
+  let longest = 0;
+  const watch = new PerformanceObserver((list) => {
+    for (const one of list.getEntries()) longest = Math.max(longest, one.duration);
+  });
+  watch.observe({ type: "longtask" });
+  const begun = performance.now();
+  into.dispatchEvent(new ClipboardEvent("paste", {
+    clipboardData: text, bubbles: true, cancelable: true,
+  }));
+  return new Promise((done) => requestAnimationFrame(() => setTimeout(() => {
+    longest = Math.max(longest, performance.now() - begun);
+    setTimeout(() => { watch.disconnect(); done(longest); }, 500);
+  })));
+}"""
+"""The longest stretch of milliseconds, in the moments after a paste, in which nothing typed was
+taken."""
+
+
+def _in_browser(measure: Measure) -> Measure:
+    @wraps(measure)
+    def measured() -> Iterator[str]:
+        if find_spec("gradio") and find_spec("playwright") and chromium():
+            yield from measure()
+        else:
+            yield "not measured: it needs gradio, playwright and chromium"
+
+    return measured
+
+
+@_in_browser
+def interactive() -> Iterator[str]:
+    """From the address to a button that can be pressed, beside a minimal Gradio page."""
+    times: list[float] = []
+    floors: list[float] = []
+    with tempfile.TemporaryDirectory() as folder, browser() as opened:
+        minimal = Path(folder) / "minimal.py"
+        minimal.write_text(MINIMAL_PAGE, encoding="utf-8")
+        with served(ROOT / "app.py", Path(folder) / "data") as ours, \
+                served(minimal, Path(folder)) as floor:
+            for _ in range(TURNS + 1):
+                for server, taken, sign in (
+                    (ours, times, "#heal:enabled"), (floor, floors, "button.lg:enabled"),
+                ):
+                    shown = opened.new_context().new_page()
+                    started = time.perf_counter()
+                    shown.goto(server.address, wait_until="commit")
+                    shown.locator(sign).wait_for()
+                    taken.append(time.perf_counter() - started)
+                    shown.context.close()
+    yield figure("interactive", times[1:], "minimal Gradio page", floors[1:])
+
+
+@_in_browser
+def click() -> Iterator[str]:
+    """From the click to the first event that is seen."""
+    times = []
+    with _page() as page:
+        for number in range(TURNS):
+            _filled(page, "mean", number)
+            times.append(page.evaluate(PRESSED, ["#heal", "#bench .moment"]))
+            _ended(page)
+            page.goto(page.url.partition("?")[0])
+    yield _spread("click to first visible event", times)
+
+
+@_in_browser
+def stop() -> Iterator[str]:
+    """From the click on Stop until the page says that the run is cancelled, amid a search."""
+    times = []
+    with _page() as page:
+        for number in range(STOPPED):
+            _filled(page, "hopeless", number)
+            page.locator("#heal").click()
+            page.locator(".is-running .verdict", has_text="candidates").wait_for()
+            page.wait_for_timeout(number * APART_MS)
+            times.append(page.evaluate(PRESSED, ["#stop", "#bench .is-cancelled"]))
+    yield _spread("Stop to CANCELLED on the page", times)
+
+
+@_in_browser
+def live() -> Iterator[str]:
+    """From an event's time in the log to its place in the page, beside other runs that go on."""
+    from playwright.sync_api import TimeoutError
+
+    for others in (0, OTHERS):
+        late: list[float] = []
+        with _page() as page, _going(page.url, others) as told:
+            page.evaluate(NOTED)
+            begun, before = time.perf_counter(), sum(told)
+            for number in range(LOOKED_AT):
+                _filled(page, "mean", number)
+                page.locator("#heal").click()
+                with suppress(TimeoutError):
+                    page.locator(FINISHED).wait_for(timeout=LOOKED_AT_MS)
+                if page.locator(FINISHED).count() == 0:
+                    page.locator("#stop").click()
+                _ended(page)
+                run = _run(page)
+                page.wait_for_timeout(500)
+                late += _lateness(_log(page, run), page.evaluate("(run) => shown[run]", run))
+            rate = (sum(told) - before) / (time.perf_counter() - begun)
+        beside = f"beside {others} live runs, {rate:.0f} updates a second" if others else "alone"
+        yield _spread(f"event to DOM, {beside}", late)
+
+
+@_in_browser
+def scrub() -> Iterator[str]:
+    """A long run dragged through, from its first event to its last."""
+    with tempfile.TemporaryDirectory() as folder:
+        lengthened(Path(folder), EVENTS)
+        with _page(Path(folder)) as page:
+            page.get_by_role("tab", name="Runs").click()
+            page.get_by_role("button", name="Replay").first.click()
+            began = time.perf_counter()
+            page.locator("#replayed .verdict").wait_for()
+            ready = time.perf_counter() - began
+            page.wait_for_timeout(500)
+            at = page.evaluate(DRAGGED, SCRUBBED_FRAMES)
+    gaps = [(after - before) / 1e3 for before, after in pairwise(at)]
+    shown = f"{len(gaps) / sum(gaps):.0f} frames a second, each" if gaps else "none shown"
+    yield (
+        f"{EVENTS:,} events, there after {ready:.2f} s, scrubbed in {SCRUBBED_FRAMES} steps: "
+        + _spread(shown, gaps)
+    )
+
+
+@_in_browser
+def paste() -> Iterator[str]:
+    """How long a large paste holds the page up: one that is refused, and the largest that is
+    not."""
+    with _page() as page:
+        for size in PASTED:
+            held = []
+            for _ in range(TURNS):
+                held.append(page.evaluate(PASTE, ["#code .cm-content", size]) / 1e3)
+                page.locator("#code .cm-content").fill("")
+            yield _spread(f"{size / 1e6:g} MB pasted, longest block", held)
+
+
+@_in_browser
+def clicks() -> Iterator[str]:
+    """Heals with random delays, reloads and double clicks; `evaluation.clicks` does more."""
+    with tempfile.TemporaryDirectory() as folder, served(ROOT / "app.py", Path(folder)) as server, \
+            browser() as opened:
+        yield clicked(opened, server.address, HEALS, seed=0).words
+
+
+def lengthened(folder: Path, count: int) -> str:
+    """Keeps a finished run of so many events and ten iterations in a folder of data, and gives its
+    name: the recorded example, whose rounds come again and again, asked for as a true run was."""
+
+    async def short() -> str:
+        async with open_session(Settings(provider="mock", data_dir=folder)) as session:
+            return await finished(session, task_of(*sample("healthy")))
+
+    text = (ROOT / "demo/assets/example.jsonl").read_text(encoding="utf-8")
+    first, *rounds, last = from_jsonl(text)
+    true, run = asyncio.run(short()), str(uuid4())
+    store = Store(folder / "runs.db")
+    store.add_run(run, "a long run", store.run(true).task, store.run(true).options)
+    for place in range(count):
+        lap, at = divmod(max(place - 1, 0), len(rounds))
+        one = first if not place else last if place == count - 1 else rounds[at]
+        event = one.event
+        if lap and hasattr(event, "iteration"):
+            iteration = 1 + lap * ITERATIONS * len(rounds) // count
+            event = event.model_copy(update={"iteration": iteration})
+        store.append(run, f"{one.task} {lap}", 0, place, event)
+    store.close()
+    return run
+
+
+@contextmanager
+def _page(data: Path | None = None) -> Iterator[Page]:
+    """The page as it ships, in a browser, once a run can be begun."""
+    with tempfile.TemporaryDirectory() as fresh, \
+            served(ROOT / "app.py", data or Path(fresh)) as server, browser() as opened:
+        page = opened.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(server.address)
+        page.locator("#plan .badge").first.wait_for()
+        yield page
+
+
+def _filled(page: Page, name: str, number: int) -> None:
+    """Types a sample program, which no earlier run has met, and its tests."""
+    code, tests = sample(name)
+    for place, text in (("code", f"{code}\n# {number}\n"), ("tests", tests)):
+        page.locator(f"#{place} .cm-content").fill(text)
+    page.locator("#heal:enabled").wait_for()
+
+
+def _ended(page: Page) -> None:
+    page.locator(FINISHED).wait_for()
+    page.locator("#heal:enabled").wait_for()
+
+
+def _run(page: Page) -> str:
+    return parse_qs(urlsplit(page.url).query)["run"][0]
+
+
+def _log(page: Page, run: str) -> tuple[Stamped, ...]:
+    with urllib.request.urlopen(f"{page.url.partition('?')[0]}gradio_api/heal/{run}/log") as log:
+        return from_jsonl(log.read().decode())
+
+
+def _lateness(log: Sequence[Stamped], shown: dict[str, list[float]]) -> list[float]:
+    """Seconds from the beginning and the end of each step to its place in the page."""
+    return [
+        seen - one.at
+        for kind in (StepStarted, StepFinished)
+        for one, seen in zip(
+            (one for one in log if isinstance(one.event, kind)),
+            shown[kind.model_fields["kind"].default], strict=True,
+        )
+    ]
+
+
+@contextmanager
+def _going(address: str, count: int) -> Iterator[list[int]]:
+    """So many runs go on, each followed by a program; gives how often each was told of."""
+    code, tests = sample("hopeless")
+    told, ended = [0] * count, threading.Event()
+
+    def follow(place: int) -> None:
+        verb, kind = f"{address}gradio_api/call/v2/heal_code", {"content-type": "application/json"}
+        given = json.dumps({"code": f"{code}\n# {place}\n", "tests": tests}).encode()
+        with suppress(OSError, HTTPException):  # as the server ends
+            while not ended.is_set():
+                with urllib.request.urlopen(urllib.request.Request(verb, given, kind)) as answer:
+                    event = json.load(answer)["event_id"]
+                with urllib.request.urlopen(f"{verb}/{event}") as stream:
+                    for line in stream:
+                        told[place] += line.startswith(b"event: generating")
+
+    for place in range(count):
+        threading.Thread(target=follow, args=(place,), daemon=True).start()
+    try:
+        until = time.monotonic() + PATIENCE_MS / 1e3
+        while not all(told):
+            if time.monotonic() > until:
+                raise SystemExit(f"Only {count - told.count(0)} of {count} runs were told of.")
+            time.sleep(0.1)
+        yield told
+    finally:
+        ended.set()
+
+
+def _spread(what: str, times: Sequence[float]) -> str:
+    """Median and 95th percentile of times in seconds."""
+    if len(times) < 2:
+        return f"{what}: {len(times)} measured"
+    high = statistics.quantiles(times, n=20, method="inclusive")[-1]
+    return (
+        f"{what}: p50 {statistics.median(times) * 1e3:.0f} ms, p95 {high * 1e3:.0f} ms, "
+        f"most {max(times) * 1e3:.0f} ms, of {len(times)}"
+    )
