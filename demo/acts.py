@@ -669,7 +669,9 @@ def _review(waiting: Waiting | None) -> Update:
             visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
         ),
         "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
-        "otherwise": gr.update(visible=not leave), "hint": "", "edited": waiting.code,
+        "otherwise": gr.update(visible=not leave), "hint": "",
+        "hinted": gr.update(visible=not waiting.unhinted),
+        "change": gr.update(open=bool(waiting.tried)), "edited": waiting.tried or waiting.code,
     }
 
 

@@ -27,7 +27,10 @@ CLOSED = (
     "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",
     "end-here",
 )
-SETTLED = (*CLOSED, "reviewed", "approve", "reject", "otherwise", "hint", "edited", "bench")
+SETTLED = (
+    *CLOSED, "reviewed", "approve", "reject", "otherwise", "hinted", "hint", "change", "edited",
+    "bench",
+)
 """The parts that change where a run has ended or waits."""
 BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
 """Those that change where one begins, or a question is answered."""
