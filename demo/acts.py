@@ -124,10 +124,14 @@ class Page:
         own = bool(begins) or (bool(run) and await self.panel.owns(run, visit))
         if run and not own and not asked:  # somebody else's, whose link is left
             run = ""
+        if own and asked and asked != kept["run"]:  # by its link, or again
+            code, tests, words = (await self._typed(run, NO_RUN)).values()
+            kept = {**kept, "code": code, "tests": tests, "words": words}
+            update |= await self.foresee(visit, code, tests, words)
         kept = {**kept, "run": run, "interrupt": "", "begins": begins}
         return {
-            **update, "kept": kept, "said": sentence(said),
-            "banner": banner(running.warning, running.refusal), **shown,
+            "kept": kept, "said": sentence(said),
+            "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **_buttons(running=own, closed=bool(running.refusal)),
         }
@@ -390,6 +394,21 @@ class Page:
         known = place is not None and place < len(result.columns)
         code = text_of(result, place) if known and place is not None else result.shown_code
         return {"code": code, "said": ""} if code else {}
+
+    async def edit(self, kept: BrowserRun, looked: str, visit: Visit) -> Update:
+        """As `use`, with the tests and the words of that run beside it."""
+        used = await self.use(kept, looked)
+        own = used and await self.panel.owns(kept["run"], visit)
+        return {**await self._typed(kept["run"], kept if own else NO_RUN), **used} if used else {}
+
+    async def _typed(self, run: str, kept: BrowserRun) -> dict[str, str]:
+        """What a run was typed as: as this browser has kept it, or else by its task."""
+        from demo.brought import as_typed  # the session has imported it
+
+        typed = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
+        if any(typed.values()):
+            return typed
+        return as_typed((await self._host.session()).task(run))
 
     async def compare(self, kept: BrowserRun, looked: str, visit: Visit) -> Update:
         """Shows the program that is looked at beside another of its run."""
@@ -668,7 +687,9 @@ def _review(waiting: Waiting | None) -> Update:
             visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
         ),
         "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
-        "otherwise": gr.update(visible=not leave), "hint": "", "edited": waiting.code,
+        "otherwise": gr.update(visible=not leave), "hint": "",
+        "hinted": gr.update(visible=not waiting.unhinted),
+        "change": gr.update(open=bool(waiting.tried)), "edited": waiting.tried or waiting.code,
     }
 
 

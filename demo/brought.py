@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.core.domain import Task
+from agent.core.domain import Script, Task
 from agent.core.settings import Settings
 from agent.doors.project.choice import ProjectInputs
 from agent.doors.project.look import Seen, as_it_stands, look, task_to_heal
@@ -19,6 +20,7 @@ from agent.intake.parsing import statements_of
 from agent.intake.source import from_bytes
 from agent.log.history import LONGEST_TITLE
 from agent.log.result import Result
+from demo.browser_state import TYPED
 from demo.options import RunOptions
 
 TEST_S = 10.0
@@ -64,6 +66,21 @@ async def prepared(
             f"Several modules are judged by their own tests alone: clear {' and '.join(extra)}."
         )
     return await _project(sent, settings)
+
+
+def as_typed(task: Task) -> dict[str, str]:
+    """A task as the page's fields take it, by their names; nothing where it was sent as files of a
+    project."""
+    if task.project is not None:
+        return dict.fromkeys(TYPED, "")
+    code = task.solution.text if task.solution is not None else ""
+    texts: dict[str, None] = {}
+    own = [test for test in task.tests if test.origin == "user"]
+    for test in sorted(own, key=lambda one: not (isinstance(one, Script) and one.node)):
+        # What its own tests see of a pasted program was put in by the intake.
+        text = re.sub(r"^from solution import \*(; )?", "", test.code, flags=re.MULTILINE)
+        texts[text.rstrip("\n")] = None
+    return dict(zip(TYPED, (code, "\n".join(texts), task.text), strict=True))
 
 
 def _module(

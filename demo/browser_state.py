@@ -57,6 +57,8 @@ NO_RUN: BrowserRun = {
 NEW_VISIT: Visit = {
     "visitor": "", "address": "", "page": "", "provider": "", "model": "", "roles": "",
 }
+TYPED = ("code", "tests", "words")
+"""The parts that hold what is to be healed."""
 WISHES = ("visit", "provider", "model", "roles")
 """The parts that a visit with the present choices is read from."""
 OPTIONS = (

@@ -9,8 +9,8 @@ import gradio as gr
 
 from agent.core.settings import Autonomy
 from demo.acts import CHOICES, LONGEST_KEPT, Page, begun_page
-from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, WISHES
-from demo.layout.inputs import INPUTS, lay_chips, lay_examples, lay_inputs
+from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, TYPED, WISHES
+from demo.layout.inputs import lay_chips, lay_examples, lay_inputs
 from demo.layout.login import lay_login, wire_login
 from demo.layout.output import lay_output
 from demo.layout.panels import lay_api, lay_benchmarks, lay_memory, lay_runs
@@ -27,7 +27,10 @@ CLOSED = (
     "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",
     "end-here",
 )
-SETTLED = (*CLOSED, "reviewed", "approve", "reject", "otherwise", "hint", "edited", "bench")
+SETTLED = (
+    *CLOSED, "reviewed", "approve", "reject", "otherwise", "hinted", "hint", "change", "edited",
+    "bench",
+)
 """The parts that change where a run has ended or waits."""
 BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
 """Those that change where one begins, or a question is answered."""
@@ -126,10 +129,10 @@ def _wire(
         return event.then(None, parts["kept"], None, js=_ADDRESS, **QUICK)
 
     begun = addressed(parts["heal"].click(
-        None, parts.of(*INPUTS, *WISHES[1:], *OPTIONS), parts.of(*BEGUN), js=begins(), **QUICK
+        None, parts.of(*TYPED, *WISHES[1:], *OPTIONS), parts.of(*BEGUN), js=begins(), **QUICK
     ))
     run = on(
-        begun.then, page.heal, (*WISHES, "kept", *INPUTS, *OPTIONS),
+        begun.then, page.heal, (*WISHES, "kept", *TYPED, *OPTIONS),
         FOLLOWED, STREAMED
     )
     addressed(guarded(run.then, page.settle, state, SETTLED))
@@ -157,7 +160,8 @@ def _wire(
         addressed(guarded(answered.then, page.settle_answer, state, SETTLED))
     guarded(parts["use"].click, page.use, ("kept",), ("code", "said"))
     guarded(
-        parts["open"].click, page.use, ("kept", "looked"), ("code", "said"), js=_LOOKED_AT
+        parts["open"].click, page.edit, ("kept", "looked", "visit"), (*TYPED, "said"),
+        js=_LOOKED_AT,
     )
     guarded(
         parts["compare"].click, page.compare, ("kept", "looked", "visit"), ("bench", "said"),
@@ -173,27 +177,27 @@ def _wire(
         None, parts["moved"], None, js="(moved) => { window.movedOn(moved); }", **QUICK
     )
     for button, typed in cards:
-        chosen = on(button.click, page.choose, state, (*INPUTS, "said"), typed=typed)
+        chosen = on(button.click, page.choose, state, (*TYPED, "said"), typed=typed)
         chosen.then(None, None, None, js=_PRESS, **QUICK)
     answering = ("visit", *SHOWN, "came")
     for left in (parts["provider"].input, *(
         event for name in ("model", "roles") for event in (parts[name].blur, parts[name].submit)
     )):
-        on(left, page.panel.want, (*WISHES, *INPUTS), answering)
+        on(left, page.panel.want, (*WISHES, *TYPED), answering)
     for name, action in (("use-key", "use"), ("test-key", "test"), ("forget-keys", "forget")):
         on(
-            parts[name].click, page.panel.change_keys, (*WISHES, "whose", "key", *INPUTS),
+            parts[name].click, page.panel.change_keys, (*WISHES, "whose", "key", *TYPED),
             (*answering, "key"), action=action,
         )
-    for name in INPUTS:
-        on(parts[name].blur, page.foresee, (*WISHES, *INPUTS), ("spending",))
+    for name in TYPED:
+        on(parts[name].blur, page.foresee, (*WISHES, *TYPED), ("spending",))
 
     arrived = on(
-        ui.load, page.arrive, ("kept", *INPUTS, "visit"), ARRIVED, {**QUICK, "js": _ARRIVES},
+        ui.load, page.arrive, ("kept", *TYPED, "visit"), ARRIVED, {**QUICK, "js": _ARRIVES},
         asked=("run",),
     )
     restored = arrived.then(
-        None, parts.of("kept", *INPUTS), parts.of(*INPUTS), js=_RESTORED, **QUICK
+        None, parts.of("kept", *TYPED), parts.of(*TYPED), js=_RESTORED, **QUICK
     )
     named = restored.then(None, parts["kept"], None, js=_NAMED, **QUICK)
     resumed = on(named.then, page.resume, state, FOLLOWED, STREAMED)

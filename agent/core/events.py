@@ -396,6 +396,10 @@ class Waiting(Value):
     code: str = ""
     """The text of the entry file as a repair under review leaves it, or as it stands where help is
     asked for."""
+    tried: str = ""
+    """The text that a person has brought in its place, and that failed."""
+    unhinted: str = ""
+    """Why a hint cannot be followed; empty where a model reads it."""
 
 
 class Answered(Value):

@@ -190,6 +190,8 @@ class State(TypedDict, total=False):
     """Programs of a person's that failed since one passed."""
     edit_told: str
     """What the last of them was told; else empty."""
+    edit_tried: str
+    """The text of the last of them; else empty."""
     edited: bool
     """A person has just changed the program, which is to be judged."""
     permitted: bool

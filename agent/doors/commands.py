@@ -401,7 +401,8 @@ async def _answered(session: Session, run: str, face: Display) -> bool:
 
 def _reviewed(question: Waiting) -> dict[str, object]:
     """A person's word on a repair: yes, no, the program as they would have it, or a hint."""
-    asked = f"{question.question}\n[y]es, [n]o, [e]dit, or what to do otherwise"
+    hinted = "" if question.unhinted else ", or what to do otherwise"
+    asked = f"{question.question}\n[y]es, [n]o, [e]dit{hinted}"
     said: str = typer.prompt(asked, err=True).strip()
     match said.lower():
         case "y" | "yes":
@@ -409,8 +410,11 @@ def _reviewed(question: Waiting) -> dict[str, object]:
         case "n" | "no":
             return {"approve": False}
         case "e" | "edit":
-            edited = click.edit(question.code, extension=".py")
+            edited = click.edit(question.tried or question.code, extension=".py")
             return _reviewed(question) if edited is None else {"code": edited}
+        case _ if question.unhinted:
+            typer.echo(f"A hint cannot be followed: {question.unhinted}.", err=True)
+            return _reviewed(question)
         case _:
             return {"approve": False, "hint": said}
 

@@ -90,7 +90,13 @@ def read_answer(asked: Waiting, value: Mapping[str, object], again: Extended) ->
     if asked.needs == "answer":
         return ForStep(asked.interrupt, dict(value))
     if asked.needs in REVIEWED:
-        return ForStep(asked.interrupt, Review.of(dict(value)).model_dump())
+        review = Review.of(dict(value))
+        if asked.unhinted and review.hint.strip() and not review.approve and review.code is None:
+            raise BadReview(
+                f"A hint cannot be followed: {asked.unhinted}. Nothing is changed: answer without "
+                "one, or give the program as it should be."
+            )
+        return ForStep(asked.interrupt, review.model_dump())
     if asked.needs in ("key", "visitor"):
         return End("cancelled") if value.get("end") is True else GoOn()
     if value == {"end": True} and value["end"] is True:

@@ -8,6 +8,7 @@ import yaml
 from agent.core.settings import Autonomy
 from agent.doors.project.sent import MOST_SENT
 from agent.thinking.drafts import DRAFTS_FILE, read_drafts
+from demo.browser_state import TYPED
 from demo.layout.parts import Parts
 from demo.models.choice import keyed
 from demo.models.choice import offered as providers_offered
@@ -15,7 +16,6 @@ from demo.options import most_iterations
 from demo.shown.bench import EXAMPLES_TITLE, KEYS
 from llm.provider import MOCK
 
-INPUTS = ("code", "tests", "words")
 CHIPS = 3
 """Examples that stand above the editors."""
 
@@ -174,7 +174,7 @@ def _examples() -> list[tuple[str, str, dict[str, str]]]:
         *((draft.title, "A task in words", ("", "", draft.task)) for draft in read_drafts()),
     ]
     return [
-        (title, blurb, dict(zip(INPUTS, typed, strict=True))) for title, blurb, typed in filled
+        (title, blurb, dict(zip(TYPED, typed, strict=True))) for title, blurb, typed in filled
     ]
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from demo.browser_state import WISHES
-from demo.layout.inputs import INPUTS
+from demo.browser_state import TYPED, WISHES
 from demo.layout.parts import QUICK, Parts
 from demo.models.panel import SHOWN, Panel
 
@@ -26,4 +25,4 @@ def wire_login(arrived: Any, parts: Parts, panel: Panel) -> None:
         return token.token if token is not None else ""
 
     told = arrived.then(token_of, None, parts["signed"], **QUICK)
-    parts.on(told.then, panel.sign_in, (*WISHES, "signed", *INPUTS), SHOWN)
+    parts.on(told.then, panel.sign_in, (*WISHES, "signed", *TYPED), SHOWN)

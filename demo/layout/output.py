@@ -17,12 +17,12 @@ def lay_output(parts: Parts) -> None:
             parts.add("approve", gr.Button("Approve the patch", variant="primary"))
             parts.add("reject", gr.Button("Reject it"))
         with parts.add("otherwise", gr.Column()):
-            with gr.Row(elem_classes="hint"):
+            with parts.add("hinted", gr.Row(elem_classes="hint")):
                 parts.add("hint", gr.Textbox(
                     label="Or say what to do otherwise; a model reads it", max_lines=3, scale=1,
                 ))
                 parts.add("advise", gr.Button("Try again", scale=0, min_width=130))
-            with gr.Accordion("Change it yourself", open=False):
+            with parts.add("change", gr.Accordion("Change it yourself", open=False)):
                 parts.add("edited", gr.Code(
                     label="The program as it should be", language="python", max_lines=18,
                     buttons=[],

@@ -342,7 +342,7 @@ async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> Non
         assert "May this patch be kept?" in (await healed(page, kept))["bench"]
         settled = await page.settle(kept, NEW_VISIT)
         assert (settled["kept"]["interrupt"], seen(settled)) == (
-            "ask-1", {"review", "approve", "otherwise"},
+            "ask-1", {"review", "approve", "otherwise", "hinted"},
         )
         await page.decide({**settled["kept"], "interrupt": "stale"}, NEW_VISIT, approve=True)
         assert "review" in seen(await page.settle(kept, NEW_VISIT))
@@ -352,6 +352,17 @@ async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> Non
         assert "review" in seen(await page.settle(kept, NEW_VISIT))
         await page.decide(settled["kept"], NEW_VISIT, approve=True)
         assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
+
+
+async def test_a_review_offers_no_hint_that_nobody_reads_and_keeps_what_was_tried() -> None:
+    wait = Waiting(
+        interrupt="ask-2", question="Your version fails 1 test.", needs="review", code="kept",
+        tried="mine", unhinted="no model",
+    )
+    async with serving(RecordedSession(replaced("healed", "diagnosed", wait))) as page:
+        settled = await page.settle(await ran(page), NEW_VISIT)
+    assert seen(settled) == {"review", "approve", "otherwise"}
+    assert (settled["edited"], settled["change"]["open"]) == ("mine", True)
 
 
 async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: Host) -> None:

@@ -237,6 +237,25 @@ async def test_the_program_looked_at_is_compared_and_put_into_the_editor() -> No
             assert await page.compare(kept, nothing, NEW_VISIT) == {}
 
 
+async def test_whoever_comes_to_a_run_of_theirs_by_its_link_has_its_program_and_tests_in_hand(
+    tmp_path: Path
+) -> None:
+    asserts, pytests = TESTS.partition("\n")[0], "def test_one():\n    assert area(1, 1) == 1\n"
+    for tests in (TESTS, f"{pytests}\n{asserts}"):
+        host = Host(lambda: open_session(settings(tmp_path)))
+        async with host.serving():
+            session, page = await host.session(), Page(host)
+            assert isinstance(session, Session)
+            run = await session.start(from_page(CODE, tests, "").task, run_id=str(uuid4()))
+            healed = await followed(session, run)
+            kept = (await page.arrive(run, None, "", "", "", NEW_VISIT))["kept"]
+            edited = await page.edit(kept, "1 original", NEW_VISIT)
+            stranger = await page.edit({**kept, "tests": ""}, "0 original", NEW_VISIT)
+        assert (kept["code"], kept["tests"]) == (CODE, tests.rstrip())
+        assert (edited["code"], edited["tests"]) == (healed.code, tests.rstrip())
+        assert stranger["code"] == CODE
+
+
 async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
     tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from langgraph.types import interrupt
 
 from agent.core.domain import Solution
-from agent.core.events import CodeWritten, Notice, PatchProposed, fold_attempts
+from agent.core.events import CodeWritten, PatchProposed, fold_attempts
 from agent.core.rounds import Round, Rounds
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite, is_repaired
@@ -22,6 +22,7 @@ from agent.log.waiting import Review
 
 MOST_EDITS = 10
 """Programs of a person's in a row that may fail; whoever asks for more is no person."""
+NO_READER = "no model is there that could read it"
 SEEN = "a person who has seen every test changed the program"
 
 
@@ -56,6 +57,7 @@ async def gate(state: State, ctx: Context) -> State:
         "question": f"{state.get('edit_told', '')}Keep this {what}? "
         f"Proof {state['proof']}: {state['proof_why']}",
         "needs": "review", "diff": solution.diff(base), "code": solution.text,
+        "tried": state.get("edit_tried", ""), "unhinted": _unhinted(state, ctx),
     }))
     if answer.code is not None and answer.code != solution.text:
         return await _changed(state, ctx, solution.with_text(answer.code, origin="user"))
@@ -73,6 +75,8 @@ async def help_(state: State, ctx: Context) -> State:
         "question": f"{state.get('edit_told', '')}No repair was found: {state['reason']}. "
         "What else is to be tried?",
         "needs": "help", "diff": best.diff(base), "code": best.text,
+        "tried": state.get("edit_tried", ""),
+        "unhinted": NO_READER if ctx.plan.of(GENERATOR) is None else "",
     }))
     if answer.code is not None:
         edited = best.with_text(answer.code, origin="user")
@@ -86,25 +90,29 @@ async def help_(state: State, ctx: Context) -> State:
     return {
         "rounds_id": ctx.store.put(rounds), "approach": "rewrite", "paid": True, "asking": False,
         "outcome": None, "stopped": None, "escalated": True, "taken": False,
+        "edit_told": "", "edit_tried": "",
     }
 
 
 async def _changed(state: State, ctx: Context, edited: Solution) -> State:
-    """A person's own edit is judged like any other; one that fails is told, and the repair before
-    it asked about again."""
+    """A person's own edit is judged like any other; of one that fails the question tells, which is
+    put again about what stood before it."""
     suite = ctx.store.get(state["suite_id"], Suite)
     report = suite.ruled(await ctx.judge(edited, suite.all))
     if not report.passed:
         failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
-        words = f"The changed program fails {len(report.failing)} tests ({failing})."
-        ctx.emit(Notice(level="warning", text=f"{words} What stood before it stays."))
+        many = len(report.failing)
+        words = f"Your version fails {many} test{'s' * (many > 1)} ({failing})"
         count = state.get("failed_edits", 0) + 1
         if count >= MOST_EDITS:
             return {
                 "outcome": "unresolved", "stopped": "person", "asking": False, "helped": True,
-                "reason": f"{count} programs of a person's failed; {words}",
+                "reason": f"{count} programs of a person's failed; {words[0].lower()}{words[1:]}",
             }
-        return {"asking": True, "failed_edits": count, "edit_told": f"{words} "}
+        return {
+            "asking": True, "failed_edits": count, "edit_tried": edited.text,
+            "edit_told": f"{words}; what stood before it stays. ",
+        }
     base = ctx.store.get(state["base_id"], Solution)
     note = f"{state['note']}, changed by a person" if state.get("note") else "changed by a person"
     edited = edited.model_copy(update={"note": note})
@@ -117,18 +125,30 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
     return {
         "solution_id": ctx.store.put(edited), "note": note, "strategy": "person", "rivals_id": "",
         "suite_id": ctx.store.put(suite), "asking": False, "edited": True,
-        "failed_edits": 0, "edit_told": "",
+        "failed_edits": 0, "edit_told": "", "edit_tried": "",
     }
+
+
+def _unhinted(state: State, ctx: Context) -> str:
+    """Why a repair that is rejected with a hint would not be followed by another."""
+    if not is_repaired(state):
+        return "what a first draft lacks belongs into the task's words"
+    if ctx.plan.of(GENERATOR) is None:
+        return NO_READER
+    if not may_ask(ctx):
+        return "no time is left for a model to read it"
+    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    following = go_on(state, ctx, rounds)
+    return STOPPED.get(following.why, "") if isinstance(following, NoMore) else ""
 
 
 def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: str) -> State:
     """The end, or with a hint another round by a model, from the program as it came."""
     reason = f"the {what} was rejected at the gate"
     over: State = {"outcome": "unresolved", "stopped": "person", "asking": False}
-    if not hint.strip():
-        return over | {"reason": reason}
-    if not is_repaired(state):
-        return over | {"reason": f"{reason}; what it lacks belongs into the task's words"}
+    why = _unhinted(state, ctx) if hint.strip() else ""
+    if why or not hint.strip():
+        return over | {"reason": f"{reason}; {why}" if why else reason}
     base = ctx.store.get(state["base_id"], Solution)
     rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
     rounds = rounds.with_note(
@@ -136,17 +156,13 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
     )
     last = rounds.all[-1] if rounds.all else Round(approach="search")
     following = go_on(state, ctx, rounds)
-    if following == "search" and may_ask(ctx):
-        following = "rewrite"  # no search reads a hint
     if isinstance(following, NoMore) or following == "search":
-        why = "no model is there that could read the hint"
-        if isinstance(following, NoMore):
-            why = STOPPED.get(following.why, why)
-        return over | {"reason": f"{reason}; {why}"}
+        following = "rewrite"  # no search reads a hint
     first = ctx.first_report
     suite = ctx.store.get(state["suite_id"], Suite)
     return begun(state, ctx, following, last) | {
         "rounds_id": ctx.store.put(rounds), "solution_id": state["base_id"], "escalated": True,
         "report_id": state["report_id"] if first is None else ctx.store.put(suite.ruled(first)),
         "taken": False, "asking": False, "edited": False, "rivals_id": "",
+        "edit_told": "", "edit_tried": "",
     }

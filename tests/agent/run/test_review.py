@@ -76,7 +76,10 @@ async def test_a_persons_program_that_fails_is_told_and_the_repair_stays(tmp_pat
         run = await session.start(from_page(BUG, TESTS, "").task)
         again = await answered(session, run, code=BUG.replace("-", "*"), approve=True)
         assert again.outcome == "awaiting_review"
-        assert "fails 3 tests" in again.notices[-1].text
+        waiting = await asked(session, run)
+        assert "Your version fails 3 tests" in waiting.question
+        assert "what stood before it stays. Keep this repair?" in waiting.question
+        assert (waiting.tried, again.notices) == (BUG.replace("-", "*"), ())
         result = await answered(session, run, approve=True)
     assert (result.outcome, "return a + b" in result.code) == ("healed", True)
 
@@ -125,7 +128,7 @@ async def test_a_text_that_no_file_can_hold_is_refused_and_the_question_stays(
         with pytest.raises(BadInput, match="lone surrogate"):
             await session.answer(run, waiting.interrupt, {"code": "x = '\ud800'\n"})
         with pytest.raises(BadInput, match="zero character"):
-            await session.answer(run, waiting.interrupt, {"hint": "\0"})
+            await session.answer(run, waiting.interrupt, {"approve": True, "hint": "\0"})
         assert (await answered(session, run, approve=True)).outcome == "healed"
 
 
@@ -139,12 +142,17 @@ async def test_whoever_answers_drives_on_and_nobody_else_takes_the_run_up(tmp_pa
         assert (await followed(session, run)).outcome == "healed"
 
 
-async def test_a_hint_without_a_model_ends_the_run_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", [BUG, HARD])
+async def test_a_hint_that_no_model_could_read_is_refused_and_nothing_is_lost(
+    tmp_path: Path, code: str
+) -> None:
     async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(BUG, TESTS, "").task)
-        result = await answered(session, run, hint="use sum")
-    assert (result.outcome, result.stopped, result.code) == ("unresolved", "person", BUG)
-    assert "no model" in result.reason
+        run = await session.start(from_page(code, TESTS if code == BUG else HARD_TESTS, "").task)
+        waiting = await asked(session, run)
+        with pytest.raises(BadReview, match="no model is there that could read it"):
+            await session.answer(run, waiting.interrupt, {"hint": "use sum"})
+        assert await asked(session, run) == waiting
+        assert (await answered(session, run, approve=True)).phase == "finished"
 
 
 async def test_a_hint_is_told_to_the_model_that_tries_next(tmp_path: Path) -> None:
@@ -392,6 +400,18 @@ def test_a_terminal_answers_what_another_door_has_asked_and_lives_on(
     monkeypatch.setattr("typer.prompt", lambda *_given, **_named: "y")
     done = CliRunner().invoke(app, ["resume", asked.run_id])
     assert (done.exit_code, "HEALED" in done.stderr) == (0, True), done.output
+
+
+def test_a_terminal_offers_no_hint_where_no_model_could_read_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked, said = [], iter(["use sum", "e"])
+    monkeypatch.setattr("typer.prompt", lambda words, **_: asked.append(words) or next(said))
+    monkeypatch.setattr("click.edit", lambda text, **_: f"{text}# more\n")
+    waiting = Waiting(interrupt="1", question="Keep?", code="a", tried="b", unhinted="no model")
+    assert commands._reviewed(waiting) == {"code": "b# more\n"}
+    assert asked == ["Keep?\n[y]es, [n]o, [e]dit"] * 2
+    assert "A hint cannot be followed: no model." in capsys.readouterr().err
 
 
 def test_what_is_no_review_decides_nothing_and_the_run_waits_on(tmp_path: Path) -> None:
