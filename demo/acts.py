@@ -40,7 +40,6 @@ from demo.browser_state import (
     unheard,
     with_choices,
 )
-from demo.first_screen import FIRST_SCREEN
 from demo.models.choice import BadModelChoice, offered
 from demo.models.panel import Panel
 from demo.models.plans import banner
@@ -49,7 +48,7 @@ from demo.serving.host import Host, SavedRuns, Unavailable
 from demo.serving.limits import TooMuch
 from demo.serving.throttle import throttled
 from demo.shown import cards
-from demo.shown.bench import STARTING, workbench
+from demo.shown.bench import NOTHING, STARTING, workbench
 from demo.shown.escape import sentence
 from demo.shown.programs import text_of
 from demo.shown.required import required
@@ -130,7 +129,7 @@ class Page:
             update |= await self.foresee(visit, code, tests, words)
         kept = {**kept, "run": run, "interrupt": "", "begins": begins}
         return {
-            "kept": kept, "said": sentence(said),
+            "kept": kept, "said": sentence(said), **({"bench": NOTHING} if said else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **_buttons(running=own, closed=bool(running.refusal)),
@@ -371,7 +370,7 @@ class Page:
         interrupt = waiting.interrupt if waiting is not None else ""
         lost = known is None and kept["run"] not in self._standing
         return {
-            **({"bench": FIRST_SCREEN} if lost else {}),
+            **({"bench": NOTHING} if lost else {}),
             "kept": {
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
                 "asked": "", "answer": "", "begins": "",
@@ -625,7 +624,7 @@ def _is_new_id(run: str) -> bool:
 
 def _refused(why: object) -> Update:
     """The page where nothing was begun, and why."""
-    return {"bench": FIRST_SCREEN, "said": sentence(str(why))}
+    return {"bench": NOTHING, "said": sentence(str(why))}
 
 
 def _buttons(*, running: bool, closed: bool = False) -> Update:

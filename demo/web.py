@@ -36,7 +36,7 @@ BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
 """Those that change where one begins, or a question is answered."""
 FOLLOWED = ("bench", "said", "writing")
 """Those that change while one goes on."""
-ARRIVED = ("kept", "said", *WISHES, *SHOWN, "heal", "stop", "banner")
+ARRIVED = ("kept", "said", "bench", *WISHES, *SHOWN, "heal", "stop", "banner")
 PANELS = {"runs": lay_runs, "memory": lay_memory, "benchmarks": lay_benchmarks, "api": lay_api}
 """The tabs beside that of the workbench."""
 MOST_PASTED = 1_000_000

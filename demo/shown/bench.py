@@ -79,6 +79,9 @@ STARTING = (
 )
 """The workbench between the click and the first event."""
 
+NOTHING = '<div class="bench" data-phase="empty"></div>'
+"""The workbench where nothing was begun: no run that was recorded stands beside a refusal."""
+
 MASTHEAD = (
     '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
     "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair.</p>"
@@ -178,12 +181,13 @@ def example(result: Result, lead: str) -> str:
     """A run that has ended, shown where none is begun: nothing of it can be taken along."""
     word, facts = headline(result)
     note = result.patch.note if result.patch is not None else ""
+    told = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in (word.lower(), *facts))
     shown = (
-        _status(result, word, facts, ""),
+        f'<header class="status"><p class="verdict"><strong>EXAMPLE</strong>{told}</p></header>',
         pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
         pane("proof", "Proof", proof(result), small(result.claim)),
     )
     return (
-        f'<div class="bench is-empty is-healed at-{result.proof}" data-phase="empty">'
+        '<div class="bench is-empty" data-phase="empty">'
         f'<p class="lead">{escaped(lead)}</p>{"".join(shown)}</div>'
     )

@@ -23,10 +23,10 @@ from agent.run.session import open_session
 from demo.acts import MOST_STOPPED, Page
 from demo.brought import Prepared
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, Visit
-from demo.first_screen import FIRST_SCREEN
 from demo.layout.parts import ANSWERED, TOLD_IN
 from demo.serving.host import Host
 from demo.serving.limits import MOST_FOLLOWED, MOST_WAITING
+from demo.shown.bench import NOTHING
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.agent.runs import settings
@@ -209,17 +209,21 @@ async def test_a_fork_that_is_overtaken_by_a_click_on_heal_changes_nothing() -> 
         assert told == {}
 
 
-async def test_what_cannot_be_run_gives_the_first_screen_back() -> None:
+async def test_beside_a_refusal_stands_no_run_that_was_recorded() -> None:
     class Lacking(RecordedSession):
         async def start(self, task: Task, **given: Any) -> str:
             raise SandboxUnavailable("the jail is gone; install one")
 
     async with serving(Lacking()) as page:
         kept = await begun(page, words="healed")
-        assert "install one" in (await healed(page, kept))["said"]
+        refused = await healed(page, kept)
+        assert "install one" in refused["said"]
+        assert refused["bench"] == NOTHING
+        lost = await page.arrive(str(uuid4()), None, "", "", "", MINE)
+        assert lost["bench"] == NOTHING
         unheard = await begun(page)  # a value of its options was none, and nobody heard of it
         for one in (kept, unheard):
-            assert (await page.settle(one, MINE))["bench"] == FIRST_SCREEN
+            assert (await page.settle(one, MINE))["bench"] == NOTHING
 
 
 async def test_how_a_green_project_stands_is_left_on_the_page(

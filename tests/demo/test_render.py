@@ -370,6 +370,8 @@ def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along()
     assert shown.index("Patch") < shown.index("Tests") < shown.index("Proof")
     assert "Download" not in shown
     assert 'data-phase="empty"' in FIRST_SCREEN
+    assert "<strong>EXAMPLE</strong><span>healed</span>" in FIRST_SCREEN
+    assert "is-healed" not in FIRST_SCREEN and "level-" not in FIRST_SCREEN.partition("Patch")[0]
 
 
 @pytest.mark.parametrize("level", ["E0", "E1", "E2", "E3", "E4"])
