@@ -54,7 +54,7 @@ FILE = "FILE "
 def code_of(text: str, *, is_whole: bool = True) -> str:
     """The program in an answer's only fenced block; raises `BadReply` where there is not one. What
     is not the `whole` of it, a file among others, may be empty or no Python."""
-    lines = _plain(text).split("\n")
+    lines: Sequence[str] = _plain(text).split("\n")
     lines = (is_whole and _only_python(lines)) or lines
     fences = [(place, *_fence(line)) for place, line in enumerate(lines) if _fence(line)[0]]
     if not fences:
