@@ -119,12 +119,15 @@ def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page:
     slider.focus()
     steps = shown.locator("#replayed .moment")
     ended_with = steps.count()
+    asked: list[str] = []
+    shown.on("request", lambda one: asked.append(one.url))
     slider.press("Home")
     expect(shown.locator("#replayed .verdict strong")).to_have_text("RUNNING")
     expect(steps).to_have_count(0)
     slider.press("End")
     expect(shown.locator("#replayed .verdict strong")).to_have_text(HEALED)
     expect(steps).to_have_count(ended_with)
+    assert asked == [], "no server stands between the slider and what it shows"
     rows.nth(0).locator("[data-pick]").check()
     rows.nth(1).locator("[data-pick]").check()
     shown.get_by_role("button", name="Compare two").click()

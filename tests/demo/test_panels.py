@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 
+from agent.core.events import from_jsonl, to_jsonl
 from agent.intake import from_page
 from agent.memory import Failure, Fix
 from agent.run.session import Session, open_session
@@ -25,6 +26,7 @@ from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.serving.verbs import DOCUMENTED, Verbs
 from tests.agent.runs import finished, settings
+from tests.demo.recorded import recorded
 from tests.demo.test_render import Reader
 
 ONE: Visit = {**NEW_VISIT, "visitor": "one-word-that-nobody-guesses"}
@@ -153,6 +155,13 @@ async def test_what_a_program_wrote_is_text_on_every_panel(tmp_path: Path) -> No
         ):
             assert "<img" not in html
             assert "&lt;img" in html
+
+
+@pytest.mark.parametrize("name", ["healed", "unresolved"])
+def test_what_a_program_wrote_is_text_in_every_moment_that_is_replayed(name: str) -> None:
+    text = to_jsonl(recorded(name)).replace("late_fee", "<img src=x onerror=alert(1)>")
+    pieces = "".join("".join(shown) for shown in replayed(moments(from_jsonl(text))))
+    assert ("<img" in pieces, "&lt;img" in pieces) == (False, True)
 
 
 async def test_only_what_was_measured_here_is_shown_with_its_interval(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ pytestmark = [
 
 
 SAID = {
-    "stop": "Stop to CANCELLED on the page: p50 ", "scrub": "120 events, there after ",
+    "stop": "Stop to CANCELLED on the page: p50 ", "scrub": " frames a second, each: p50 ",
     "arrival": "interactive: median ", "click": "click to first visible event: p50 ",
     "live": "beside 2 live runs, ", "paste": "1 MB pasted, longest block: p50 ",
     "clicks": "): 0 lost",
