@@ -55,7 +55,7 @@ def code_of(text: str, *, is_whole: bool = True) -> str:
     """The program in an answer's only fenced block; raises `BadReply` where there is not one. What
     is not the `whole` of it, a file among others, may be empty or no Python."""
     lines = _plain(text).split("\n")
-    lines = (is_whole and _only_python(lines)) or lines
+    lines = (_only_python(lines) if is_whole else []) or lines
     fences = [(place, *_fence(line)) for place, line in enumerate(lines) if _fence(line)[0]]
     if not fences:
         raise BadReply("expected one fenced code block that starts with ```python, got none")
@@ -79,7 +79,7 @@ def code_of(text: str, *, is_whole: bool = True) -> str:
     return code
 
 
-def _only_python(lines: Sequence[str]) -> Sequence[str]:
+def _only_python(lines: list[str]) -> list[str]:
     """The block that names Python, fences and all, where each other names another language; nothing
     where that is not so, or where they may be lines of a program."""
     blocks: list[tuple[int, int, str]] = []
@@ -90,12 +90,12 @@ def _only_python(lines: Sequence[str]) -> Sequence[str]:
             opened = place, size, language
         elif opened is not None and size >= opened[1]:
             if language:
-                return ()
+                return []
             blocks.append((opened[0], place + 1, opened[2]))
             opened = None
     ours = [lines[start:end] for start, end, language in blocks if language in _PYTHON]
     clear = opened is None and len(blocks) > 1 and all(language for *_, language in blocks)
-    return ours[0] if clear and len(ours) == 1 else ()
+    return ours[0] if clear and len(ours) == 1 else []
 
 
 def files_of(text: str) -> dict[str, str]:
