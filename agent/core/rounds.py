@@ -56,9 +56,10 @@ class Rounds(Value):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What rounds with models came to, and what was said against them, for the next one."""
+        """What rounds with models came to, each once, and what was said against them, for the next
+        one."""
         tried = [one.told for one in self.all if one.told and one.approach != "search"]
-        return (*tried, *self.notes)
+        return (*dict.fromkeys(tried), *self.notes)
 
     def with_note(self, note: str) -> Rounds:
         """The same, with something that was said against its last program."""

@@ -144,7 +144,7 @@ def _caps(provider: Provider, request: Request, reply: Reply) -> dict[int, str]:
 def _look_at_the_end(provider: Provider, reply: Reply, request: Request, first: int) -> None:
     """Raises where the answer is not whole; `first` is the room that it was given at first."""
     who = f"{reply.provider}/{reply.model} as {request.role}"
-    note = f": {reply.note}" if reply.note else ""
+    note = f" ({reply.note})" if reply.note else ""
     match reply.finish:
         case "stop":
             return

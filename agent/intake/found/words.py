@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -84,7 +84,7 @@ def tests_from_words(
 ) -> tuple[TestCase, ...]:
     """The examples in the words, origin `user`; with `names`, only calls of those functions."""
     text = text[:_LONGEST_TEXT]
-    prompts = "\n".join(_prompt_blocks(text))
+    prompts = "\n".join(islice(_prompt_blocks(text), _MOST_CALLS))
     taken: set[str] = set()
     tests: list[TestCase] = [
         test for test in tests_from_prompts(prompts, origin="task")
@@ -120,7 +120,7 @@ def _prompt_blocks(text: str) -> Iterator[str]:
 def _calls(text: str) -> Iterator[_FoundCall]:
     """Calls with literal arguments, outermost first, none inside another."""
     behind = 0
-    for head in _CALL_HEAD.finditer(text):
+    for head in islice(_CALL_HEAD.finditer(text), 10 * _MOST_CALLS):
         end = _closing(text, head.end()) if head.start() >= behind else None
         source = text[head.start() : end] if end is not None else ""
         if end is not None and is_plain_call(expression(source)):
@@ -198,7 +198,10 @@ def _literal(text: str, *, told: bool) -> str | None:
     """
     ticked = text.startswith("`")
     line = text[1:].partition("`")[0] if ticked else _balanced_line(text)
-    for end in range(len(line) if _BEGINS.match(line) else 0, 0, -1):
+    ends: Iterable[int] = range(len(line) if _BEGINS.match(line) else 0, 0, -1)
+    if line[:1] in ("(", "[", "{"):
+        ends = filter(None, (_closing(line, 1),))
+    for end in ends:
         part = line[:end].rstrip()
         if not part or part[-1] in ".,;:":
             continue

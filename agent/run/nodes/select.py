@@ -102,7 +102,9 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         approach=state["approach"],
         program=fingerprint(chosen.solution or ctx.store.get(state["solution_id"], Solution)),
         signature=signature(chosen.report), better=_nearer(chosen, before, ctx),
-        told="\n\n".join(_told_of(one, base) for one in tries if not one.is_models_fault),
+        told="\n\n".join(dict.fromkeys(
+            _told_of(one, base) for one in tries if not one.is_models_fault
+        )),
     )
     if chosen.solution is not None and chosen.report is not None and chosen.report.passed:
         solution, others = chosen.solution, best.others
@@ -121,8 +123,9 @@ def _told(ctx: Context, one: Try) -> None:
 
 
 def _told_of(one: Try, base: Solution) -> str:
+    """Its change, and in the last line, which a run that stops repeats, what was wrong with it."""
     diff = one.solution.diff(base) if one.solution is not None else ""
-    return f"{diff}\n{one.fault}".strip()
+    return f"{diff}\n{' '.join(one.fault.split())}".strip()
 
 
 def _taken(

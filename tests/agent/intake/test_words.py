@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from agent import intake
@@ -93,3 +95,14 @@ def test_only_functions_of_the_program_count():
 
 def test_the_same_example_twice_is_one_test():
     assert len(intake.tests_from_words("f(2) == 4. Again: f(2) returns 4.")) == 1
+
+
+@pytest.mark.parametrize("words", [
+    "f(1) == " * 25_000, "f(" * 100_000, "f(1) == 1\n" * 20_000, ">>> f(1)\n1\n\n" * 15_000,
+    ":\n" * 100_000, "word\n" * 40_000, "`" * 200_000, "f(1) == [" * 22_000,
+])
+def test_no_text_takes_long_to_read(words):
+    begun = time.process_time()
+
+    assert len(intake.tests_from_words(words)) <= 1_000
+    assert time.process_time() - begun < 10

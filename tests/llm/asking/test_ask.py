@@ -52,8 +52,8 @@ async def test_two_malformed_answers_are_an_error_and_nothing_is_salvaged() -> N
 
 
 async def test_an_answer_of_a_cut_connection_is_not_asked_for_again_though_it_can_be_read() -> None:
-    provider = Scripted([Answer(('{"text": "a"}',), Usage(0, 13), "cut")])
-    with pytest.raises(Truncated, match=r"\b13\b"):
+    provider = Scripted([Answer(('{"text": "a"}',), Usage(0, 13), "cut", note="asked calmly")])
+    with pytest.raises(Truncated, match=r"after 13 tokens \(asked calmly\)\. Try"):
         await ask_any(provider, REQUEST, SCHEMA)
     assert len(provider.asked) == 1
 

@@ -1,0 +1,21 @@
+"""What is told of a repair ends in one line, which a run that stops repeats."""
+
+from __future__ import annotations
+
+from agent.core.domain import Solution
+from agent.core.rounds import Round, Rounds, Try
+from agent.run.nodes.select import _told_of
+
+
+def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
+    fault = "passes 0 of 1 tests (test_a: assert 0 == 1\n  +  where 0 = f())"
+
+    told = _told_of(Try(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
+
+    assert told == "passes 0 of 1 tests (test_a: assert 0 == 1 + where 0 = f())"
+
+
+def test_what_was_tried_twice_is_told_once() -> None:
+    rounds = Rounds(all=tuple(Round(approach="minimal", told=one) for one in ("a", "b", "a")))
+
+    assert rounds.told == ("a", "b")
