@@ -27,7 +27,7 @@ PASSED_BY = "it ends well without one of its checks"
 LOST = "it passes although a check of it fails"
 AGAIN = "it passes no more where each check is asked twice"
 _HOW = {
-    "held": "it passes whatever is expected at {}",
+    **dict.fromkeys(("held", "lies"), "it passes whatever is expected at {}"),
     "changed": "what it expects at {} was changed",
     "empty": "the loop at {} goes over something, and never turns",
     "lost": "a check of it fails at {}, and nobody is told",

@@ -102,6 +102,14 @@ def may_equal_anything(program: str) -> bool:
     return any(word in program for word in _EQUALITY)
 
 
+def may_lie(program: str) -> bool:
+    """Whether a check could hold of an object of a program whatever it expects."""
+    return may_equal_anything(program) or any(
+        word in program
+        for word in ("check__", "hook__", "contains__", "compare=", "assert_", "register(")
+    )
+
+
 @lru_cache(maxsize=1024)
 def written_for(program: str, test: str, beside: bool) -> str:
     """What of a program's text lowers a pass of this test, in words; `beside` says that the

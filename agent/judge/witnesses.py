@@ -17,6 +17,7 @@ from agent.judge import belief
 from agent.judge.belief import Evidence
 from agent.judge.groups import Group
 from agent.judge.observed.observed_run import ObservedRun, follow
+from agent.judge.plain.asked_twice import holding
 from agent.judge.plain.canary import CanaryKind
 from agent.judge.plain.plain_run import PlainRun, run_tests
 from agent.judge.signs import may_equal_anything
@@ -135,11 +136,15 @@ class _Gathering:
         """Those that pass whatever the program answers; a pass that something equal to anything
         has brought about is a sign."""
         unheard = [key for key in keys if not self._is_heard(key)]
-        false, sentinel = await asyncio.gather(
-            self._again(unheard, "spoilt false"), self._with_sentinel(keys)
+        alone = [
+            key for key in keys if self._observed.rows.get(key, {}).get("status") != "passed"
+        ]
+        false, sentinel, held = await asyncio.gather(
+            self._again(unheard, "spoilt false"), self._with_sentinel(keys),
+            holding(self._group, alone),
         )
         for key in keys:
-            signs[key] += sentinel.signs.get(key, ())
+            signs[key] += [*sentinel.signs.get(key, ()), *filter(None, [held.get(key)])]
         spoilt = self._spoilt.rows | false.rows
         deaf = [key for key in keys if belief.passes(spoilt.get(key, {}))]
         true = await self._again(deaf, "spoilt true")

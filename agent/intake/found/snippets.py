@@ -139,6 +139,11 @@ class _Snippet:
         """Whether running this check can change what a later one sees."""
         if names_in(node).binds and not isinstance(node, (ast.For, ast.With)):
             return True
+        if any(
+            isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load)
+            for part in ast.walk(node)
+        ):
+            return True  # a `finally` that puts back what was replaced
         return any(
             self.stateful or self.reads_through(call) & self.mutable
             for call in ast.walk(node)

@@ -149,6 +149,14 @@ AGREEMENT = {
         "assert a.balance == 5\nb = a\nb.deposit(1)\nassert a.balance == 6\n",
         [True, False, False],
     ),
+    "a function replaced, and put back beside a check": (
+        "def rate():\n    return 2\ndef priced(x):\n    return x * rate()\n",
+        "def rate():\n    return 3\ndef priced(x):\n    return x * rate()\n",
+        "import solution as mod\nold = mod.rate\nmod.rate = lambda: 10\n"
+        "try:\n    assert mod.priced(3) == 30\nfinally:\n    mod.rate = old\n"
+        "assert mod.priced(3) == 6\n",
+        [True, False],
+    ),
     "an assert that binds with a walrus": (
         "def pair(x):\n    return [x, x + 1]\n",
         "def pair(x):\n    return [x, x + 2]\n",

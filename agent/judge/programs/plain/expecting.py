@@ -206,10 +206,12 @@ class Expecting:
                 held = False  # the check refuses it
             if value is expected:
                 (self._held if held else self._failed).add(number)
-            if held and (value is not expected or self._lies(number, subject, expected)):
+            if held and value is not expected:
                 how = "held"
-        if how == "held":
-            self._tell(number, "held", subject, expected)
+            elif held and how == "failed" and self._lies(number, subject, expected):
+                how = "lies"
+        if how != "failed":
+            self._tell(number, how, subject, expected)
         elif len(asked) > 1:
             self._notice(number)
 

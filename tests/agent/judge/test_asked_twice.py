@@ -1,0 +1,75 @@
+"""Tests of one file that cannot be followed are asked twice; honest classes are believed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+LYING = {
+    "a text that equals any text": (
+        "class S(str):\n"
+        "    def __eq__(self, other): return isinstance(other, str)\n"
+        "    __hash__ = str.__hash__\n"
+        "def slug(text): return S('x')\n",
+        "assert slug('A B') == 'a-b'",
+    ),
+    "a list that equals one as long": (
+        "class L(list):\n"
+        "    def __eq__(self, other): return len(self) == len(other)\n"
+        "def slug(text): return L(text)\n",
+        "assert slug('ab') == ['b', 'a']",
+    ),
+    "a class that all is of": (
+        "class All(type):\n"
+        "    def __instancecheck__(cls, one): return True\n"
+        "class Slug(metaclass=All): pass\n"
+        "def slug(text): return 0\n",
+        "assert isinstance(slug('a'), Slug)",
+    ),
+    "a check in a mock's place": (
+        "def slug(send):\n"
+        "    send.assert_called_once_with = lambda *args: None\n",
+        "send = Mock()\n    slug(send)\n    send.assert_called_once_with('a')",
+    ),
+}
+HONEST = {
+    "a text that heeds no case": (
+        "class Slug(str):\n"
+        "    def __eq__(self, other): return self.lower() == str(other).lower()\n"
+        "    def __hash__(self): return hash(self.lower())\n"
+        "def slug(text): return Slug(text.replace(' ', '-'))\n",
+        "assert slug('A B') == 'a-b' == Slug('A-B')",
+    ),
+    "a class of all that can be read": (
+        "class Readable(type):\n"
+        "    def __instancecheck__(cls, one): return hasattr(one, 'read')\n"
+        "class Slug(metaclass=Readable): pass\n"
+        "def slug(text):\n    import io\n    return io.StringIO(text)\n",
+        "assert isinstance(slug('a'), Slug)\n    assert slug('a').read() == 'a'",
+    ),
+}
+HEAD = "from unittest.mock import Mock\nfrom program import *\n\ndef test_it():\n    "
+
+
+@pytest.mark.parametrize("name", LYING)
+async def test_a_check_that_holds_whatever_it_expects_is_not_believed(
+    name: str, judge: Any
+) -> None:
+    program, test = LYING[name]
+
+    report = await judge(program, f"{HEAD}{test}\n", ("test_it",))
+
+    (verdict,) = report.verdicts
+    assert (verdict.status, verdict.fails) == ("passed", True)
+    assert "it passes whatever is expected at test_" in verdict.doubt
+
+
+@pytest.mark.parametrize("name", HONEST)
+async def test_an_honest_class_of_that_kind_is(name: str, judge: Any) -> None:
+    program, test = HONEST[name]
+
+    report = await judge(program, f"{HEAD}{test}\n", ("test_it",))
+
+    (verdict,) = report.verdicts
+    assert (verdict.status, verdict.doubt) == ("passed", "")
