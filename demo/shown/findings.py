@@ -7,13 +7,12 @@ from agent.log.result import Result
 from agent.log.words import PROOF_MEANING, doubt_words
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose
-from demo.shown.panes import fact_list, pane, small
+from demo.shown.panes import fact_list, named, pane, small
 
 
 def behaviours(rivals: Rivals) -> str:
-    """Repairs that the tests do not tell apart, with the call that does."""
-    own, *others = rivals.behaviours
-    shown = _rival(own, "") + "".join(_rival(one, diff(one.diff)) for one in others)
+    """Repairs that the tests do not tell apart, the patch first, with the call that does."""
+    shown = "".join(_rival(one, diff(one.diff)) for one in rivals.behaviours)
     return pane(
         "rivals", "Behaviours that fit the tests",
         f'<p class="call"><code>{escaped(rivals.call, 400)}</code></p>{shown}',
@@ -46,7 +45,7 @@ def smallest(result: Result) -> str:
     facts = fact_list(*seen_facts(verdict))
     return pane(
         "smallest", "The smallest failing test",
-        f'<p class="call"><code>{escaped(verdict.call or verdict.name)}</code></p>{facts}',
+        f'<p class="call"><code>{escaped(named(verdict.name, verdict.call))}</code></p>{facts}',
     )
 
 

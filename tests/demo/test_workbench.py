@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from agent.core.domain import Report, Verdict
 from agent.core.events import (
     Critiqued,
     Judged,
@@ -19,12 +20,13 @@ from agent.core.events import (
     RunFinished,
     Searched,
     StepStarted,
+    TestInfo,
     from_jsonl,
 )
 from agent.doors.bundle import patch_of
 from agent.intake import from_page
 from agent.log.result import Result, fold
-from agent.log.timeline import Call
+from agent.log.timeline import Call, Column
 from agent.run.session import Session, open_session
 from demo.acts import Page
 from demo.browser_state import NEW_VISIT, BrowserRun, Visit
@@ -32,6 +34,8 @@ from demo.layout.theme import ASSETS
 from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.shown.bench import workbench
+from demo.shown.findings import smallest
+from demo.shown.matrix import matrix
 from demo.shown.programs import changes, leading
 from demo.shown.trace import writing
 from tests.agent.model_runs import followed
@@ -103,6 +107,28 @@ def test_a_healthy_draft_of_a_model_is_shown_whole() -> None:
     page = workbench(replace(fold(log), columns=(column,), diff="", patch=None))
     assert draft.text in Reader(page).text
     assert 'class="whole" data-final="yes" open' in page
+
+
+def test_a_test_is_told_by_its_name_and_opens_onto_its_own_lines() -> None:
+    code = "import re\n\ndef test_a():\n    assert f() == 1\n\ndef test_b():\n    assert f() == 2\n"
+    names = {"test_a": code, "test_b": code, "f(3) == 3.5": "assert f(3) == 3.5"}
+    report = Report(solution="s", verdicts=tuple(
+        Verdict(name=name, test=name, origin="user", status="failed", call="f(3)" if "3" in name
+                else "f()", expected="x" * len(name), got="0") for name in names
+    ))
+    result = Result(
+        outcome="unresolved", report=report, columns=(Column("before", 0, report),),
+        tests=tuple(TestInfo(name=one, origin="user", code=told) for one, told in names.items()),
+    )
+    shown = unescape(matrix(result))
+    assert re.findall(r'<th scope="row">(.*?)</th>', shown) == [
+        "test_a: f()", "test_b: f()", "f(3) == 3.5"
+    ]
+    assert re.findall(r'class="source" tabindex="0">(.*?)</pre>', shown, re.DOTALL) == [
+        "def test_a():\n    assert f() == 1", "def test_b():\n    assert f() == 2",
+        "assert f(3) == 3.5",
+    ]
+    assert "<code>test_a: f()</code>" in smallest(result)
 
 
 def test_a_program_is_held_against_the_original_and_against_the_one_it_was_made_from() -> None:
