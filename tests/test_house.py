@@ -94,7 +94,7 @@ CEILINGS = {
     "agent/run": 3_600, "agent/thinking": 1_850, "agent/tools": 1_600, "demo": 5_600,
     "evaluation": 5_050, "llm": 6_700, "prompts": 1, "sandbox": 9_200, "selfheal": 94,
     "tests": 4_600, "tests/agent": 25_800, "tests/agent/project": 1_900, "tests/agent/tools": 1_250,
-    "tests/demo": 4_550, "tests/llm": 6_500, "tests/sandbox": 4_750,
+    "tests/demo": 4_650, "tests/llm": 6_500, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

@@ -9,7 +9,7 @@
   let followed = false;  // a run has gone on here since the page was loaded
 
   // What a reader looks at: which tab, which program (none: the one that leads), held against
-  // which, and the open cell of each row. A new run begins anew, but for the tab.
+  // which, and the open cell of each row. A new run begins anew.
   let look = { run: "", tab: "patch", at: null, against: "original", cells: new Map() };
 
   const setDark = (dark) => document.body.classList.toggle("dark", dark);
@@ -165,8 +165,8 @@
   const restore = (bench) => {
     const shown = bench.querySelector("[data-run]");
     const run = shown ? shown.dataset.run : "";
-    if (run !== look.run) {
-      look = { run, tab: look.tab, at: null, against: "original", cells: new Map() };
+    if (run && run !== look.run) {
+      look = { run, tab: "patch", at: null, against: "original", cells: new Map() };
     }
     reopen(bench);
     showTab(bench);
@@ -277,8 +277,8 @@
     if (copy) {
       const text = document.querySelector("#bench [data-final] pre").textContent;
       window.copied(text).then(
-        () => { copy.textContent = "Copied"; },
-        () => { copy.textContent = "Copying is not allowed here"; },
+        () => window.tell(copy, "Copied"),
+        () => window.tell(copy, "Copying is not allowed here"),
       );
     }
     if (event.target.closest && event.target.closest("button.use")) {

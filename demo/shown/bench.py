@@ -101,9 +101,9 @@ def _state(result: Result) -> str:
 
 
 def _said_here(result: Result, facts: tuple[str, ...], own: bool) -> tuple[str, ...]:
-    """The facts without the question that stands above its buttons."""
+    """The facts; in place of a question that stands above its buttons, that it does."""
     asked = result.waiting.question if result.waiting is not None and own else None
-    return tuple(fact for fact in facts if fact != asked)
+    return tuple("for your answer above" if fact == asked else fact for fact in facts)
 
 
 def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:
@@ -149,8 +149,10 @@ def _downloads(result: Result) -> str:
 
     entry, given = (result.start.entry, result.start.code) if result.start else ("", "")
     named = f" of {escaped(entry, 60)}" if entry not in ("", "solution.py") else ""
+    best = "the best so far"
     copy = (
-        '<button type="button" class="use">Use this code</button>'
+        f'<button type="button" class="use">Use {"this code" if result.best is None else best}'
+        '</button>'
         '<button type="button" class="copy">Copy</button>'
         if result.shown_code not in ("", given) else ""
     )

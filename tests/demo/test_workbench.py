@@ -34,7 +34,7 @@ from demo.layout.theme import ASSETS
 from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.shown.bench import workbench
-from demo.shown.findings import smallest
+from demo.shown.findings import behaviours, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.programs import changes, leading
 from demo.shown.trace import writing
@@ -159,6 +159,40 @@ def test_each_diagnosis_stands_on_the_code_that_it_is_about() -> None:
         assert column.diagnosis.cause in text(at(shown, place))
         assert re.search(r'class="line s[1-5]"><span class="number">2</span>', at(shown, place))
     assert "It passes." in at(shown, 3)
+
+
+def test_of_a_program_that_passes_the_cause_before_it_is_told() -> None:
+    result = fold(recorded("rounds"))
+    assert result.columns[0].diagnosis is not None
+    told = text(at(panel(workbench(result), "diagnosis"), len(result.columns) - 1))
+    assert told.startswith(f">It passes. Of “before”:{result.columns[0].diagnosis.cause}")
+
+
+def test_a_step_of_the_proof_says_what_is_lacking_for_it() -> None:
+    why = "4 of 4 tests pass, 1 of them never seen; `f(0)` gave a value before and fails now"
+    result = replace(fold(recorded("healed")), proof="E2", proof_why=why)
+    lacking = re.findall(r"<b>(E\d)</b><span>[^<]*<small>(.*?)</small>", proof(result))
+    assert lacking == [("E3", "<code>f(0)</code> gave a value before and fails now")]
+
+
+def test_repairs_without_a_call_are_told_by_their_edits() -> None:
+    rivals = fold(recorded("rivals")).rivals
+    assert rivals is not None
+    shown = behaviours(rivals.model_copy(update={"call": "", "behaviours": tuple(
+        one.model_copy(update={"gives": ""}) for one in rivals.behaviours
+    )}))
+    assert "gives" not in shown and "fit the tests" not in shown and "E0" not in shown
+
+
+def test_a_run_that_waits_says_so_and_whose_program_stands_below_its_patch() -> None:
+    log = recorded("waiting")
+    end = next(n for n, one in enumerate(log) if one.event.kind == "waiting")
+    page = Reader(workbench(fold(log[: end + 1]))).text
+    assert "for your answer above" in page
+    asked = fold(log[: end + 1])
+    assert "The whole program, without the patch" in Reader(changes(
+        replace(asked, columns=asked.columns[:1])
+    )).text
 
 
 def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
