@@ -187,7 +187,8 @@ def example(result: Result, lead: str) -> str:
     note = result.patch.note if result.patch is not None else ""
     told = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in (word.lower(), *facts))
     shown = (
-        f'<header class="status"><p class="verdict"><strong>EXAMPLE</strong>{told}</p></header>',
+        '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">○</b>'
+        f"<strong>EXAMPLE</strong>{told}</p></header>",
         pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
         pane("proof", "Proof", proof(result), small(result.claim)),
     )

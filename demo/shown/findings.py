@@ -65,7 +65,7 @@ def proof(result: Result) -> str:
         if index > 0 or reached == 0
     )
     more = advice_words(result)
-    advice = f'<p class="note">To prove more: {escaped(more)}</p>' if more else ""
+    advice = f'<p class="note">To prove more, {more[0].lower()}{more[1:]}</p>' if more else ""
     told = result.proof_why in result.reason  # beside the verdict
     why = "" if told else f'<p class="note">{escaped(result.proof_why, 1_000)}</p>'
     seen = _evidence(result.evidence) if result.evidence is not None else ""
