@@ -14,7 +14,7 @@ from demo.shown.escape import escaped, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.panes import pane, small
-from demo.shown.programs import Pair, causes, changes, console, leading, scrubber
+from demo.shown.programs import Pair, causes, changes, console, leading, of_leading, scrubber
 from demo.shown.tabs import Tab, tabs
 from demo.shown.timeline import steps, timeline, where
 from demo.shown.trace import trace
@@ -64,7 +64,7 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
             "What is known of it",
             Tab("patch", "Diff", changes(result, compare)),
             Tab("diagnosis", "Diagnosis", causes(result)),
-            Tab("proof", "Proof", claimed),
+            Tab("proof", "Proof", of_leading(result, claimed)),
             Tab("trace", "Trace", trace(result), len(result.talk)),
             Tab("lessons", "Lessons", learned(result), lessons),
             Tab("console", "Console", console(result)),

@@ -57,6 +57,15 @@ def _each(result: Result, show: Callable[[int], str]) -> str:
     )
 
 
+def of_leading(result: Result, shown: str) -> str:
+    """What is shown of the leading program alone; the others say whose it is."""
+    if len(result.columns) < 2:
+        return shown
+    first = leading(result)
+    whose = f'<p class="note">That is told of “{escaped(result.columns[first].label)}” alone.</p>'
+    return _each(result, lambda place: shown if place == first else whose)
+
+
 def scrubber(result: Result, *, own: bool) -> str:
     """What leafs through the programs; nothing where there is one."""
     columns, first = result.columns, leading(result)

@@ -172,6 +172,8 @@ def test_a_step_of_the_proof_says_what_is_lacking_for_it() -> None:
     why = "4 of 4 tests pass, 1 of them never seen; `f(0)` gave a value before and fails now"
     result = replace(fold(recorded("healed")), proof="E2", proof_why=why)
     lacking = re.findall(r"<b>(E\d)</b><span>[^<]*<small>(.*?)</small>", proof(result))
+    shown = panel(workbench(result), "proof")
+    assert ["ladder" in at(shown, place) for place in (0, 1)] == [False, True]
     assert lacking == [("E3", "<code>f(0)</code> gave a value before and fails now")]
 
 
