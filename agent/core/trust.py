@@ -32,3 +32,5 @@ DERIVED_ORIGINS: frozenset[Origin] = frozenset(
     one for one, weight in WEIGHTS.items() if 0 < weight < ALONE
 )
 """Origins whose failing tests forbid success together."""
+HOLD_OUT_FROM = 4
+"""The number of trusted tests from which one is kept from the repair."""

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.core.domain import RunOutcome
+from agent.core.domain import ProofLevel, RunOutcome
 from agent.core.events import Parent, RunFailed, RunFinished, RunStarted, Stamped, Waiting
 from agent.core.settings import Settings, data_folder
+from agent.log.result import fold
 from agent.log.store import RunRow, Store, UnknownRun
 
 LEAST_NAMED = 4
@@ -30,6 +31,9 @@ class Listed:
     standing: Standing
     """Its outcome, or how far it is."""
     parent: Parent | None
+    proof: ProofLevel | None = None
+    fitting: int = 1
+    """How many repairs are known to fit the tests; see `Result.fitting`."""
 
     @property
     def document(self) -> dict[str, object]:
@@ -78,7 +82,10 @@ class History:
     def _listed(self, row: RunRow) -> Listed:
         first, last = self._store.ends(row.id)
         parent = first.event.parent if first and isinstance(first.event, RunStarted) else None
-        return Listed(row.id, row.title, row.created, self._standing(row, last), parent)
+        standing = self._standing(row, last)
+        proof = last.event.proof if last and isinstance(last.event, RunFinished) else None
+        fitting = fold(self._store.log(row.id)).fitting if standing == "healed" else 1
+        return Listed(row.id, row.title, row.created, standing, parent, proof, fitting)
 
     def _standing(self, row: RunRow, last: Stamped | None) -> Standing:
         match last.event if last is not None else None:

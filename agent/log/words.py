@@ -62,7 +62,7 @@ from agent.core.events import (
     Waiting,
 )
 from agent.core.settings import COMMAND
-from agent.core.trust import Origin
+from agent.core.trust import HOLD_OUT_FROM, Origin
 from agent.log.result import Result
 from agent.log.spending import call_words, dollars
 from agent.repair.ranking.question import in_words
@@ -128,7 +128,7 @@ ORIGIN_WORDS: dict[Origin, str] = {
     "confirmed": "Derived, and confirmed",
     "urged": "Derived, confirmed, and urged for now",
     "held-out": "Held out",
-    "adversarial": "Adversarial",
+    "adversarial": "Adversarial: ✓ says only that the call returns, and none of them decides",
 }
 
 
@@ -287,15 +287,43 @@ def _facts(result: Result) -> Iterator[str]:
     """Proof and integrity, their meaning, by what the program was mended, and at what price."""
     if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
         yield f"proof {result.claim}"
-        yield PROOF_MEANING[result.proof]
+        yield meaning(result.proof, result)
     others = {None: "", "memory": "from memory, ", "person": "by you, "}
     by = others.get(result.strategy, f"by {result.strategy}, ")
     yield f"{by}{cost_words(result)}"
     if result.iterations:
         yield counted(result.iterations, "iteration")
+    if result.outcome == "crash_stopped" and result.rivals is not None:
+        yield f"{counted(len(result.rivals.behaviours) - 1, 'other repair')} found that stop it too"
     if result.candidates:
-        yield counted(result.candidates, "candidate")
+        yield counted(result.candidates, "candidate") + (" in all" if result.iterations > 1 else "")
     yield f"{result.seconds:.1f} s"
+
+
+def meaning(level: ProofLevel, result: Result) -> str:
+    """What a level says; of E0 which of the two it is."""
+    if level != "E0":
+        return PROOF_MEANING[level]
+    return "only the crash is gone" if result.outcome == "crash_stopped" else "nothing is shown"
+
+
+def advice_words(result: Result) -> str:
+    """What would prove more; empty where that is not known."""
+    report, level = result.report, result.proof
+    if level is None or report is None or level in ("E3", "E4"):
+        return ""
+    if result.fitting > 1:
+        asked = ", or answer which is right" if result.question is not None else ""
+        return f"Add a test that tells the repairs apart{asked}."
+    if level == "E0":
+        return "Add a test that says what is right."
+    if result.outcome != "healed" or level != "E1":
+        return ""
+    few = HOLD_OUT_FROM - len(report.trusted)
+    if few > 0:
+        return f"Add {counted(few, 'test')} of other inputs: one is then held out from the repair."
+    unheld = "no test was held out" in result.proof_why
+    return "Add a failing test that compares a value, for inputs of its own." if unheld else ""
 
 
 def _progress(seen: Searched) -> Iterator[str]:

@@ -9,7 +9,7 @@
   let followed = false;  // a run has gone on here since the page was loaded
 
   // What a reader looks at: which tab, which program (none: the one that leads), held against
-  // which, and the open cell of each row. A new run begins anew, but for the tab.
+  // which, and the open cell of each row. A new run begins anew.
   let look = { run: "", tab: "patch", at: null, against: "original", cells: new Map() };
 
   const setDark = (dark) => document.body.classList.toggle("dark", dark);
@@ -165,8 +165,8 @@
   const restore = (bench) => {
     const shown = bench.querySelector("[data-run]");
     const run = shown ? shown.dataset.run : "";
-    if (run !== look.run) {
-      look = { run, tab: look.tab, at: null, against: "original", cells: new Map() };
+    if (run && run !== look.run) {
+      look = { run, tab: "patch", at: null, against: "original", cells: new Map() };
     }
     reopen(bench);
     showTab(bench);
@@ -189,7 +189,10 @@
       live.textContent = inner.dataset.announce;
     }
     const phase = inner ? inner.dataset.phase : "";
-    if (phase === "running") followed = true;
+    if (phase === "running") {
+      followed = true;
+      bench.classList.remove("stale");
+    }
     const turned = lastPhase !== "" && phase !== lastPhase && phase !== "empty";
     if (turned && !inView(bench, bench.querySelector(".status") || bench)) bench.scrollIntoView({ block: "start" });
     lastPhase = phase;
@@ -271,14 +274,18 @@
       const opened = [...cells].find((one) => one.dataset.cell === open);
       if (cells.length) toggleCell(opened || cells[cells.length - 1]);
     }
+    const takes = within("button.use, [data-act=open]");
+    const stale = takes && bench.classList.contains("stale");
+    if (stale && !confirm("The editor holds another text since. Replace it?")) return;
+    if (takes) bench.classList.remove("stale");
     const act = within("#bench [data-act]");
     if (act) press(act.dataset.act);
     const copy = event.target.closest && event.target.closest("button.copy");
     if (copy) {
       const text = document.querySelector("#bench [data-final] pre").textContent;
       window.copied(text).then(
-        () => { copy.textContent = "Copied"; },
-        () => { copy.textContent = "Copying is not allowed here"; },
+        () => window.tell(copy, "Copied"),
+        () => window.tell(copy, "Copying is not allowed here"),
       );
     }
     if (event.target.closest && event.target.closest("button.use")) {
@@ -295,6 +302,17 @@
       }
     }
   });
+
+  // What is typed after a run has ended is another text than that which its result is of.
+  const typed = ({ type, key, target }) => {
+    if (type === "keydown" && !["Backspace", "Delete", "Enter"].includes(key)) return;
+    if (lastPhase === "finished" && target.closest && target.closest("#code, #tests")) {
+      document.getElementById("bench").classList.add("stale");
+    }
+  };
+  for (const kind of ["input", "paste", "cut", "drop", "keydown"]) {
+    document.addEventListener(kind, typed, true);
+  }
 
   // Arrow keys move among tabs, and in a row of the tests.
   document.addEventListener("keydown", (event) => {

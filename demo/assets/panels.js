@@ -16,6 +16,14 @@
     if (!done) throw new Error("copying is not allowed here");
   };
 
+  // A button says for a moment what came of it.
+  window.tell = (button, words) => {
+    button.dataset.face = button.dataset.face || button.textContent;
+    button.textContent = words;
+    clearTimeout(button.told);
+    button.told = setTimeout(() => { button.textContent = button.dataset.face; }, 2500);
+  };
+
   const refuse = (words) => {
     const said = document.getElementById("said");
     let shown = document.getElementById("too-large");
@@ -124,8 +132,8 @@
     const share = event.target.closest && event.target.closest("button.share");
     if (!share) return;
     window.copied(location.href).then(
-      () => { share.textContent = "Link copied"; },
-      () => { share.textContent = "Copy the address above"; },
+      () => window.tell(share, "Link copied"),
+      () => window.tell(share, "Copy the address above"),
     );
   });
 }

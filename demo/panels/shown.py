@@ -30,6 +30,8 @@ NOTHING_KNOWN = (
 
 def standing_words(one: Listed) -> str:
     """How a run stands, in the words of its verdict."""
+    if one.fitting > 1:
+        return f"one of at least {one.fitting} repairs"
     for outcome, words in OUTCOME_WORDS.items():
         if outcome == one.standing:
             return words.partition(",")[0].partition(":")[0].lower()
@@ -41,7 +43,10 @@ def runs(listed: Sequence[Listed], search: str) -> str:
     words = search.lower().split()
     found = [
         one for one in listed
-        if all(word in f"{one.title} {standing_words(one)} {one.id}".lower() for word in words)
+        if all(
+            word in f"{one.title} {standing_words(one)} {one.standing} {one.id}".lower()
+            for word in words
+        )
     ]
     if not found:
         return f'<p class="none">{NONE_LIKE if listed else NO_RUNS}</p>'
@@ -53,12 +58,14 @@ def runs(listed: Sequence[Listed], search: str) -> str:
 def _run(one: Listed) -> str:
     run, title = escaped(one.id), escaped(one.title or "without a name", 200)
     parent = f" · fork of {escaped(one.parent.run[:8])}" if one.parent is not None else ""
-    slug = standing_words(one).replace(" ", "-")
+    slug = "open" if one.fitting > 1 else one.standing.replace("_", "-")
+    level = f" <i>{one.proof}</i>" if one.proof is not None else ""
     return (
         f'<li class="kept-run"><label class="tick"><input type="checkbox" data-pick="{run}">'
         f'<span class="sr">Compare {title}</span></label>'
         f'<a class="name" href="?run={run}">{title}</a>'
-        f'<span class="standing of-{escaped(slug)}">{escaped(standing_words(one))}</span>'
+        f'<span class="standing is-{slug} at-{one.proof}">{escaped(standing_words(one))}{level}'
+        "</span>"
         f"<small>{_when(one.created)}{parent}</small>"
         f'<span class="acts">{_act("replay", run, "Replay")}{_act("again", run, "Run again")}'
         f'<a href="gradio_api/heal/{run}/log" download>Export</a>'

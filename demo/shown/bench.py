@@ -14,7 +14,7 @@ from demo.shown.escape import escaped, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.panes import pane, small
-from demo.shown.programs import Pair, causes, changes, console, leading, scrubber
+from demo.shown.programs import Pair, causes, changes, console, leading, of_leading, scrubber
 from demo.shown.tabs import Tab, tabs
 from demo.shown.timeline import steps, timeline, where
 from demo.shown.trace import trace
@@ -64,7 +64,7 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
             "What is known of it",
             Tab("patch", "Diff", changes(result, compare)),
             Tab("diagnosis", "Diagnosis", causes(result)),
-            Tab("proof", "Proof", claimed),
+            Tab("proof", "Proof", of_leading(result, claimed)),
             Tab("trace", "Trace", trace(result), len(result.talk)),
             Tab("lessons", "Lessons", learned(result), lessons),
             Tab("console", "Console", console(result)),
@@ -101,9 +101,9 @@ def _state(result: Result) -> str:
 
 
 def _said_here(result: Result, facts: tuple[str, ...], own: bool) -> tuple[str, ...]:
-    """The facts without the question that stands above its buttons."""
+    """The facts; in place of a question that stands above its buttons, that it does."""
     asked = result.waiting.question if result.waiting is not None and own else None
-    return tuple(fact for fact in facts if fact != asked)
+    return tuple("for your answer above" if fact == asked else fact for fact in facts)
 
 
 def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:
@@ -149,8 +149,10 @@ def _downloads(result: Result) -> str:
 
     entry, given = (result.start.entry, result.start.code) if result.start else ("", "")
     named = f" of {escaped(entry, 60)}" if entry not in ("", "solution.py") else ""
+    best = "the best so far"
     copy = (
-        '<button type="button" class="use">Use this code</button>'
+        f'<button type="button" class="use">Use {"this code" if result.best is None else best}'
+        '</button>'
         '<button type="button" class="copy">Copy</button>'
         if result.shown_code not in ("", given) else ""
     )
@@ -183,7 +185,8 @@ def example(result: Result, lead: str) -> str:
     note = result.patch.note if result.patch is not None else ""
     told = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in (word.lower(), *facts))
     shown = (
-        f'<header class="status"><p class="verdict"><strong>EXAMPLE</strong>{told}</p></header>',
+        '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">○</b>'
+        f"<strong>EXAMPLE</strong>{told}</p></header>",
         pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
         pane("proof", "Proof", proof(result), small(result.claim)),
     )

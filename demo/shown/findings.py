@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from agent.core.domain import PROOF_ORDER, Behaviour, Evidence, Rivals, Verdict
 from agent.log.result import Result
-from agent.log.words import PROOF_MEANING, doubt_words
+from agent.log.words import advice_words, doubt_words, meaning
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose
-from demo.shown.panes import fact_list, pane, small
+from demo.shown.panes import fact_list, named, pane, small
 
 
 def behaviours(rivals: Rivals) -> str:
-    """Repairs that the tests do not tell apart, with the call that does."""
-    own, *others = rivals.behaviours
-    shown = _rival(own, "") + "".join(_rival(one, diff(one.diff)) for one in others)
+    """Repairs that the tests do not tell apart, the patch first, with the call that does."""
+    shown = "".join(_rival(one, diff(one.diff)) for one in rivals.behaviours)
+    call = f'<p class="call"><code>{escaped(rivals.call, 400)}</code></p>' if rivals.call else ""
     return pane(
-        "rivals", "Behaviours that fit the tests",
-        f'<p class="call"><code>{escaped(rivals.call, 400)}</code></p>{shown}',
+        "rivals", "Behaviours that fit the tests" if call else "Repairs that do as well",
+        call + shown,
         " <small>A is the patch</small>",
     )
 
@@ -24,9 +24,10 @@ def behaviours(rivals: Rivals) -> str:
 def _rival(one: Behaviour, shown: str) -> str:
     raises = one.gives.startswith("raises ")
     gives = escaped(one.gives.removeprefix("raises "), 400)
+    told = f'{"raises" if raises else "gives"} <code>{gives}</code>' if gives else ""
     return (
-        f'<div class="rival"><p><b>{escaped(one.label, 10)}</b> {"raises" if raises else "gives"} '
-        f"<code>{gives}</code>{small(one.note)}</p>{shown}</div>"
+        f'<div class="rival"><p><b>{escaped(one.label, 10)}</b> {told}{small(one.note)}</p>'
+        f"{shown}</div>"
     )
 
 
@@ -46,7 +47,7 @@ def smallest(result: Result) -> str:
     facts = fact_list(*seen_facts(verdict))
     return pane(
         "smallest", "The smallest failing test",
-        f'<p class="call"><code>{escaped(verdict.call or verdict.name)}</code></p>{facts}',
+        f'<p class="call"><code>{escaped(named(verdict.name, verdict.call))}</code></p>{facts}',
     )
 
 
@@ -55,16 +56,20 @@ def proof(result: Result) -> str:
     if result.proof is None:
         return ""
     reached = PROOF_ORDER.index(result.proof)
+    lacking = result.proof_why.partition("; ")[2].rpartition("; ")[2]
     steps = "".join(
         f'<li class="{"reached" if index <= reached else "open"}">'
-        f'<b>{step}</b><span>{PROOF_MEANING[step]}</span></li>'
+        f"<b>{step}</b><span>{meaning(step, result)}"
+        f"{small(lacking) if reached and index == reached + 1 else ''}</span></li>"
         for index, step in enumerate(PROOF_ORDER)
         if index > 0 or reached == 0
     )
+    more = advice_words(result)
+    advice = f'<p class="note">To prove more, {more[0].lower()}{more[1:]}</p>' if more else ""
     told = result.proof_why in result.reason  # beside the verdict
     why = "" if told else f'<p class="note">{escaped(result.proof_why, 1_000)}</p>'
     seen = _evidence(result.evidence) if result.evidence is not None else ""
-    return f'{why}<ol class="ladder level-{result.proof}">{steps}</ol>{seen}'
+    return f'{why}<ol class="ladder level-{result.proof}">{steps}</ol>{advice}{seen}'
 
 
 def _evidence(seen: Evidence) -> str:

@@ -17,7 +17,7 @@ from agent.log.words import (
 )
 from demo.shown.escape import escaped
 from demo.shown.findings import seen_facts
-from demo.shown.panes import at_hand, fact_list, pane, passing
+from demo.shown.panes import at_hand, fact_list, named, pane, passing
 
 LONGEST_SEEN = 1_500
 """Characters of a value in a cell's details."""
@@ -93,12 +93,14 @@ def _count(result: Result) -> str:
 
 
 def _row(row: Row, columns: tuple[Column, ...], places: range | None) -> str:
-    source = f'<pre class="source" tabindex="0">{escaped(row.code)}</pre>' if row.code else ""
+    from agent.intake.asked.held_out import text_of_test  # the session has imported it
+
+    code = text_of_test(row.code, row.name.partition("[")[0]).strip("\n")
+    source = f'<pre class="source" tabindex="0">{escaped(code)}</pre>' if code else ""
     latest = row.latest
-    alone = row.code.strip() if row.code and "\n" not in row.code.strip() else ""
-    shown = (latest.call if latest is not None else "") or alone or row.name
+    call = latest.call if latest is not None else ""
     return _line(
-        f"{row.origin}-{row.name}", shown.removeprefix("assert "),
+        f"{row.origin}-{row.name}", named(row.name if "\n" in code or not code else code, call),
         [_cell(cell, row.regressed_at(place)) for place, cell in enumerate(row.cells)],
         None if places is None else [
             "" if cell is None or place not in places else _verdict(cell, columns[place].label)

@@ -33,6 +33,12 @@ def passing(report: Report) -> str:
     return f"{tally(report.trusted, 'tests')}, and {tally(added, 'added')}"
 
 
+def named(test: str, call: str) -> str:
+    """A test by its name, or by its one line, and what it calls where that does not tell it."""
+    said = test.removeprefix("assert ")
+    return f"{said}: {call}" if call and call not in said else said
+
+
 def small(text: str) -> str:
     return f" <small>{prose(text, 200)}</small>" if text else ""
 

@@ -57,6 +57,15 @@ def _each(result: Result, show: Callable[[int], str]) -> str:
     )
 
 
+def of_leading(result: Result, shown: str) -> str:
+    """What is shown of the leading program alone; the others say whose it is."""
+    if len(result.columns) < 2:
+        return shown
+    first = leading(result)
+    whose = f'<p class="note">That is told of “{escaped(result.columns[first].label)}” alone.</p>'
+    return _each(result, lambda place: shown if place == first else whose)
+
+
 def scrubber(result: Result, *, own: bool) -> str:
     """What leafs through the programs; nothing where there is one."""
     columns, first = result.columns, leading(result)
@@ -139,7 +148,8 @@ def _program(result: Result, place: int, compare: Pair | None) -> str:
     columns = result.columns
     text, first = text_of(result, place), not place
     whole = _whole(
-        text, f"whole-{place}", final=place == leading(result), shown=first and len(columns) == 1
+        text, f"whole-{place}", final=place == leading(result), shown=first and len(columns) == 1,
+        more=", without the patch" if first and result.phase == "waiting" else "",
     )
     if first:
         return whole if len(columns) == 1 else f'<p class="note">Where it began.</p>{whole}'
@@ -177,14 +187,14 @@ def _compared(result: Result, place: int, other: int) -> str:
     return side_by_side(changed(columns, place, other), left.label, right.label) + tests
 
 
-def _whole(text: str, key: str, *, final: bool, shown: bool = False) -> str:
+def _whole(text: str, key: str, *, final: bool, shown: bool = False, more: str = "") -> str:
     if not text:
         return ""
     mark = ' data-final="yes"' if final else ""
     return (
         f'<details data-key="{key}" class="whole"{mark}{" open" if shown else ""}>'
-        f'<summary>The whole program</summary><pre tabindex="0">{escaped(text, LONGEST_PROGRAM)}'
-        "</pre></details>"
+        f'<summary>The whole program{more}</summary><pre tabindex="0">'
+        f"{escaped(text, LONGEST_PROGRAM)}</pre></details>"
     )
 
 
@@ -201,8 +211,13 @@ def _caused(result: Result, place: int) -> str:
     column = result.columns[place]
     if column.diagnosis is not None:
         return _cause(column.diagnosis, text_of(result, place))
-    passes = column.report.passed
-    return f'<p class="note">{"It passes." if passes else "No cause was looked for."}</p>'
+    if not column.report.passed:
+        return '<p class="note">No cause was looked for.</p>'
+    before = next((n for n in range(place - 1, -1, -1) if result.columns[n].diagnosis), None)
+    if before is None:
+        return '<p class="note">It passes.</p>'
+    label = escaped(result.columns[before].label)
+    return f'<p class="note">It passes. Of “{label}”:</p>{_caused(result, before)}'
 
 
 def _cause(found: Diagnosis, text: str) -> str:

@@ -93,12 +93,17 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_alon
     expect(page.locator(".matrix .cell.failed").first).to_be_visible()
     page.get_by_role("tab", name="Proof").click()
     expect(page.locator(".proof .reached").first).to_contain_text("your tests pass")
-    page.get_by_text("late_fee(14)", exact=True).first.click()
+    page.get_by_text("late_fee(14) == 0", exact=True).first.click()
     expect(page.locator(".opened dd:visible").first).to_be_visible()
     for name, begins in (("Patch", "--- a/fee.py"), ("Save tests", '"""Tests of')):
         with page.expect_download() as taken:
             page.get_by_role("link", name=name).click()
         assert Path(taken.value.path()).read_text(encoding="utf-8").startswith(begins)
+    page.locator("#code .cm-content").press("Enter")
+    expect(page.locator("#bench")).to_have_class(re.compile(r"\bstale\b"))
+    page.get_by_role("button", name="Heal it").click()
+    expect(page.locator("#tab-patch")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#bench")).not_to_have_class(re.compile(r"\bstale\b"))
 
 
 def test_a_reload_follows_the_run_that_goes_on_and_keeps_what_was_typed(

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ import pytest
 
 from agent.core.events import from_jsonl, to_jsonl
 from agent.intake import from_page
+from agent.log.history import Listed
 from agent.memory import Failure, Fix
 from agent.run.session import Session, open_session
 from demo.browser_state import NEW_VISIT, Visit
@@ -22,6 +24,7 @@ from demo.models.panel import Panel
 from demo.panels.acts import Panels
 from demo.panels.measured import Share, measured
 from demo.panels.replay import moments
+from demo.panels.shown import runs
 from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.serving.verbs import DOCUMENTED, Verbs
@@ -82,6 +85,15 @@ async def test_a_visitor_finds_renames_and_deletes_their_runs_and_nobody_elses(
         assert run not in told["runs-list"]
         with pytest.raises(KeyError):
             session.log(run)
+
+
+def test_a_run_in_the_list_has_the_words_and_the_colour_of_its_card() -> None:
+    healed = Listed("id-one", "fee", 0.0, "healed", None, "E1")
+    assert '<span class="standing is-healed at-E1">healed <i>E1</i></span>' in runs([healed], "")
+    several = replace(healed, fitting=2)
+    assert 'is-open at-E1">one of at least 2 repairs <i>E1</i>' in runs([several], "healed")
+    stopped = replace(healed, standing="crash_stopped", proof="E0")
+    assert 'is-crash-stopped at-E0">crash stopped <i>E0</i>' in runs([stopped], "")
 
 
 async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) -> None:

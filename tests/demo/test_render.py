@@ -342,6 +342,8 @@ def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() ->
                  "E2", "another behaviour fits the tests too", "128 raise nothing new"):
         assert said in read.text
     assert view.question is view.rivals is not None
+    own, b, other = map(read.text.index, ("if n >= 10", "B gives", "if n == 10"))
+    assert own < b < other
     assert "What should price(11) give?" in Reader(question(view.question)).text
     assert question(None) == ""
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from agent.core.domain import Report, Verdict
 from agent.core.events import (
     Critiqued,
     Judged,
@@ -19,12 +20,13 @@ from agent.core.events import (
     RunFinished,
     Searched,
     StepStarted,
+    TestInfo,
     from_jsonl,
 )
 from agent.doors.bundle import patch_of
 from agent.intake import from_page
 from agent.log.result import Result, fold
-from agent.log.timeline import Call
+from agent.log.timeline import Call, Column
 from agent.run.session import Session, open_session
 from demo.acts import Page
 from demo.browser_state import NEW_VISIT, BrowserRun, Visit
@@ -32,6 +34,8 @@ from demo.layout.theme import ASSETS
 from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.shown.bench import workbench
+from demo.shown.findings import behaviours, proof, smallest
+from demo.shown.matrix import matrix
 from demo.shown.programs import changes, leading
 from demo.shown.trace import writing
 from tests.agent.model_runs import followed
@@ -105,6 +109,28 @@ def test_a_healthy_draft_of_a_model_is_shown_whole() -> None:
     assert 'class="whole" data-final="yes" open' in page
 
 
+def test_a_test_is_told_by_its_name_and_opens_onto_its_own_lines() -> None:
+    code = "import re\n\ndef test_a():\n    assert f() == 1\n\ndef test_b():\n    assert f() == 2\n"
+    names = {"test_a": code, "test_b": code, "f(3) == 3.5": "assert f(3) == 3.5"}
+    report = Report(solution="s", verdicts=tuple(
+        Verdict(name=name, test=name, origin="user", status="failed", call="f(3)" if "3" in name
+                else "f()", expected="x" * len(name), got="0") for name in names
+    ))
+    result = Result(
+        outcome="unresolved", report=report, columns=(Column("before", 0, report),),
+        tests=tuple(TestInfo(name=one, origin="user", code=told) for one, told in names.items()),
+    )
+    shown = unescape(matrix(result))
+    assert re.findall(r'<th scope="row">(.*?)</th>', shown) == [
+        "test_a: f()", "test_b: f()", "f(3) == 3.5"
+    ]
+    assert re.findall(r'class="source" tabindex="0">(.*?)</pre>', shown, re.DOTALL) == [
+        "def test_a():\n    assert f() == 1", "def test_b():\n    assert f() == 2",
+        "assert f(3) == 3.5",
+    ]
+    assert "<code>test_a: f()</code>" in smallest(result)
+
+
 def test_a_program_is_held_against_the_original_and_against_the_one_it_was_made_from() -> None:
     result = fold(recorded("rounds"))
     first, second, *rest = result.columns
@@ -133,6 +159,42 @@ def test_each_diagnosis_stands_on_the_code_that_it_is_about() -> None:
         assert column.diagnosis.cause in text(at(shown, place))
         assert re.search(r'class="line s[1-5]"><span class="number">2</span>', at(shown, place))
     assert "It passes." in at(shown, 3)
+
+
+def test_of_a_program_that_passes_the_cause_before_it_is_told() -> None:
+    result = fold(recorded("rounds"))
+    assert result.columns[0].diagnosis is not None
+    told = text(at(panel(workbench(result), "diagnosis"), len(result.columns) - 1))
+    assert told.startswith(f">It passes. Of “before”:{result.columns[0].diagnosis.cause}")
+
+
+def test_a_step_of_the_proof_says_what_is_lacking_for_it() -> None:
+    why = "4 of 4 tests pass, 1 of them never seen; `f(0)` gave a value before and fails now"
+    result = replace(fold(recorded("healed")), proof="E2", proof_why=why)
+    lacking = re.findall(r"<b>(E\d)</b><span>[^<]*<small>(.*?)</small>", proof(result))
+    shown = panel(workbench(result), "proof")
+    assert ["ladder" in at(shown, place) for place in (0, 1)] == [False, True]
+    assert lacking == [("E3", "<code>f(0)</code> gave a value before and fails now")]
+
+
+def test_repairs_without_a_call_are_told_by_their_edits() -> None:
+    rivals = fold(recorded("rivals")).rivals
+    assert rivals is not None
+    shown = behaviours(rivals.model_copy(update={"call": "", "behaviours": tuple(
+        one.model_copy(update={"gives": ""}) for one in rivals.behaviours
+    )}))
+    assert "gives" not in shown and "fit the tests" not in shown and "E0" not in shown
+
+
+def test_a_run_that_waits_says_so_and_whose_program_stands_below_its_patch() -> None:
+    log = recorded("waiting")
+    end = next(n for n, one in enumerate(log) if one.event.kind == "waiting")
+    page = Reader(workbench(fold(log[: end + 1]))).text
+    assert "for your answer above" in page
+    asked = fold(log[: end + 1])
+    assert "The whole program, without the patch" in Reader(changes(
+        replace(asked, columns=asked.columns[:1])
+    )).text
 
 
 def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:

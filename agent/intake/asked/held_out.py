@@ -35,12 +35,16 @@ def file_without_test(code: str, node: str) -> str | None:
 def contains_test(code: str, node: str, text: str) -> bool:
     """Whether the test of this node stands in a text, however it is spaced. Without a node, or
     where there is no such test, all of the code must."""
+    return "".join(text_of_test(code, node).split()) in "".join(text.split())
+
+
+def text_of_test(code: str, node: str) -> str:
+    """The text of the test of this node; all of the code where there is no such test."""
     place = _place(_parsed(code), node.split("::"))
-    if place is not None:
-        lines = _LINE.findall(code)
-        test = place[0]
-        code = "".join(lines[_first_line(test, lines, comments=False) : test.end_lineno])
-    return "".join(code.split()) in "".join(text.split())
+    if place is None:
+        return code
+    lines = _LINE.findall(code)
+    return "".join(lines[_first_line(place[0], lines, comments=False) : place[0].end_lineno])
 
 
 def _parsed(code: str) -> list[ast.stmt]:

@@ -13,15 +13,13 @@ from agent.core.domain import Example, Raises, Report, Solution, TestCase
 from agent.core.events import Notice, TestInfo, TestsFrozen
 from agent.core.state import State, Suite
 from agent.core.trees import expression, is_literal, plain
-from agent.core.trust import VETOING_ORIGINS
+from agent.core.trust import HOLD_OUT_FROM, VETOING_ORIGINS
 from agent.healing.context import Context
 from agent.intake import calls_made, fixes_a_value, makes_new_calls
 from agent.intake.asked.held_out import contains_test, file_without_test
 from agent.intake.parsing import BUILTIN_NAMES
 from agent.thinking.roles import SPEC_TESTER, ask_if_it_answers
 
-HOLD_OUT_FROM = 4
-"""The number of trusted tests from which one is kept from the repair."""
 RAISED = re.compile(r"raises (\w+)")
 UNSTEADY = {
     "id", "hash", "object", "input", "open", "print", "globals", "locals", "vars", "dir", "exec",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -11,6 +12,7 @@ from agent.core.domain import (
     Category,
     Diagnosis,
     Ending,
+    Evidence,
     Integrity,
     ProofLevel,
     Report,
@@ -58,6 +60,7 @@ from agent.log.words import (
     PROOF_MEANING,
     STANDING_SIGNS,
     STEP_WORDS,
+    advice_words,
     category_words,
     cost_words,
     ending_words,
@@ -211,6 +214,34 @@ def test_the_words_healed_and_fixed_are_kept_for_what_was_shown(outcome: RunOutc
     said = " ".join(headline(Result(outcome=outcome, proof="E0"))[0].lower().split())
     assert "fixed" not in said
     assert ("healed" in said.replace("not healed", "")) == (outcome == "healed")
+
+
+def test_of_a_crash_that_is_gone_no_more_is_said_and_the_other_repairs_are_counted() -> None:
+    rivals = Rivals(call="", behaviours=tuple(
+        Behaviour(label=label, gives="", solution=solution("x")) for label in "ABC"
+    ))
+    facts = headline(Result(outcome="crash_stopped", proof="E0", rivals=rivals))[1]
+    assert facts[1] == "only the crash is gone"
+    assert "2 other repairs found that stop it too" in facts
+    assert "nothing is shown" in headline(Result(outcome="healed", proof="E0"))[1]
+
+
+def test_candidates_of_several_rounds_are_counted_as_such() -> None:
+    said = headline(Result(outcome="unresolved", iterations=2, candidates=9))[1]
+    assert said[1:3] == ("2 iterations", "9 candidates in all")
+
+
+@pytest.mark.parametrize(("result", "said"), [
+    (Result(outcome="healed", proof="E1"), "Add 2 tests of other inputs: one is then held out"),
+    (Result(outcome="healed", proof="E1", evidence=Evidence(others=1)),
+     "Add a test that tells the repairs apart."),
+    (Result(outcome="crash_stopped", proof="E0"), "Add a test that says what is right."),
+    (Result(outcome="healed", proof="E2"), ""), (Result(outcome="unresolved"), ""),
+])
+def test_what_would_prove_more_is_said_in_a_line(result: Result, said: str) -> None:
+    report = Report(solution="s", verdicts=(verdict("passed"), verdict("passed")))
+    told = advice_words(replace(result, report=report))
+    assert told.startswith(said) and bool(told) == bool(said)
 
 
 def test_no_proof_is_claimed_of_what_is_not_healed() -> None:
