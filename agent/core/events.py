@@ -421,6 +421,8 @@ class RunFinished(Value):
     stopped: Stop | None = None
     """Why no further round was tried, where it stopped short of its goal."""
     proof: ProofLevel | None
+    fitting: int = 1
+    """How many repairs are known to fit the tests and behave otherwise, this one among them."""
     strategy: Strategy | None
     reason: str
     diff: str

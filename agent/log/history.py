@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from agent.core.domain import ProofLevel, RunOutcome
 from agent.core.events import Parent, RunFailed, RunFinished, RunStarted, Stamped, Waiting
 from agent.core.settings import Settings, data_folder
-from agent.log.result import fold
 from agent.log.store import RunRow, Store, UnknownRun
 
 LEAST_NAMED = 4
@@ -83,9 +82,10 @@ class History:
         first, last = self._store.ends(row.id)
         parent = first.event.parent if first and isinstance(first.event, RunStarted) else None
         standing = self._standing(row, last)
-        proof = last.event.proof if last and isinstance(last.event, RunFinished) else None
-        fitting = fold(self._store.log(row.id)).fitting if standing == "healed" else 1
-        return Listed(row.id, row.title, row.created, standing, parent, proof, fitting)
+        listed = Listed(row.id, row.title, row.created, standing, parent)
+        if last is None or not isinstance(last.event, RunFinished):
+            return listed
+        return replace(listed, proof=last.event.proof, fitting=last.event.fitting)
 
     def _standing(self, row: RunRow, last: Stamped | None) -> Standing:
         match last.event if last is not None else None:

@@ -306,8 +306,11 @@ class Result:
     def fitting(self) -> int:
         """How many repairs are known to fit the tests and behave otherwise, the patch among them;
         1 where no other is known."""
-        if self.outcome != "healed":
-            return 1
+        return self.fitting_so_far if self.outcome == "healed" else 1
+
+    @property
+    def fitting_so_far(self) -> int:
+        """The same of a run that has not ended."""
         others = self.evidence.others if self.evidence is not None else 0
         return max(others + 1, len(self.rivals.behaviours) if self.rivals is not None else 1)
 

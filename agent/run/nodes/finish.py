@@ -9,7 +9,7 @@ from agent.core.domain import Report, RunOutcome, Solution
 from agent.core.events import Event, ModelCalled, ModelFailed, RunFinished, Stamped
 from agent.core.state import State, is_repaired
 from agent.healing.context import Context
-from agent.log.result import KEPT
+from agent.log.result import KEPT, fold
 from agent.log.store import Store
 
 
@@ -48,6 +48,7 @@ def conclude(
             outcome=outcome,
             stopped=state.get("stopped") if not good else None,
             proof=state.get("proof") if good else None,
+            fitting=fold(log).fitting_so_far if outcome == "healed" else 1,
             strategy=state.get("strategy") if good and is_repaired(state) else None,
             reason=reason or f"still failing after {iterations} iterations",
             diff=kept.diff(base) if kept is not None and base is not None else "",

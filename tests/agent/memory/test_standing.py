@@ -57,6 +57,9 @@ async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
     assert again.proof_why == f"3 of 3 tests pass; {OPEN}"
     assert "one of several repairs that passed" in again.reason
     assert again.rivals is not None and first.rivals is not None
+    listed = {one.id: (one.proof, one.fitting) for one in session.history().runs()}
+    assert listed == dict.fromkeys((first.run_id, again.run_id), ("E1", first.fitting))
+    assert first.fitting == again.fitting == 2
     assert again.rivals.call == first.rivals.call
     assert [one.diff for one in again.rivals.behaviours] == [
         one.diff for one in first.rivals.behaviours
