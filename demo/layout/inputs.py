@@ -137,6 +137,7 @@ def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> No
     ))
     parts.add("ask", gr.Checkbox(
         False, label="Ask which behaviour is right before a repair is taken",
+        info="Without it the likeliest is taken, and you may still answer after the run.",
     ))
     with gr.Row(elem_classes="pair"):
         parts.add("require-proof", gr.Dropdown(
