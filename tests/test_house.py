@@ -91,7 +91,7 @@ CEILINGS = {
     "agent/healing": 2_800, "agent/intake": 4_700, "agent/judge": 9_550, "agent/log": 2_600,
     "agent/memory": 2_400, "agent/planning": 500, "agent/project": 2_600, "agent/repair": 4_900,
     "agent/repair/edits": 4_250, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_200,
-    "agent/run": 3_620, "agent/thinking": 1_850, "agent/tools": 1_600, "demo": 5_690,
+    "agent/run": 3_630, "agent/thinking": 1_850, "agent/tools": 1_600, "demo": 5_690,
     "evaluation": 5_050, "llm": 6_700, "prompts": 1, "sandbox": 9_200, "selfheal": 94,
     "tests": 4_600, "tests/agent": 25_800, "tests/agent/project": 1_900, "tests/agent/tools": 1_250,
     "tests/demo": 4_660, "tests/llm": 6_500, "tests/sandbox": 4_750,

@@ -340,7 +340,9 @@ class Run:
         except NeedsKey as error:
             hint = FORKED_PLAN if self.options.fork is not None else ""
             self._wait_for("key", f"{error}{hint}")
-        except (NoModel, NotRecorded) as error:
+        except NoModel as error:
+            await self.conclude("needs_model", str(error))
+        except NotRecorded as error:
             await self.conclude("not_fixable", str(error))
         except LlmError as error:
             await self.conclude("model_failed", str(error))

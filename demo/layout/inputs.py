@@ -18,6 +18,8 @@ from llm.provider import MOCK
 
 CHIPS = 3
 """Examples that stand above the editors."""
+DRAFTED = "A task in words; without a model, a scripted draft is healed"
+"""The blurb of a demo task."""
 
 
 FILES = (
@@ -172,7 +174,7 @@ def _examples() -> list[tuple[str, str, dict[str, str]]]:
     filled = [
         *((card["title"], card["blurb"], (card["code"], card.get("tests", ""), ""))
           for card in cards),
-        *((draft.title, "A task in words", ("", "", draft.task)) for draft in read_drafts()),
+        *((draft.title, DRAFTED, ("", "", draft.task)) for draft in read_drafts()),
     ]
     return [
         (title, blurb, dict(zip(TYPED, typed, strict=True))) for title, blurb, typed in filled

@@ -21,8 +21,8 @@ from demo.shown.trace import trace
 
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
-    "model_failed": "✗", "budget": "⏱", "cancelled": "■", "failed": "!", "waiting": "?",
-    "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
+    "needs_model": "?", "model_failed": "✗", "budget": "⏱", "cancelled": "■", "failed": "!",
+    "waiting": "?", "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
 }
 
 
