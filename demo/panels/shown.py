@@ -50,12 +50,14 @@ def runs(listed: Sequence[Listed], search: str) -> str:
         return f'<p class="none">{NONE_LIKE if listed else NO_RUNS}</p>'
     more = f'<p class="none">The newest {MOST_RUNS} are listed.</p>' if len(listed) >= MOST_RUNS \
         else ""
-    return f'<ol class="kept-runs">{"".join(map(_run, found))}</ol>{more}'
+    titles = {one.id: one.title for one in listed}
+    return f'<ol class="kept-runs">{"".join(_run(one, titles) for one in found)}</ol>{more}'
 
 
-def _run(one: Listed) -> str:
+def _run(one: Listed, titles: Mapping[str, str]) -> str:
     run, title = escaped(one.id), escaped(one.title or "without a name", 200)
-    parent = f" · fork of {escaped(one.parent.run[:8])}" if one.parent is not None else ""
+    of = one.parent.run if one.parent is not None else ""
+    parent = f" · fork of {escaped(titles.get(of) or of[:8], 60)}" if of else ""
     slug = standing_words(one).replace(" ", "-")
     return (
         f'<li class="kept-run"><label class="tick"><input type="checkbox" data-pick="{run}">'

@@ -10,12 +10,12 @@ from agent.repair.ranking.question import choice_in_words
 from demo.shown.escape import escaped
 
 
-def question(rivals: Rivals | None, *, waits: bool) -> str:
+def question(rivals: Rivals | None, *, waits: bool = False) -> str:
     """What is asked above the buttons that answer it, by a run that waits for it or has ended."""
     if rivals is None:
         return ""
     then = "The run waits for the answer and goes on with it." if waits else (
-        f"The run has ended with {rivals.behaviours[0].label}, and no answer is needed; with one, "
+        f"The run has ended with {escaped(rivals.behaviours[0].label, 10)}, and no answer is needed; with one, "
         "the program is healed again."
     )
     return (
