@@ -15,8 +15,8 @@ def question(rivals: Rivals | None, *, waits: bool = False) -> str:
     if rivals is None:
         return ""
     then = "The run waits for the answer and goes on with it." if waits else (
-        f"The run has ended with {escaped(rivals.behaviours[0].label, 10)}, and no answer is needed; with one, "
-        "the program is healed again."
+        f"The run has ended with {escaped(rivals.behaviours[0].label, 10)}, and no answer is "
+        "needed; with one, the program is healed again."
     )
     return (
         f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '
