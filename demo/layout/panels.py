@@ -47,7 +47,7 @@ def lay_runs(parts: Parts) -> None:
     parts.add("runs-go", gr.Textbox("", visible=False))
     parts.add("replay-run", gr.Textbox("", visible=False))
     parts.add("replay-at", gr.Slider(
-        1, 2, value=1, step=1, label="After so many of its events", visible=False,
+        1, 2, value=1, step=1, label="Move on through its events", visible=False,
     ))
     parts.add("replayed", gr.HTML(""))
 

@@ -93,8 +93,8 @@ class Panels:
         log = history.log(run)
         return {
             "replay-run": run,
-            "replayed": await asyncio.to_thread(shown.replayed, log, len(log)),
-            "replay-at": gr.update(visible=True, minimum=1, maximum=len(log), value=len(log)),
+            "replayed": await asyncio.to_thread(shown.replayed, log, 1),
+            "replay-at": gr.update(visible=True, minimum=1, maximum=len(log), value=1),
         }
 
     async def _compare(self, told: Told, visitor: str) -> Update:
@@ -103,7 +103,10 @@ class Panels:
 
         picked = told.get("picked")
         if not isinstance(picked, list) or len(picked) != 2:
-            return {"runs-told": sentence("Tick two runs, and then compare them.")}
+            return {
+                "replayed": sentence("Tick two runs, and then compare them."), "replay-run": "",
+                "replay-at": gr.update(visible=False),
+            }
         history = (await self._host.session()).history(visitor)
         ids = [history.named(str(one)) for one in picked]
         titles = {one.id: one.title for one in history.runs(shown.MOST_RUNS)}

@@ -4,6 +4,7 @@ through `escaped`."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -102,16 +103,22 @@ def comparison(two: Comparison, names: tuple[str, str]) -> str:
     """Two runs side by side."""
     related = f'<p class="none">{escaped(two.related)}</p>' if two.related else ""
     rows = "".join(
-        f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left or 'not run'}</td>"
-        f"<td>{one.right or 'not run'}</td></tr>" for one in two.differing
-    ) or '<tr><td colspan="3">All tests come out alike.</td></tr>'
+        f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left}</td>"
+        f"<td>{one.right}</td></tr>" for one in two.differing if one.left and one.right
+    ) or '<tr><td colspan="3">All tests that both have come out alike.</td></tr>'
+    only = [(side, sum(not has for has in other)) for side, other in (
+        ("first", [one.right for one in two.differing]),
+        ("second", [one.left for one in two.differing]),
+    )]
+    apart = "; ".join(f"{counted(many, 'test')} in the {side} alone" for side, many in only if many)
+    alone = f'<p class="none">{apart}.</p>' if apart else ""
     changed = diff(two.diff) if two.diff else '<p class="none">Both leave the same program.</p>'
     return (
         f'<section class="two-runs"><h3>Two runs</h3>{related}'
         f'<div class="sides">{_side(two.left, names[0])}{_side(two.right, names[1])}</div>'
         "<h4>Tests that came out otherwise</h4>"
         '<table><thead><tr><th scope=col>test</th><th scope=col>first</th><th scope=col>second</th>'
-        f"</tr></thead><tbody>{rows}</tbody></table>"
+        f"</tr></thead><tbody>{rows}</tbody></table>{alone}"
         f"<h4>From the first program to the second</h4>{changed}</section>"
     )
 
@@ -143,15 +150,18 @@ def memory(fixes: Sequence[StoredFix], lessons: Sequence[StoredLesson], search: 
 
 
 def _fix(known: StoredFix) -> tuple[str, str]:
-    told = list(facts(known))
-    text = " ".join(value for _, value in told)
+    text = " ".join(value for _, value in facts(known))
+    names = re.findall(r"^(?:async def|def|class) (\w+)", known.fix.before, re.MULTILINE)
+    told = ("program", ", ".join(names[:3])), *facts(known)
     summary = known.fix.note or known.fix.failure.words
+    seen = [(name, value.replace("`", "")) for name, value in told if value != summary]
+    of = f"<code>{escaped(names[0], 60)}</code>: " if names else ""
     return (
-        f'<li><details><summary>{prose(summary, 200)} '
+        f'<li><details><summary>{of}{prose(summary, 200)} '
         f'<span class="level-{known.fix.proof}">{known.fix.proof}</span></summary>'
-        f"{fact_list(*told)}{diff(patch_of(known))}"
+        f"{fact_list(*seen)}{diff(patch_of(known))}"
         f'{_act("forget", str(known.number), "Forget this fix", sure="Forget this fix for good?")}'
-        "</details></li>", text,
+        "</details></li>", f"{text} {' '.join(names)}",
     )
 
 

@@ -78,10 +78,11 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
     async with opened(tmp_path) as (panels, panel, session):
         run = await healed(session, panel)
         told = await panels.run_act({"act": "replay", "key": run}, ONE, "")
-        assert "HEALED" in Reader(told["replayed"]).text
-        assert told["replay-at"]["maximum"] == len(session.log(run))
-        first = (await panels.replay_at(ONE, run, 1))["replayed"]
-        assert "HEALED" not in first
+        count = len(session.log(run))
+        assert (told["replay-at"]["value"], told["replay-at"]["maximum"]) == (1, count)
+        assert "HEALED" not in told["replayed"]
+        last = (await panels.replay_at(ONE, run, count))["replayed"]
+        assert "HEALED" in Reader(last).text
         assert "gradio_api" not in told["replayed"], "what is replayed is taken along elsewhere"
 
         again = (await panels.run_act({"act": "again", "key": run}, ONE, ""))["runs-go"]
@@ -93,9 +94,13 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         assert session.task(new) == session.task(run)
 
         one = await panels.run_act({"act": "compare", "picked": [run]}, ONE, "")
-        assert "Tick two runs" in one["runs-told"]
+        assert "Tick two runs" in one["replayed"]
         both = await panels.run_act({"act": "compare", "picked": [run, new]}, ONE, "")
         assert "Both leave the same program." in both["replayed"]
+        more = f"{TESTS}\nassert acme_area(2, 2) == 4"
+        third = await finished(session, from_page(CODE, more).task, visitor=panel.visitor(ONE))
+        other = await panels.run_act({"act": "compare", "picked": [run, third[0].run]}, ONE, "")
+        assert "in the second alone." in other["replayed"] and "not run" not in other["replayed"]
         none = await panels.run_act({"act": "compare", "picked": [run, new]}, OTHER, "")
         assert "is not yours" in none["runs-told"]
 
@@ -109,6 +114,8 @@ async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good
         (fix,), (lesson,) = memory.fixes(), memory.lessons()
         html = (await panels.memory(ONE, ""))["memory-list"]
         assert "before: 0 of 2 tests pass; after: E1" in Reader(html).text
+        assert "acme_area: changed + to * in line 2" in Reader(html).text
+        assert "what helped" not in html.partition("Forget this fix")[0] and "`" not in html
         assert "acme_area" not in (await panels.memory(OTHER, ""))["memory-list"]
         assert "has these words" in (await panels.memory(ONE, "IndexError"))["memory-list"]
 
