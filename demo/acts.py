@@ -216,7 +216,8 @@ class Page:
         if begins and (run, visitor) in self._stopped_early:  # while it was being started
             await session.cancel(run)
         with self._looking(session, run) if begins else nullcontext():
-            yield {"said": "".join(map(sentence, brought.notices if brought else ()))}
+            notices = brought.notices if brought else ()
+            yield {"said": "".join(sentence(one, "info") for one in notices)}
             if brought is not None and brought.standing is not None:
                 self._standing.append(run)
                 yield {"bench": workbench(brought.standing)}

@@ -231,6 +231,7 @@ class Run:
                 parent=self.options.fork.parent if self.options.fork is not None else None,
                 require_proof=self.options.require_proof,
                 require_integrity=self.options.require_integrity,
+                limit_s=self.seconds,
             )
         )
         for text in notices:

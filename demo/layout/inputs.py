@@ -67,7 +67,6 @@ def lay_inputs(
     parts: Parts, *, public: bool, max_iterations: int, autonomy: Autonomy
 ) -> None:
     """What a visitor brings, and who is to answer."""
-    parts.add("said", gr.HTML(""))
     parts.add("code", gr.Code(
         label="Your Python", language="python", lines=12, max_lines=12, buttons=[],
     ))
@@ -84,6 +83,7 @@ def lay_inputs(
             "Heal it", variant="primary", min_width=120, interactive=False,
         ))
         parts.add("stop", gr.Button("Stop", interactive=False, min_width=80))
+    parts.add("said", gr.HTML(""))  # here it moves no button while a run goes on
     parts.add("files", gr.HTML(None, html_template=FILES, js_on_load=SENDS))
     parts.add("keys", gr.HTML(KEYS))
     parts.add("spending", gr.HTML(""))

@@ -24,8 +24,8 @@ from demo.shown.required import required
 
 MOST_RUNS = 100
 MOST_REMEMBERED = 100
-NO_RUNS = "No run of yours is kept here yet. Heal something: it is listed here with its log."
-NONE_LIKE = "No run of yours has these words in its name or its outcome."
+NO_RUNS = "No run is listed here yet. Heal something: it is listed here with its log."
+NONE_LIKE = "No run of this list has these words in its name or its outcome."
 NOTHING_KNOWN = (
     "Nothing is remembered of your runs yet. A repair that is proven is kept as an edit and a "
     "lesson, and is tried first where a failure looks alike."

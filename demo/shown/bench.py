@@ -108,6 +108,8 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     rest = "".join(_fact(fact, result) for fact in facts)
     if result.phase == "running":
         rest += f'<span class="clock" data-elapsed="{result.seconds:.1f}"></span>'
+        if result.start is not None and result.seconds < result.start.limit_s:
+            rest += f"<span>of {result.start.limit_s:.0f} s at most</span>"
     reason = _reason(result)
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.best is not None:

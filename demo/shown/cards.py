@@ -30,12 +30,12 @@ def choice(labels: str, gives: str, notes: Iterable[str] = ()) -> str:
     """The face of a button that answers a question: what is given, and by which edits; plain text,
     cut where it is long."""
     said = choice_in_words(labels, _cut(gives))
-    edits = "; ".join(_cut(note.replace("`", "")) for note in notes if note)
+    edits = "; ".join(_cut(note.replace("`", ""), 200) for note in notes if note)
     return f"{said}\n{edits}" if edits else said
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:59]}…"
+def _cut(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[:most - 1]}…"
 
 
 def paused(waiting: Waiting, *, own: bool) -> str:
