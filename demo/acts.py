@@ -712,7 +712,8 @@ def _review(waiting: Waiting | None) -> Update:
         "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
         "otherwise": gr.update(visible=not leave), "hint": "",
         "hinted": gr.update(visible=not waiting.unhinted),
-        "change": gr.update(open=bool(waiting.tried)), "edited": waiting.tried or waiting.code,
+        "edited": waiting.tried or waiting.code,
+        **({"change": gr.update(open=True)} if waiting.tried else {}),
     }
 
 
