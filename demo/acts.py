@@ -215,7 +215,8 @@ class Page:
         if begins and (run, visitor) in self._stopped_early:  # while it was being started
             await session.cancel(run)
         with self._looking(session, run) if begins else nullcontext():
-            yield {"said": "".join(map(sentence, brought.notices if brought else ()))}
+            notices = brought.notices if brought else ()
+            yield {"said": "".join(sentence(one, "info") for one in notices)}
             if brought is not None and brought.standing is not None:
                 self._standing.append(run)
                 yield {"bench": workbench(brought.standing)}
@@ -223,16 +224,21 @@ class Page:
             async for shown in self.watch(kept, visit):
                 yield shown
 
-    async def choose_behaviour(self, kept: BrowserRun, *, place: int) -> Update:
+    async def choose_behaviour(
+        self, kept: BrowserRun, visit: Visit = NEW_VISIT, tests: Typed = None, *, place: int
+    ) -> Update:
         """The answer to the question that is shown, by its place among the buttons."""
         rivals = (await self._result(kept["run"])).question
         offered = choices(rivals) if rivals is not None else ()
         if place >= len(offered):
             return _closed(kept)
         labels, _ = offered[place]
-        return begun_page(_answering(kept, labels.split()[0]))
+        assert rivals is not None, "something is offered"
+        return await self._answered(kept, rivals, labels.split()[0], visit, tests)
 
-    async def write_behaviour(self, kept: BrowserRun, written: str) -> Update:
+    async def write_behaviour(
+        self, kept: BrowserRun, written: str, visit: Visit = NEW_VISIT, tests: Typed = None
+    ) -> Update:
         """The answer to the question that is shown, as a person wrote it; what answers nothing
         is told and stays to be changed."""
         rivals = (await self._result(kept["run"])).question
@@ -243,7 +249,21 @@ class Page:
                 raise BadAnswer("That run has ended: there is nothing to skip.")
         except BadAnswer as error:
             return {"kept": {**kept, "answer": ""}, "wrong": sentence(str(error))}
-        return begun_page(_answering(kept, written))
+        return await self._answered(kept, rivals, written, visit, tests)
+
+    async def _answered(
+        self, kept: BrowserRun, rivals: Rivals, answer: str, visit: Visit, tests: Typed
+    ) -> Update:
+        """The page that an answer leads to: its test joins those of the run in their field, where
+        they still stand there."""
+        update, test = begun_page(_answering(kept, answer)), answered_test(rivals, answer)
+        typed = bool(kept["code"] or kept["words"]) and tests == kept["tests"]
+        if not typed or test is None or test.code in kept["tests"] or not (
+            await self.panel.owns(kept["run"], visit)
+        ):
+            return update
+        grown = f"{kept['tests'].rstrip()}\n{test.code}\n".lstrip()
+        return {**update, "kept": {**update["kept"], "tests": grown}, "tests": grown}
 
     async def answer(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
         """Gives the chosen answer, if there is one, and follows the run that it leads to."""
@@ -376,7 +396,8 @@ class Page:
                 "asked": "", "answer": "", "begins": "",
             },
             **_buttons(running=going, closed=closed),
-            **_review(review), **_question(None if closed else result.question),
+            **_review(review),
+            **_question(None if closed else result.question, waits=waiting is not None),
             **_paused(paused, own=paused is not None and own),
         }
 
@@ -659,14 +680,15 @@ def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
     return {**kept, "asked": kept["run"], "answer": answer, "run": str(uuid4())}
 
 
-def _question(rivals: Rivals | None) -> Update:
+def _question(rivals: Rivals | None, *, waits: bool = False) -> Update:
     """The row of a question, its words, and a button for each answer."""
     offered = [
         cards.choice(labels, gives, (one.note for one in rivals.behaviours if one.gives == gives))
         for labels, gives in choices(rivals)
     ] if rivals is not None else []
     return {
-        "question": gr.update(visible=rivals is not None), "asked": cards.question(rivals),
+        "question": gr.update(visible=rivals is not None),
+        "asked": cards.question(rivals, waits=waits),
         **{
             name: gr.update(visible=True, value=offered[place])
             if place < len(offered) else gr.update(visible=False)
@@ -688,7 +710,8 @@ def _review(waiting: Waiting | None) -> Update:
         "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
         "otherwise": gr.update(visible=not leave), "hint": "",
         "hinted": gr.update(visible=not waiting.unhinted),
-        "change": gr.update(open=bool(waiting.tried)), "edited": waiting.tried or waiting.code,
+        "edited": waiting.tried or waiting.code,
+        **({"change": gr.update(open=True)} if waiting.tried else {}),
     }
 
 

@@ -33,7 +33,9 @@ SETTLED = (
 )
 """The parts that change where a run has ended or waits."""
 BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
-"""Those that change where one begins, or a question is answered."""
+"""Those that change where one begins."""
+ANSWERS = (*BEGUN, "tests")
+"""Those that change where a question is answered."""
 FOLLOWED = ("bench", "said", "writing")
 """Those that change while one goes on."""
 ARRIVED = ("kept", "said", "bench", *WISHES, *SHOWN, "heal", "stop", "banner")
@@ -151,9 +153,9 @@ def _wire(
         watched = on(event.then, page.watch, state, FOLLOWED, STREAMED)
         guarded(watched.then, page.settle, state, SETTLED)
     for event in (
-        *(guarded(parts[name].click, page.choose_behaviour, ("kept",), BEGUN, place=place)
+        *(guarded(parts[name].click, page.choose_behaviour, (*state, "tests"), ANSWERS, place=place)
           for place, name in enumerate(CHOICES)),
-        *(guarded(given, page.write_behaviour, ("kept", "written"), BEGUN)
+        *(guarded(given, page.write_behaviour, ("kept", "written", "visit", "tests"), ANSWERS)
           for given in (parts["write"].click, parts["written"].submit)),
     ):
         answered = on(addressed(event).then, page.answer, state, FOLLOWED, STREAMED)

@@ -45,8 +45,8 @@ Category = Literal[
     "environment", "unknown",
 ]
 RunOutcome = Literal[
-    "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "model_failed", "budget",
-    "cancelled", "awaiting_review",
+    "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "needs_model",
+    "model_failed", "budget", "cancelled", "awaiting_review",
 ]
 """How a run has ended; `awaiting_review` has not, and goes on with a person's word."""
 

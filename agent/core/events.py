@@ -77,6 +77,8 @@ class RunStarted(Value):
     require_proof: ProofLevel = "E1"
     """The least proof that is asked of it."""
     require_integrity: Integrity | None = None
+    limit_s: float = 0.0
+    """Seconds after which it ends, or asks for more; 0 where that is not recorded."""
 
     @property
     def jail(self) -> Jail:

@@ -18,7 +18,7 @@ from agent.doors.project.reports import junit, markdown_of_run
 from agent.intake.brought import PASTED
 from agent.intake.parsing import visible_names
 from agent.intake.project import module_stem
-from agent.log.result import Result, fold
+from agent.log.result import KEPT, Result, fold
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 """The time of each file in a zip: the same run always gives the same bytes."""
@@ -69,8 +69,13 @@ def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
     files = {
         "heal.patch" if result.diff else "partial.patch": patch(result),
         "report.md": markdown_of_run(result, name).encode("utf-8", "replace"),
-        "junit.xml": junit(result.report),
+        "junit.xml": junit(result.report, result.columns[0].report if result.columns else None),
         "run.jsonl": to_jsonl(log).encode(),
+        **{
+            f"healed/{path}": text.encode("utf-8", "surrogateescape")
+            for path, text in result.files
+            if result.outcome in KEPT and (result.diff or result.drafted)
+        },
         **{
             file.path: file.text.encode("utf-8", "surrogateescape")
             for file in regression_tests(task, result)

@@ -59,7 +59,7 @@ def exit_code(result: Result, least: Requirements = Requirements()) -> int:
         case "healthy" | "healed" | "crash_stopped":
             enough = not _lacks_proof(result, least) and result.believed(least.integrity)
             return HEALED if enough else BELOW
-        case "not_fixable":
+        case "not_fixable" | "needs_model":
             return NOT_FIXABLE
         case "model_failed":
             return MODEL_FAILED

@@ -56,7 +56,7 @@ from agent.repair.ranking.question import in_words
 STYLES: dict[RunOutcome, str] = {
     "healthy": "bold green", "healed": "bold green", "crash_stopped": "bold yellow",
     "unresolved": "bold red", "not_fixable": "bold red", "budget": "bold red",
-    "model_failed": "bold red",
+    "needs_model": "bold yellow", "model_failed": "bold red",
     "cancelled": "bold yellow", "awaiting_review": "bold yellow",
 }
 """How each outcome is printed."""
@@ -70,6 +70,7 @@ ADVICE: dict[RunOutcome, str] = {
     "(--tests or --tests-file).",
     "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
     "not_fixable": "Next: no edit of the program can help; do what the reason says and run again.",
+    "needs_model": "",  # the reason has said it
     "model_failed": "Next: see what the model said in the log, choose another, or bring code and "
     "tests: healing those needs none.",
     "budget": "Next: give a smaller test, or a larger budget, and run again.",

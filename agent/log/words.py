@@ -73,6 +73,7 @@ OUTCOME_WORDS: dict[RunOutcome, str] = {
     "crash_stopped": "CRASH STOPPED, NOT SHOWN TO BE RIGHT",
     "unresolved": "NOT HEALED",
     "not_fixable": "NOT FIXABLE BY CODE",
+    "needs_model": "NOT BEGUN: THIS NEEDS A MODEL",
     "model_failed": "NOT HEALED: A MODEL GAVE NO USABLE ANSWER",
     "budget": "NOT HEALED: BUDGET OR TIME IS UP",
     "cancelled": "CANCELLED",

@@ -31,7 +31,7 @@ def edit_in_words(before: str, after: str) -> str:
         if kind == "insert":
             parts.append(f"added {_shown(new[c:d])} {_after(a)}")
         elif kind == "delete":
-            parts.append(f"removed {_shown(old[a:b])} from {_lines(a, b)}")
+            parts.append(f"took {_shown(old[a:b])} out of {_lines(a, b)}")
         elif b - a == d - c == 1:
             parts.append(_within(old[a], new[c], a + 1))
         else:
@@ -80,7 +80,7 @@ def _within(old: str, new: str, line: int) -> str:
     if not was:
         return f"inserted `{now}` in line {line}"
     if not now:
-        return f"removed `{was}` from line {line}"
+        return f"took `{was}` out of line {line}"
     return f"changed `{was}` to `{now}` in line {line}"
 
 

@@ -231,6 +231,7 @@ class Run:
                 parent=self.options.fork.parent if self.options.fork is not None else None,
                 require_proof=self.options.require_proof,
                 require_integrity=self.options.require_integrity,
+                limit_s=self.seconds,
             )
         )
         for text in notices:
@@ -340,7 +341,9 @@ class Run:
         except NeedsKey as error:
             hint = FORKED_PLAN if self.options.fork is not None else ""
             self._wait_for("key", f"{error}{hint}")
-        except (NoModel, NotRecorded) as error:
+        except NoModel as error:
+            await self.conclude("needs_model", str(error))
+        except NotRecorded as error:
             await self.conclude("not_fixable", str(error))
         except LlmError as error:
             await self.conclude("model_failed", str(error))

@@ -18,6 +18,8 @@ from llm.provider import MOCK
 
 CHIPS = 3
 """Examples that stand above the editors."""
+DRAFTED = "A task in words; without a model, a scripted draft is healed"
+"""The blurb of a demo task."""
 
 
 FILES = (
@@ -65,7 +67,6 @@ def lay_inputs(
     parts: Parts, *, public: bool, max_iterations: int, autonomy: Autonomy
 ) -> None:
     """What a visitor brings, and who is to answer."""
-    parts.add("said", gr.HTML(""))
     parts.add("code", gr.Code(
         label="Your Python", language="python", lines=12, max_lines=12, buttons=[],
     ))
@@ -82,6 +83,7 @@ def lay_inputs(
             "Heal it", variant="primary", min_width=120, interactive=False,
         ))
         parts.add("stop", gr.Button("Stop", interactive=False, min_width=80))
+    parts.add("said", gr.HTML(""))  # here it moves no button while a run goes on
     parts.add("files", gr.HTML(None, html_template=FILES, js_on_load=SENDS))
     parts.add("keys", gr.HTML(KEYS))
     parts.add("spending", gr.HTML(""))
@@ -137,6 +139,7 @@ def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> No
     ))
     parts.add("ask", gr.Checkbox(
         False, label="Ask which behaviour is right before a repair is taken",
+        info="Without it the likeliest is taken, and you may still answer after the run.",
     ))
     with gr.Row(elem_classes="pair"):
         parts.add("require-proof", gr.Dropdown(
@@ -171,7 +174,7 @@ def _examples() -> list[tuple[str, str, dict[str, str]]]:
     filled = [
         *((card["title"], card["blurb"], (card["code"], card.get("tests", ""), ""))
           for card in cards),
-        *((draft.title, "A task in words", ("", "", draft.task)) for draft in read_drafts()),
+        *((draft.title, DRAFTED, ("", "", draft.task)) for draft in read_drafts()),
     ]
     return [
         (title, blurb, dict(zip(TYPED, typed, strict=True))) for title, blurb, typed in filled

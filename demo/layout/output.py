@@ -43,7 +43,7 @@ def lay_output(parts: Parts) -> None:
         with gr.Row(elem_id="other"):
             parts.add("written", gr.Textbox(
                 label="None of these? What is right, as Python writes it",
-                placeholder="0, 'text', [1, 2], raises ValueError", max_lines=1, scale=1,
+                placeholder="0, 'text', raises KeyError", max_lines=1, scale=1,
             ))
             parts.add("write", gr.Button("This is right", scale=0, min_width=130))
         parts.add("wrong", gr.HTML(""))

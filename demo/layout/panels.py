@@ -46,7 +46,7 @@ def lay_runs(parts: Parts) -> None:
     parts.add("runs-list", gr.HTML("", html_template=f"${{value}}{COMPARE}", js_on_load=ACTS))
     parts.add("runs-go", gr.Textbox("", visible=False))
     parts.add("replay-at", gr.Slider(
-        1, 2, value=1, step=1, label="After so many of its events", visible=False,
+        1, 2, value=1, step=1, label="Move on through its events", visible=False,
     ))
     parts.add("replayed", gr.HTML(""))
 

@@ -79,7 +79,7 @@ class Panels:
         log = history.log(run)
         return {
             "replayed": shown.replayed(run, len(log)),
-            "replay-at": gr.update(visible=True, minimum=1, maximum=len(log), value=len(log)),
+            "replay-at": gr.update(visible=True, minimum=1, maximum=len(log), value=1),
         }
 
     async def _compare(self, told: Told, visitor: str) -> Update:
@@ -88,7 +88,10 @@ class Panels:
 
         picked = told.get("picked")
         if not isinstance(picked, list) or len(picked) != 2:
-            return {"runs-told": sentence("Tick two runs, and then compare them.")}
+            return {
+                "replayed": sentence("Tick two runs, and then compare them."),
+                "replay-at": gr.update(visible=False),
+            }
         history = (await self._host.session()).history(visitor)
         ids = [history.named(str(one)) for one in picked]
         titles = {one.id: one.title for one in history.runs(shown.MOST_RUNS)}

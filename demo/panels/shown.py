@@ -4,6 +4,7 @@ through `escaped`."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -20,8 +21,8 @@ from demo.shown.panes import fact_list, pane
 
 MOST_RUNS = 100
 MOST_REMEMBERED = 100
-NO_RUNS = "No run of yours is kept here yet. Heal something: it is listed here with its log."
-NONE_LIKE = "No run of yours has these words in its name or its outcome."
+NO_RUNS = "No run is listed here yet. Heal something: it is listed here with its log."
+NONE_LIKE = "No run of this list has these words in its name or its outcome."
 NOTHING_KNOWN = (
     "Nothing is remembered of your runs yet. A repair that is proven is kept as an edit and a "
     "lesson, and is tried first where a failure looks alike."
@@ -52,12 +53,14 @@ def runs(listed: Sequence[Listed], search: str) -> str:
         return f'<p class="none">{NONE_LIKE if listed else NO_RUNS}</p>'
     more = f'<p class="none">The newest {MOST_RUNS} are listed.</p>' if len(listed) >= MOST_RUNS \
         else ""
-    return f'<ol class="kept-runs">{"".join(map(_run, found))}</ol>{more}'
+    titles = {one.id: one.title for one in listed}
+    return f'<ol class="kept-runs">{"".join(_run(one, titles) for one in found)}</ol>{more}'
 
 
-def _run(one: Listed) -> str:
+def _run(one: Listed, titles: Mapping[str, str]) -> str:
     run, title = escaped(one.id), escaped(one.title or "without a name", 200)
-    parent = f" · fork of {escaped(one.parent.run[:8])}" if one.parent is not None else ""
+    of = one.parent.run if one.parent is not None else ""
+    parent = f" · fork of {escaped(titles.get(of) or of[:8], 60)}" if of else ""
     slug = "open" if one.fitting > 1 else one.standing.replace("_", "-")
     level = f" <i>{one.proof}</i>" if one.proof is not None else ""
     return (
@@ -101,16 +104,22 @@ def comparison(two: Comparison, names: tuple[str, str]) -> str:
     """Two runs side by side."""
     related = f'<p class="none">{escaped(two.related)}</p>' if two.related else ""
     rows = "".join(
-        f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left or 'not run'}</td>"
-        f"<td>{one.right or 'not run'}</td></tr>" for one in two.differing
-    ) or '<tr><td colspan="3">All tests come out alike.</td></tr>'
+        f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left}</td>"
+        f"<td>{one.right}</td></tr>" for one in two.differing if one.left and one.right
+    ) or '<tr><td colspan="3">All tests that both have come out alike.</td></tr>'
+    only = [(side, sum(not has for has in other)) for side, other in (
+        ("first", [one.right for one in two.differing]),
+        ("second", [one.left for one in two.differing]),
+    )]
+    apart = "; ".join(f"{counted(many, 'test')} in the {side} alone" for side, many in only if many)
+    alone = f'<p class="none">{apart}.</p>' if apart else ""
     changed = diff(two.diff) if two.diff else '<p class="none">Both leave the same program.</p>'
     return (
         f'<section class="two-runs"><h3>Two runs</h3>{related}'
         f'<div class="sides">{_side(two.left, names[0])}{_side(two.right, names[1])}</div>'
         "<h4>Tests that came out otherwise</h4>"
         '<table><thead><tr><th scope=col>test</th><th scope=col>first</th><th scope=col>second</th>'
-        f"</tr></thead><tbody>{rows}</tbody></table>"
+        f"</tr></thead><tbody>{rows}</tbody></table>{alone}"
         f"<h4>From the first program to the second</h4>{changed}</section>"
     )
 
@@ -142,15 +151,18 @@ def memory(fixes: Sequence[StoredFix], lessons: Sequence[StoredLesson], search: 
 
 
 def _fix(known: StoredFix) -> tuple[str, str]:
-    told = list(facts(known))
-    text = " ".join(value for _, value in told)
+    text = " ".join(value for _, value in facts(known))
+    names = re.findall(r"^(?:async def|def|class) (\w+)", known.fix.before, re.MULTILINE)
+    told = ("program", ", ".join(names[:3])), *facts(known)
     summary = known.fix.note or known.fix.failure.words
+    seen = [(name, value.replace("`", "")) for name, value in told if value != summary]
+    of = f"<code>{escaped(names[0], 60)}</code>: " if names else ""
     return (
-        f'<li><details><summary>{prose(summary, 200)} '
+        f'<li><details><summary>{of}{prose(summary, 200)} '
         f'<span class="level-{known.fix.proof}">{known.fix.proof}</span></summary>'
-        f"{fact_list(*told)}{diff(patch_of(known))}"
+        f"{fact_list(*seen)}{diff(patch_of(known))}"
         f'{_act("forget", str(known.number), "Forget this fix", sure="Forget this fix for good?")}'
-        "</details></li>", text,
+        "</details></li>", f"{text} {' '.join(names)}",
     )
 
 

@@ -10,7 +10,7 @@ from agent.doors.bundle import patch_of
 from agent.log.result import Result
 from agent.log.words import PROOF_MEANING, headline
 from demo.shown.diff import diff
-from demo.shown.escape import escaped, sentence
+from demo.shown.escape import escaped, prose, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.panes import pane, small
@@ -21,8 +21,8 @@ from demo.shown.trace import trace
 
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
-    "model_failed": "✗", "budget": "⏱", "cancelled": "■", "failed": "!", "waiting": "?",
-    "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
+    "needs_model": "?", "model_failed": "✗", "budget": "⏱", "cancelled": "■", "failed": "!",
+    "waiting": "?", "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
 }
 
 
@@ -111,14 +111,27 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     rest = "".join(_fact(fact, result) for fact in facts)
     if result.phase == "running":
         rest += f'<span class="clock" data-elapsed="{result.seconds:.1f}"></span>'
+        if result.start is not None and result.seconds < result.start.limit_s:
+            rest += f"<span>of {result.start.limit_s:.0f} s at most</span>"
     reason = _reason(result)
-    line = f'<p class="reason">{escaped(reason)}</p>' if reason else ""
+    line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.best is not None:
         line += f'<p class="note">The best program so far: {escaped(result.best.label)}.</p>'
     return (
         f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
         f"<strong>{escaped(word)}</strong>{rest}</p>{line}{links}</header>"
     )
+
+
+def _forked(result: Result) -> str:
+    """Which program of which run a fork starts from; nothing for a run that begins by itself."""
+    parent = result.parent
+    if parent is None:
+        return ""
+    run = escaped(parent.run, 60)
+    place = f"try {parent.iteration}" if parent.iteration else "the program as it came"
+    other = escaped("; ".join(("", *parent.edits)), 300)
+    return f'<p class="note">Fork of <a href="?run={run}">{run[:8]}</a>, {place}{other}.</p>'
 
 
 def _reason(result: Result) -> str:

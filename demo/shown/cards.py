@@ -10,14 +10,19 @@ from agent.repair.ranking.question import choice_in_words
 from demo.shown.escape import escaped
 
 
-def question(rivals: Rivals | None) -> str:
-    """What is asked above the buttons that answer it."""
+def question(rivals: Rivals | None, *, waits: bool = False) -> str:
+    """What is asked above the buttons that answer it, by a run that waits for it or has ended."""
     if rivals is None:
         return ""
+    then = "The run waits for the answer and goes on with it." if waits else (
+        f"The run has ended with {escaped(rivals.behaviours[0].label, 10)}, and no answer is "
+        "needed; with one, the program is healed again."
+    )
     return (
         f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '
-        f"What should <code>{escaped(rivals.call, 400)}</code> give? The answer becomes a test, "
-        "and the program is healed again with it.</p></div>"
+        f"What should <code>{escaped(rivals.call, 400)}</code> give? {then} The answer becomes a "
+        "test: it joins yours in the field, while that still holds this run's, and is in “Save "
+        "tests”.</p></div>"
     )
 
 
@@ -25,12 +30,12 @@ def choice(labels: str, gives: str, notes: Iterable[str] = ()) -> str:
     """The face of a button that answers a question: what is given, and by which edits; plain text,
     cut where it is long."""
     said = choice_in_words(labels, _cut(gives))
-    edits = "; ".join(_cut(note.replace("`", "")) for note in notes if note)
+    edits = "; ".join(_cut(note.replace("`", ""), 200) for note in notes if note)
     return f"{said}\n{edits}" if edits else said
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:59]}…"
+def _cut(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[:most - 1]}…"
 
 
 def paused(waiting: Waiting, *, own: bool) -> str:

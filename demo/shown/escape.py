@@ -30,9 +30,11 @@ def prose(text: str, limit: int = LONGEST_TEXT) -> str:
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escaped(text, limit))
 
 
-def sentence(text: str, role: Literal["alert", "note", "status"] = "alert") -> str:
+def sentence(text: str, role: Literal["alert", "note", "info", "status"] = "alert") -> str:
     """A sentence for a person: what cannot be done as asked, what must be known, or, as `status`,
-    what went as asked. Nothing for no words."""
-    mark, kind = ("✓", "sentence good") if role == "status" else ("!", "sentence")
+    what went as asked; as `info` what does no harm. Nothing for no words."""
+    marks = {"status": ("✓", "sentence good"), "info": ("i", "sentence info")}
+    mark, kind = marks.get(role, ("!", "sentence"))
+    role = "note" if role == "info" else role
     shown = f'<div class="{kind}" role="{role}"><b aria-hidden="true">{mark}</b>'
     return f"{shown}<p>{escaped(text)}</p></div>" if text else ""

@@ -30,7 +30,7 @@ from demo.shown.bench import NOTHING
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.agent.runs import settings
-from tests.demo.recorded import RecordedSession, hosting, recorded
+from tests.demo.recorded import RecordedSession, chosen, hosting, recorded
 from tests.demo.test_web import (
     PUBLIC,
     STRONG,
@@ -183,6 +183,33 @@ async def test_an_answer_that_is_refused_leaves_the_page_at_its_question() -> No
         settled = await page.settle_answer(picked, MINE)
         assert settled["kept"] == kept
         assert "question" in seen(settled)
+
+
+@pytest.mark.parametrize(("tests", "grown"), [
+    ("assert other", None), ("assert 1\n", "assert 1\nassert price(11) == -1\n"), ("", None),
+])
+async def test_an_answer_joins_the_tests_of_its_run_while_they_stand_in_their_field(
+    tests: str, grown: str | None
+) -> None:
+    async with serving(strangers(), PUBLIC) as page:
+        kept = {**await ran(page, "rivals", MINE), "tests": "assert 1\n"}
+        told = await page.write_behaviour(kept, "-1", MINE, tests)
+        assert (told.get("tests"), told["kept"]["tests"]) == (grown, grown or "assert 1\n")
+        again = await page.write_behaviour({**kept, **told["kept"]}, "-1", MINE, grown or tests)
+        assert "tests" not in again
+        assert "tests" not in await page.write_behaviour(kept, "-1", NEW_VISIT, "assert 1\n")
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("rivals", "has ended with A, and no answer is needed"), ("asked", "waits for the answer"),
+])
+async def test_a_question_says_whether_the_run_waits_for_it(name: str, words: str) -> None:
+    rivals = fold(recorded("rivals")).rivals
+    wait = Waiting(interrupt="ask-9", question="Which?", rivals=rivals)
+    session = RecordedSession(replaced("rivals", "proved", wait) if name == "asked" else chosen)
+    async with serving(session) as page:
+        settled = await page.settle(await ran(page, "rivals"), NEW_VISIT)
+    assert words in settled["asked"]
 
 
 async def test_an_answer_and_a_fork_that_are_given_twice_begin_one_run() -> None:

@@ -102,7 +102,7 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         told = await panels.run_act({"act": "replay", "key": run}, ONE, "")
         assert run in told["replayed"]
         log = session.log(run)
-        assert told["replay-at"]["maximum"] == len(log)
+        assert (told["replay-at"]["value"], told["replay-at"]["maximum"]) == (1, len(log))
         first, *_, last = (Reader("".join(shown)) for shown in replayed(moments(log)))
         assert ("HEALED" in first.text, "HEALED" in last.text) == (False, True)
 
@@ -115,9 +115,13 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         assert session.task(new) == session.task(run)
 
         one = await panels.run_act({"act": "compare", "picked": [run]}, ONE, "")
-        assert "Tick two runs" in one["runs-told"]
+        assert "Tick two runs" in one["replayed"]
         both = await panels.run_act({"act": "compare", "picked": [run, new]}, ONE, "")
         assert "Both leave the same program." in both["replayed"]
+        more = f"{TESTS}\nassert acme_area(2, 2) == 4"
+        third = await finished(session, from_page(CODE, more).task, visitor=panel.visitor(ONE))
+        other = await panels.run_act({"act": "compare", "picked": [run, third[0].run]}, ONE, "")
+        assert "in the second alone." in other["replayed"] and "not run" not in other["replayed"]
         none = await panels.run_act({"act": "compare", "picked": [run, new]}, OTHER, "")
         assert "is not yours" in none["runs-told"]
 
@@ -131,6 +135,8 @@ async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good
         (fix,), (lesson,) = memory.fixes(), memory.lessons()
         html = (await panels.memory(ONE, ""))["memory-list"]
         assert "before: 0 of 2 tests pass; after: E1" in Reader(html).text
+        assert "acme_area: changed + to * in line 2" in Reader(html).text
+        assert "what helped" not in html.partition("Forget this fix")[0] and "`" not in html
         assert "acme_area" not in (await panels.memory(OTHER, ""))["memory-list"]
         assert "has these words" in (await panels.memory(ONE, "IndexError"))["memory-list"]
 

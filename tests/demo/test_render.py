@@ -206,6 +206,7 @@ def test_every_prefix_of_a_run_renders(name: str) -> None:
 
 
 def test_text_that_turns_the_reading_order_is_escaped_and_long_text_cut() -> None:
+    assert 'class="sentence info" role="note"><b aria-hidden="true">i</b>' in sentence("x", "info")
     page = sentence("safe\u202eelbisreve\u200b")
     assert "\\u202e" in page
     assert "\u202e" not in page

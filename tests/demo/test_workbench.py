@@ -31,6 +31,7 @@ from agent.run.session import Session, open_session
 from demo.acts import Page
 from demo.browser_state import NEW_VISIT, BrowserRun, Visit
 from demo.layout.theme import ASSETS
+from demo.panels.shown import runs
 from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.shown.bench import workbench
@@ -286,6 +287,19 @@ def test_a_question_above_its_buttons_is_not_told_again() -> None:
     assert question in Reader(workbench(waits, own=False)).text
 
 
+def test_a_run_that_goes_on_says_how_long_it_may_take() -> None:
+    going = fold(recorded("healed")[:6])
+    assert going.start is not None
+    limited = replace(going, start=going.start.model_copy(update={"limit_s": 60.0}))
+    assert "of 60 s at most" in workbench(limited)
+    assert "at most" not in workbench(going) + workbench(replace(limited, seconds=61.0))
+
+
+def test_an_edit_in_a_reason_shows_its_code_and_no_backticks() -> None:
+    result = replace(fold(recorded("healed")), reason="took `- 1` out of line 4; all is well")
+    assert "<p class=\"reason\">took <code>- 1</code> out of line 4" in workbench(result)
+
+
 async def test_the_program_looked_at_is_compared_and_put_into_the_editor() -> None:
     result = fold(recorded("rounds"))
     tried = result.columns[1].solution
@@ -328,8 +342,11 @@ async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
         page = Page(host)
         mine: Visit = {**NEW_VISIT, "visitor": "one" * 16}
         run = await session.start(
-            from_page(CODE, TESTS).task, visitor=page.panel.visitor(mine), run_id=str(uuid4())
+            from_page(CODE, TESTS).task, visitor=page.panel.visitor(mine), run_id=str(uuid4()),
+            title="area",
         )
+        start = fold(session.log(run)).start
+        assert start is not None and start.limit_s == session.settings.budget_s
         before = await followed(session, run)
         kept: BrowserRun = {
             "run": run, "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "",
@@ -344,3 +361,7 @@ async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
         after = fold(session.log(forked["run"]))
         assert after.parent is not None
         assert (after.parent.run, after.code) == (run, before.code)
+        told = Reader(shown[-1]["bench"]).text
+        assert f"Fork of {run[:8]}, the program as it came." in told
+        listed = runs(session.history(page.panel.visitor(mine)).runs(), "")
+        assert "fork of area" in Reader(listed).text

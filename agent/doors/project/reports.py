@@ -145,10 +145,19 @@ def _fenced(text: str, kind: str) -> str:
 
 # JUnit.
 
+LEFT = "added on the way, and the same before the repair"
 
-def junit(report: Report | None) -> bytes:
-    """A suite in the form that pytest's own `--junitxml` writes."""
+
+def junit(report: Report | None, before: Report | None = None) -> bytes:
+    """A suite in the form that pytest's own `--junitxml` writes. Calls that were added, and came to
+    grief `before` the repair too, are no errors of it: they are skipped."""
     verdicts = report.verdicts if report is not None else ()
+    failed = {one.name for one in before.verdicts if one.fails} if before is not None else set()
+    verdicts = tuple(
+        one.model_copy(update={"status": "skipped", "message": f"{LEFT}: {one.message}"})
+        if one.origin == "adversarial" and one.fails and one.name in failed else one
+        for one in verdicts
+    )
     suite = ElementTree.Element("testsuite", {
         "name": "pytest", "errors": _count(verdicts, "error", "timeout"),
         "failures": _count(verdicts, "failed"),
@@ -168,7 +177,8 @@ def _count(verdicts: Sequence[Verdict], *statuses: str) -> str:
 
 
 def _testcase(one: Verdict) -> ElementTree.Element:
-    path, _, name = one.name.partition("::")
+    path, found_in, name = one.name.partition("::")
+    path, name = (path, name) if found_in else ("tests", path)  # no file has it
     head, bracket, values = name.partition("[")
     *classes, last = head.split("::")
     place = ".".join([path.removesuffix(".py").replace("/", "."), *classes])

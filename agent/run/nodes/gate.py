@@ -53,8 +53,9 @@ async def gate(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     solution = ctx.store.get(state["solution_id"], Solution)
     what = "repair" if is_repaired(state) else "first draft"
+    told = state.get("edit_told", "")
     answer = Review.of(interrupt({
-        "question": f"{state.get('edit_told', '')}Keep this {what}? "
+        "question": f"{told}Keep {'that' if told else 'this'} {what}? "
         f"Proof {state['proof']}: {state['proof_why']}",
         "needs": "review", "diff": solution.diff(base), "code": solution.text,
         "tried": state.get("edit_tried", ""), "unhinted": _unhinted(state, ctx),

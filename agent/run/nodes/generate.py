@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from agent.core.events import CodeWritten
+from agent.core.events import CodeWritten, Notice
 from agent.core.settings import GENERATOR
 from agent.core.state import State
 from agent.healing.context import Context
 from agent.thinking.several_files import drafted
 
+SCRIPTED = (
+    "No model has written this program: it is a scripted first draft, with a bug in it, that comes "
+    "with the demo task."
+)
+
 
 async def generate(state: State, ctx: Context) -> State:
     """Asks the generator for a program."""
-    solution = await drafted(ctx, "model" if ctx.plan.of(GENERATOR) else "draft")
+    scripted = ctx.plan.of(GENERATOR) is None
+    solution = await drafted(ctx, "draft" if scripted else "model")
+    if scripted:
+        ctx.emit(Notice(level="info", text=SCRIPTED))
     ctx.emit(CodeWritten(iteration=0, solution=solution))
     key = ctx.store.put(solution)
     return {"base_id": key, "solution_id": key}

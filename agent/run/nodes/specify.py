@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from agent.core.domain import Example, Raises, Report, Solution, TestCase
 from agent.core.events import Notice, TestInfo, TestsFrozen
 from agent.core.state import State, Suite
-from agent.core.trees import expression, is_literal, plain
+from agent.core.trees import expression, is_literal, plain, readable
 from agent.core.trust import HOLD_OUT_FROM, VETOING_ORIGINS
 from agent.healing.context import Context
 from agent.intake import calls_made, fixes_a_value, makes_new_calls
@@ -102,7 +102,10 @@ def is_asked(call: str, tests: Iterable[TestCase]) -> bool:
     """Whether a test of the user, or an example of the words, asks a call already: what is derived
     of it would say the same again, or contradict it."""
     asks = re.compile(rf"(?<!\w){re.escape(call)}")
-    return any(asks.search(test.code) for test in tests if test.origin in VETOING_ORIGINS)
+    return any(
+        asks.search(f"{test.code}\n{ast.unparse(readable(test.code))}")
+        for test in tests if test.origin in VETOING_ORIGINS
+    )
 
 
 def derived_test(call: str, expected: str, words: str) -> Example | Raises | None:

@@ -71,6 +71,11 @@ async def test_the_patch_applies_and_turns_the_saved_tests_from_red_to_green(
         assert "healed" in (place / "report.md").read_text().splitlines()[0]
     suite = ElementTree.parse(place / "junit.xml").getroot()[0]
     assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+    assert all(one.get("name") and one.get("classname") for one in suite)
+    if not healthy:
+        assert task.solution is not None
+        healed = place / "healed" / task.solution.entry
+        assert healed.read_text() == (place / task.solution.entry).read_text()
 
 
 def test_a_run_without_tests_leaves_none() -> None:

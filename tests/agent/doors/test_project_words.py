@@ -237,6 +237,18 @@ def test_junit_holds_what_xml_can_and_counts_by_kind() -> None:
     assert ElementTree.fromstring(junit(None))[0].attrib["tests"] == "0"
 
 
+def test_junit_names_what_has_no_file_and_counts_no_crash_that_was_there_before() -> None:
+    added = verdict("f([])", "error").model_copy(update={"origin": "adversarial"})
+    new = added.model_copy(update={"name": "f([0])"})
+    before = Report(solution="", verdicts=(added, new.model_copy(update={"status": "passed"})))
+    report = Report(solution="", verdicts=(verdict("f([1]) == 1", "passed"), added, new))
+    (suite,) = ElementTree.fromstring(junit(report, before))
+    assert [(one.get("name"), len(one) and one[0].tag) for one in suite] == [
+        ("f([1]) == 1", 0), ("f([])", "skipped"), ("f([0])", "error"),
+    ]
+    assert (suite.attrib["errors"], suite.attrib["skipped"]) == ("1", "1")
+
+
 def test_nothing_is_written_where_a_link_leads_out_of_the_tree(tmp_path: Path) -> None:
     tree, outside = tmp_path / "tree", tmp_path / "outside"
     tree.mkdir()

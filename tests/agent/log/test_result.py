@@ -190,7 +190,8 @@ def test_candidates_of_a_search_that_was_cut_short_count() -> None:
 @pytest.mark.parametrize(("outcome", "proof", "required", "code"), [
     ("healthy", None, "E1", 0), ("healed", "E1", "E1", 0), ("healed", "E2", "E1", 0),
     ("unresolved", None, "E1", 1), (None, None, "E1", 1), ("not_fixable", None, "E1", 4),
-    ("budget", None, "E1", 5), ("healed", "E1", "E2", 6), ("crash_stopped", "E0", "E1", 6),
+    ("needs_model", None, "E1", 4), ("budget", None, "E1", 5), ("healed", "E1", "E2", 6),
+    ("crash_stopped", "E0", "E1", 6),
     ("crash_stopped", "E0", "E0", 0), ("cancelled", None, "E1", 130),
 ])
 def test_exit_codes_follow_the_outcome_and_the_proof_asked_for(

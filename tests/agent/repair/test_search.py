@@ -253,7 +253,7 @@ def test_a_change_at_the_end_of_a_long_text_is_told_by_its_own_line() -> None:
     )
     assert edit_in_words(before, before + "b = 1\n") == "added `b = 1` after line 502"
     assert edit_in_words("a\na\n", "a\na\na\n") == "added `a` after line 2"
-    assert edit_in_words("a\na\na\n", "a\na\n") == "removed `a` from line 3"
+    assert edit_in_words("a\na\na\n", "a\na\n") == "took `a` out of line 3"
 
 
 def test_the_value_that_all_tests_expect_is_not_offered_as_an_answer() -> None:

@@ -78,7 +78,7 @@ async def test_a_persons_program_that_fails_is_told_and_the_repair_stays(tmp_pat
         assert again.outcome == "awaiting_review"
         waiting = await asked(session, run)
         assert "Your version fails 3 tests" in waiting.question
-        assert "what stood before it stays. Keep this repair?" in waiting.question
+        assert "what stood before it stays. Keep that repair?" in waiting.question
         assert (waiting.tried, again.notices) == (BUG.replace("-", "*"), ())
         result = await answered(session, run, approve=True)
     assert (result.outcome, "return a + b" in result.code) == ("healed", True)

@@ -126,7 +126,7 @@ CRASHING = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2
     (HEALTHY, TESTS, "", ("healthy", "E1"), "3 of 3 tests pass"),
     (CRASHING, "", "", ("crash_stopped", "E0"), "add a test"),
     (CRASHING, "assert output == '3\\n'", "", ("healed", "E1"), "1 of 1 tests pass"),
-    ("", "", "Write a chess engine.", ("not_fixable", None), "needs a model"),
+    ("", "", "Write a chess engine.", ("needs_model", None), "“Models and keys”"),
 ], ids=["healthy", "crash", "crash with a test", "words alone"])
 async def test_a_run_ends_as_its_tests_allow(
     session: Session, code: str, tests: str, words: str, ends: tuple[str, str | None], reason: str
@@ -170,6 +170,7 @@ async def test_a_scripted_draft_is_really_tested_and_repaired(tmp_path: Path) ->
         log = await finished(session, from_page("", "", words).task)
     assert last(log).outcome == "healed"
     assert "n * 3" in last(log).code
+    assert any("scripted first draft" in one.text for one in of_kind(log, "notice"))
 
 
 async def test_a_run_can_be_cancelled_within_its_step(session: Session) -> None:

@@ -20,7 +20,7 @@ from agent.core.domain import (
 from agent.core.state import Suite
 from agent.intake.asked.held_out import file_without_test
 from agent.run.nodes.prove import is_told, of_a_suite, proof_of, seen_through
-from agent.run.nodes.specify import derived_test, hold_out
+from agent.run.nodes.specify import derived_test, hold_out, is_asked
 
 
 def example(name: str) -> Example:
@@ -514,6 +514,10 @@ def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level:
 def test_an_example_calls_only_what_the_words_name(call: str, expected: str, told: bool) -> None:
     words = "Write shout(words), and a class `Crowd` whose method shouts each of its words."
     assert (derived_test(call, expected, words) is not None) is told
+
+
+def test_a_call_is_asked_however_its_test_is_spaced() -> None:
+    assert is_asked("f([1, 2], 'a')", brought('assert f([1,2], "a") == 3'))
 
 
 def test_a_projects_proof_says_what_its_suite_leaves_open() -> None:
