@@ -127,6 +127,7 @@ def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page:
     slider.press("Home")
     expect(shown.locator("#replayed .verdict strong")).to_have_text("RUNNING")
     expect(steps).to_have_count(0)
+    asked = [url for url in asked if not url.endswith("/healthz")]
     assert asked == [], "no server stands between the slider and what it shows"
     rows.nth(0).locator("[data-pick]").check()
     rows.nth(1).locator("[data-pick]").check()

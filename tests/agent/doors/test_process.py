@@ -301,7 +301,7 @@ def test_other_words_need_a_model_and_say_so(folder: Path) -> None:
 
     found = document(done)
     assert done.returncode == 4, done.stderr
-    assert found["outcome"] == "not_fixable"
+    assert found["outcome"] == "needs_model"
     assert "model" in found["reason"]
 
 
