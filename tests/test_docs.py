@@ -56,6 +56,24 @@ def test_every_module_stands_in_the_table_or_its_folder_does() -> None:
     assert not [one for one in modules if one not in rooms() and not one.startswith(folders)]
 
 
+def test_what_the_table_of_changes_names_is_there() -> None:
+    table = read("docs/architecture.md").partition("## Where to change")[2].partition("## ")[0]
+    paths = {
+        path.relative_to(ROOT).as_posix() for package in (*PACKAGES, "prompts")
+        for path in (ROOT / package, *(ROOT / package).rglob("*"))
+    }
+    text = "\n".join((ROOT / path).read_text("utf-8") for path in paths if path.endswith(".py"))
+    named = set(re.findall(r"`(.*?)`", table))
+    files = {one for one in named if "/" in one or re.search(r"\.(py|toml|css)$", one)}
+    assert len(files) > 20
+    assert not [one for one in files if not any(
+        f"/{path}".endswith(f"/{one.rstrip('/')}") for path in paths
+    )]
+    assert not [one for one in named - files if not re.search(
+        rf"(def|class) {one.rpartition('.')[2]}\b|^\s*{one}( =|:)", text, re.MULTILINE
+    )]
+
+
 def test_every_sign_is_explained() -> None:
     text = read("docs/verdicts.md")
     assert not [sign for sign in (*ACTING, *WRITTEN) if f"`{sign}`" not in text]
