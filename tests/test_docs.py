@@ -114,9 +114,7 @@ def test_paths_that_documents_name_exist() -> None:
     assert not dead
 
 
-@pytest.mark.parametrize(
-    "document", ["docs/tools.md", "docs/loop.md", "docs/deployment-issues.md"]
-)
+@pytest.mark.parametrize("document", ["docs/tools.md", "docs/deployment-issues.md"])
 def test_each_row_of_what_is_shown_names_a_test_that_there_is(document: str) -> None:
     text = read(document)
     rows = re.findall(r"^\| .+ \| `(tests/[\w/]+\.py)::(\w+)` \|$", text, re.MULTILINE)
