@@ -165,7 +165,7 @@ def run(
             out, log, apply, force, Requirements(require_proof, require_integrity)
         )
         models = commands.RunOptions(
-            provider, model, role or (), max_iterations, ask or None, budget_usd, timeout
+            provider, model, role or (), max_iterations, ask or None, budget_usd, timeout,
         )
         from agent.doors.project import choice
 
