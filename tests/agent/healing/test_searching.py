@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.core.domain import File, Report, Script, Solution, Task, Verdict
+from agent.core.domain import Report, Script, Solution, Task, Verdict
 from agent.core.events import Searched
 from agent.healing import searching
 from agent.healing.screenings import SearchCache
@@ -19,19 +19,11 @@ from agent.repair.screening.batches import ProcessorTime
 from agent.repair.screening.tracing import trace
 from sandbox.sandbox import Sandbox, open_sandbox
 from sandbox.types import Job
-
-
-def program(text: str) -> Solution:
-    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
-
-
-def verdict(passed: bool) -> Verdict:
-    return Verdict(name="t", test="t", origin="user", status="passed" if passed else "failed",
-                   integrity="outside")
+from tests.agent.values import program, verdict
 
 
 async def confirmed(solution: Solution) -> Report:
-    return Report(solution=solution.id, verdicts=(verdict(True),))
+    return Report(solution=solution.id, verdicts=(verdict("passed"),))
 
 
 async def search(
@@ -45,7 +37,7 @@ async def search(
     )
     return await search_repair(
         Task(solution=base, tests=cases), base, cases,
-        report or Report(solution=base.id, verdicts=(verdict(False),)),
+        report or Report(solution=base.id, verdicts=(verdict(),)),
         sandbox or open_sandbox(), **{
             "budget_s": 30, "max_candidates": 6000, "progress": lambda seen: None,
             "verify": confirmed, **how,
@@ -147,7 +139,8 @@ async def test_a_winner_the_judge_rejects_is_not_the_result() -> None:
 
     async def second(solution: Solution) -> Report:
         judged.append(solution.text)
-        return Report(solution=solution.id, verdicts=(verdict(len(judged) > 1),))
+        said = verdict("passed" if len(judged) > 1 else "failed")
+        return Report(solution=solution.id, verdicts=(said,))
 
     result = await heal(PLUS, "assert plus(2, 2) == 4", verify=second)
 
@@ -310,7 +303,7 @@ async def test_a_search_begins_with_what_the_diagnosis_has_watched(
 
 
 def named(name: str, passed: bool) -> Verdict:
-    return verdict(passed).model_copy(update={"name": name, "test": name})
+    return verdict("passed" if passed else "failed", name)
 
 
 async def test_a_test_that_cannot_be_screened_is_left_to_the_judge() -> None:
