@@ -2,9 +2,11 @@
 
 import asyncio
 import time
+import tomllib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +22,8 @@ from agent.repair.screening.tracing import trace
 from sandbox.sandbox import Sandbox, open_sandbox
 from sandbox.types import Job
 from tests.agent.values import program, verdict
+
+HEALED = tomllib.loads((Path(__file__).parent / "healed.toml").read_text("utf-8"))
 
 
 async def confirmed(solution: Solution) -> Report:
@@ -57,57 +61,14 @@ PLUS = "def plus(a, b):\n    return a - b\n"
 MENDED = PLUS.replace("a - b", "a + b")
 
 
-@pytest.mark.parametrize(
-    ("broken", "healed", "tests"),
-    [
-        ("def top(xs):\n    best = xs[0]\n    for x in xs:\n        if x < best:  # larger?\n"
-         "            best = x\n    return best\n",
-         "def top(xs):\n    best = xs[0]\n    for x in xs:\n        if x > best:  # larger?\n"
-         "            best = x\n    return best\n",
-         ["assert top([1, 3, 2]) == 3", "assert top([5]) == 5"]),
-        ("def area(r):\n    return math.pi * r ** 2\n",
-         "import math\ndef area(r):\n    return math.pi * r ** 2\n",
-         ["assert round(area(1), 2) == 3.14"]),
-        ("class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
-         "        self.sum =+ n\n",
-         "class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
-         "        self.sum += n\n",
-         ["t = Till()\nt.put(2)\nt.put(3)\nassert t.sum == 5"]),
-        ("def grown(xs, x):\n    xs.push(x)\n    return xs\n",
-         "def grown(xs, x):\n    xs.append(x)\n    return xs\n",
-         ["assert grown([1], 2) == [1, 2]"]),
-        ("def plus(a, b):\n    c = a + b\n", "def plus(a, b):\n    c = a + b\n    return c\n",
-         ["assert plus(1, 2) == 3", "assert plus(2, 5) == 7"]),
-        ("def down(n):\n    while n > 0:\n        n += 1\n    return n\n",
-         "def down(n):\n    while n > 0:\n        n -= 1\n    return n\n",
-         ["assert down(3) == 0", "assert down(0) == 0"]),
-        # Two names that do not exist, one of them a function inside the other.
-        ("def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
-         "        return 1 + max(depth(nod[0]), depth(node[1]))\n    return dept(tree)\n",
-         "def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
-         "        return 1 + max(depth(node[0]), depth(node[1]))\n    return depth(tree)\n",
-         ["assert depth_of(((None, None), (None, ()))) == 2", "assert depth_of(()) == 0"]),
-        # Two forgotten imports and a wrong answer behind them.
-        ("def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
-         "    for word in words:\n        sizes[word] = len(word)\n"
-         "    return min(sizes.values())\n",
-         "from collections import defaultdict\nfrom typing import List\n"
-         "def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
-         "    for word in words:\n        sizes[word] = len(word)\n"
-         "    return max(sizes.values())\n",
-         ["assert longest(['a', 'bcd', 'e']) == 3", "assert longest(['ab']) == 2"]),
-        ("def sign(x)\n    if x > 0:\n        return 1\n    return 1\n",
-         "def sign(x):\n    if x > 0:\n        return 1\n    return -1\n",
-         ["assert sign(2) == 1", "assert sign(-2) == -1"]),
-    ],
-)
-async def test_a_broken_program_is_healed(broken: str, healed: str, tests: list[str]) -> None:
-    result = await heal(broken, *tests)
+@pytest.mark.parametrize("case", HEALED.values(), ids=HEALED)
+async def test_a_broken_program_is_healed(case: dict[str, Any]) -> None:
+    result = await heal(case["broken"], *case["tests"])
 
     assert result.solution is not None
-    assert result.solution.text == healed
+    assert result.solution.text == case["healed"]
     assert result.solution.origin == "search"
-    assert result.solution.parent == program(broken).id
+    assert result.solution.parent == program(case["broken"]).id
     assert result.solution.note
 
 
