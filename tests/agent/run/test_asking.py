@@ -143,12 +143,6 @@ async def test_only_an_open_question_can_be_settled(session: Session) -> None:
         await session.settle(open_ended.run_id, "skip")
 
 
-async def test_a_repair_from_memory_proves_no_more_than_its_tests(session: Session) -> None:
-    first = await followed(session, await session.start(task(FOUR_TESTS)))
-    again = await followed(session, await session.start(task(FOUR_TESTS)))
-    assert (first.strategy, again.strategy, again.proof) == ("search", "memory", "E1")
-
-
 async def test_a_held_out_test_that_was_consulted_proves_no_more(session: Session) -> None:
     """The likeliest repair fails the last test, which then is shown."""
     tests = (
