@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,9 @@ from agent.log.result import Result
 from agent.memory import Memory
 from agent.run.session import Session, open_session
 from tests.agent import runs
+from tests.agent.memory.conftest import Change
 from tests.agent.run.test_asking import FOUR_TESTS, PRICE, TESTS, followed
 
-Change = Callable[..., None]
 OPEN = f"{OTHERS_PASSED}: for `price(11)` A gives 22, B gives 33"
 
 
