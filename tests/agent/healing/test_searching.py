@@ -2,11 +2,9 @@
 
 import asyncio
 import time
-import tomllib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,9 +19,9 @@ from agent.repair.screening.batches import ProcessorTime
 from agent.repair.screening.tracing import trace
 from sandbox.sandbox import Sandbox, open_sandbox
 from sandbox.types import Job
-from tests.agent.values import program, verdict
+from tests.agent.values import program, table, verdict
 
-HEALED = tomllib.loads((Path(__file__).parent / "healed.toml").read_text("utf-8"))
+HEALED = table(__file__, "healed.toml")
 
 
 async def confirmed(solution: Solution) -> Report:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import doctest
-import tomllib
 import types
-from pathlib import Path
 
 import pytest
 
 from agent.core.domain import Example, Raises
 from agent.intake.found import doctests
+from tests.agent.values import table
 
-PROGRAMS = tomllib.loads((Path(__file__).parent / "programs.toml").read_text("utf-8"))["doctests"]
+PROGRAMS = table(__file__, "programs.toml")["doctests"]
 
 
 def doctest_fails(program: str) -> bool:

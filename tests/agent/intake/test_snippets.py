@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 import pytest
 
 from agent import intake
 from agent.core.domain import Example, Raises, Script
 from agent.intake import NotFixable
+from tests.agent.values import table
 
 ADD = "def add(a, b): ..."
 
@@ -97,7 +95,7 @@ def test_a_syntax_error_names_its_line():
     assert refused.value.category == "invalid_tests"
 
 
-AGREEMENT = tomllib.loads((Path(__file__).parent / "programs.toml").read_text("utf-8"))["agreement"]
+AGREEMENT = table(__file__, "programs.toml")["agreement"]
 
 
 @pytest.mark.parametrize("row", AGREEMENT.values(), ids=AGREEMENT)

@@ -3,8 +3,6 @@ from __future__ import annotations
 import ast
 import re
 import string
-import tomllib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,10 +11,9 @@ from hypothesis import strategies as st
 from agent.memory import Edit, edit_between
 from agent.memory.locality import brings_no_names, is_local
 from agent.memory.placing import applied, returned
+from tests.agent.values import table
 
-EDITS: dict[str, dict[str, str]] = tomllib.loads(
-    (Path(__file__).parent / "edits.toml").read_text("utf-8")
-)
+EDITS: dict[str, dict[str, str]] = table(__file__, "edits.toml")
 
 
 def edit(before: str, after: str) -> Edit:

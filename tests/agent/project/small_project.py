@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 from agent.core.domain import REST, File, Project, Script, Solution, Task
+from tests.agent.values import table
 
 ALONE = "--disable-plugin-autoload"
 """To load what our own tests need takes pytest six times as long as the rest of its start."""
@@ -19,7 +17,7 @@ def pyproject(name: str, options: str = ALONE, *more: str) -> str:
 
 FILES: dict[str, str] = {
     "pyproject.toml": pyproject("till", f"-ra {ALONE}"),
-    **tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")),
+    **table(__file__, "small_project.toml"),
 }
 EDITABLE = ("src/till/__init__.py", "src/till/money.py")
 FAILING = {

@@ -2,9 +2,7 @@
 what the variables held."""
 
 import re
-import tomllib
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +10,12 @@ import pytest
 from agent.repair.edits import EDITS, single_edits
 from agent.repair.facts import Crash, Moment
 from agent.repair.program import Program, spliced
+from tests.agent.values import table
 
 MARK = re.compile("«([^»]*)»«([^»]*)»")
 ABOVE = "größe = 'ä'  # kept\n"
 EARLY = 30
-FAMILIES = tomllib.loads((Path(__file__).parent / "families.toml").read_text("utf-8"))["family"]
+FAMILIES = table(__file__, "families.toml")["family"]
 
 
 def proposed(operator: str, program: Program) -> list[str]:
