@@ -106,7 +106,7 @@ class Job:
     What goes with such a job is compiled there."""
     processes: bool = False
     """The job may start processes of its own inside the jail. Granted where everything that it
-    starts is seen to end with it (`Witness.grants`); elsewhere it stays one process."""
+    starts is seen to end with it (`Isolation.grants`); elsewhere it stays one process."""
     loopback: bool = False
     """The job may use sockets of a network of its own, in which there is nobody else. Granted as
     `processes` are."""

@@ -93,7 +93,7 @@ CEILINGS = {
     "agent/repair/edits": 4_250, "agent/repair/screening": 2_600, "agent/repair/syntax": 2_200,
     "agent/run": 3_650, "agent/thinking": 1_800, "agent/tools": 1_600, "demo": 5_800,
     "evaluation": 5_400, "llm": 6_700, "prompts": 1, "sandbox": 9_200, "selfheal": 94,
-    "tests": 4_600, "tests/agent": 25_250, "tests/agent/project": 1_800, "tests/agent/tools": 1_250,
+    "tests": 4_600, "tests/agent": 25_300, "tests/agent/project": 1_800, "tests/agent/tools": 1_250,
     "tests/demo": 4_750, "tests/llm": 6_500, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why

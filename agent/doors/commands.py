@@ -479,8 +479,9 @@ def _keep_program(
         return []
     if code != HEALED:
         taking = taking_words(result)
-        given = f" The best program so far is given by: {taking}" if taking else ""
-        return [f"Nothing was written.{given}"]
+        said = "" if result.outcome == "cancelled" else "Nothing was written."  # said already
+        given = f"The best program so far is given by: {taking}" if taking else ""
+        return [" ".join(filter(None, (said, given)))] if said or given else []
     healed = source.encode(result.code) if source is not None else result.code.encode()
     kept = []
     if writing.out is not None and len(result.files) > 1:

@@ -54,7 +54,7 @@ it is applied is for the user to say.
 All other tools work on a private copy of the folder, taken when this server was started and again
 by `copy_anew`. What is changed in it reaches neither the folder nor `heal`; `copy_diff` shows it.
 
-Proof: E0 nothing is shown; E1 the tests pass; E2 so do tests that the repair never saw; E3 and E4
+Proof: E0 nothing is shown; E1 the tests pass; E2 so does one that the repair never saw; E3 and E4
 more.
 """
 

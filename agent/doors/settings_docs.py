@@ -18,8 +18,9 @@ ROOT = Path(__file__).parents[2]
 WIDTH = 97
 
 PAGE = (
-    "| `GRADIO_SERVER_NAME`, `PORT` | | `127.0.0.1`, `7860` | where `app.py` serves; `0.0.0.0` "
-    "lets other machines in, and makes the page public (see `SANDBOX_ALLOW_WEAK`) |"
+    "| `GRADIO_SERVER_NAME`, `GRADIO_SERVER_PORT` or `PORT` | | `127.0.0.1` (`0.0.0.0` on a "
+    "Space), `7860` | where `app.py` serves; `0.0.0.0` lets other machines in, and makes the page "
+    "public (see `SANDBOX_ALLOW_WEAK`) |"
 )
 """Read by `app.py`, and no setting of a session."""
 

@@ -51,10 +51,10 @@ class Group:
     def payload(self, keys: Sequence[str], done: Collection[str]) -> dict[str, Json]:
         """What a process is told of those that are left."""
         if self.code is None:
-            return {"tests": [
+            return {"output": self.output, "tests": [
                 {
                     "name": key, "code": test.code, "loose": not isinstance(test, Script),
-                    "output": self.output if getattr(test, "uses_output", False) else None,
+                    "reads_output": isinstance(test, Script) and test.uses_output,
                 }
                 for key, test in self.left(keys, done).items()
             ]}

@@ -75,8 +75,8 @@ async def check(
     ending: Ending | None = None
     if run_program or reads_output:
         if reads_output:
-            ending = await ending_of(bench.subject)
-            verdicts = await bench.verdicts(tests, ending.stdout)
+            ending, output = await ending_of(bench.subject)
+            verdicts = await bench.verdicts(tests, output)
         else:
             ending, verdicts = await _both(bench, tests)
     else:
@@ -95,7 +95,7 @@ async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[
             verdicts = group.create_task(bench.verdicts(tests, ""))
     except* SandboxError as broken:
         raise SandboxError(str(broken.exceptions[0])) from broken
-    return ending.result(), verdicts.result()
+    return ending.result()[0], verdicts.result()
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,32 @@ WALL_FACTOR = 2.0
 """A program as a whole may take so many times what a test may."""
 
 
-async def ending_of(subject: Subject) -> Ending:
-    """Runs the program as a script, in a jail of its own."""
+LONGEST_OUTPUT = 16_000_000
+"""Bytes that a program may print before it is taken for one that never stops printing."""
+
+
+async def ending_of(subject: Subject) -> tuple[Ending, str]:
+    """Runs the program as a script, in a jail of its own; how it ended, and all that it printed,
+    of which the ending shows the beginning."""
     payload: dict[str, Json] = {
         "entry": subject.solution.entry, "text": mask(subject.solution.text),
         "argv": list(subject.task.argv), "random_seed": subject.random_seed,
     }
     job = subject.job("script", payload, subject.wall_s * WALL_FACTOR)
     job = replace(job, files=subject.files, stdin=subject.task.stdin)
-    return _ending(await subject.sandbox.run(job))
+    outcome = await subject.sandbox.run(job)
+    if outcome.ended != "output":
+        return _ending(outcome), outcome.stdout
+    longer = await subject.sandbox.run(
+        replace(job, limits=replace(job.limits, output_bytes=LONGEST_OUTPUT))
+    )
+    if longer.ended in ("output", "timeout"):  # it never stops
+        return _ending(outcome), outcome.stdout
+    shown = replace(
+        longer, stdout=longer.stdout[: job.limits.output_bytes],
+        stderr=longer.stderr[-job.limits.output_bytes :],
+    )
+    return _ending(shown).model_copy(update={"truncated": True}), longer.stdout
 
 
 def _ending(outcome: Outcome) -> Ending:

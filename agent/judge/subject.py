@@ -18,7 +18,7 @@ _DOCUMENTATION = ("doctest", "__doc__", "getdoc", "getsource", "help(")
 _FORKING = ("os.fork", "os.posix_spawn", "os.exec", "create_subprocess")
 _CONNECTING = frozenset({"socket", "socketserver", "http", "xmlrpc", "ftplib", "smtplib", "urllib"})
 LATE_TESTS = 2
-"""After so many tests that came to no end the others are given a fifth of the time."""
+"""After so many tests that came to no end the others are given a tenth of the time."""
 
 
 @dataclass(frozen=True)

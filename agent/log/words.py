@@ -82,7 +82,7 @@ OUTCOME_WORDS: dict[RunOutcome, str] = {
 PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",
     "E1": "your tests pass",
-    "E2": "your tests pass, and so do tests that the repair never saw",
+    "E2": "your tests pass, and so does one that the repair never saw",
     "E3": "changed inputs raise nothing new either, and no sibling of the repair fits",
     "E4": "the tests also kill mutants of the repaired lines, and re-runs agree",
 }

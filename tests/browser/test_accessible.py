@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -40,44 +42,53 @@ def axe() -> Path:
     return Path(found.origin).with_name("axe.min.js")
 
 
-def keeps_the_rules(page: Page, *, whole: bool = True) -> None:
-    """In both themes, on a desk and, dark, on a phone; at every size without a scroll to the
-    side."""
-    for width, height in SIZES[::-1] if whole else SIZES[:1]:
+EVERYWHERE = {1440: (True, False), 1280: (), 390: (True,)}
+SAMPLES = ({1440: (False,), 1280: (), 390: ()}, {1440: (), 1280: (), 390: (True,)})
+DESK = {1440: (True, False)}
+
+
+def keeps_the_rules(page: Page, themes: Mapping[int, Sequence[bool]]) -> None:
+    """At each width without a scroll to the side, and by the rules in each of its themes (whether
+    it is dark)."""
+    for width, height in SIZES[::-1]:
+        if width not in themes:
+            continue
         page.set_viewport_size({"width": width, "height": height})
         fits(page)
-        for dark in {1440: (True, False), 1280: (), 390: (True,)}[width]:
+        for dark in themes[width]:
             page.evaluate(DARK, dark)
             assert page.evaluate(RULES) == [], (width, dark)
 
 
 def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
-    recorded_page: Any, tmp_path: Path
+    recorded_page: Any, tmp_path: Path, whole: bool
 ) -> None:
+    """A push reads the first screen and one state in full, and of the others one theme each."""
+    themes = itertools.cycle([EVERYWHERE] if whole else SAMPLES)
     page = recorded_page.page
     page.add_script_tag(path=axe())
     page.emulate_media(reduced_motion="reduce")
-    keeps_the_rules(page)
+    keeps_the_rules(page, EVERYWHERE)
     for state, word in STATES.items():
         heal(page, words=state)
         expect(page.locator(".verdict strong")).to_have_text(word)
         if state == "waiting":
             expect(page.locator("#question, #review").first).to_be_visible()
-        keeps_the_rules(page)
+        keeps_the_rules(page, EVERYWHERE if state == "rounds" else next(themes))
         if state == "rounds":
             for tab in page.locator("#bench").get_by_role("tab").all():
                 tab.click()
                 for one in page.locator("#bench [role=tabpanel]:visible summary:visible").all():
                     one.click()
-                keeps_the_rules(page, whole=False)
+                keeps_the_rules(page, DESK)
             page.locator("[data-cell]").first.click()
-            keeps_the_rules(page)
+            keeps_the_rules(page, next(themes))
         elif state == "waiting":
             page.get_by_role("button", name="Approve the patch").click()
             expect(page.locator(".verdict strong")).to_have_text("HEALED")
     heal(page, words=f"rounds held by {tmp_path / 'gate'}")
     expect(page.locator(".timeline .moment").first).to_be_visible()
-    keeps_the_rules(page)
+    keeps_the_rules(page, next(themes))
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import zipfile
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from evaluation.measures.workbench import PASTE
 from tests.agent.project.small_project import pyproject
-from tests.browser.test_accessible import axe, keeps_the_rules
+from tests.browser.test_accessible import EVERYWHERE, SAMPLES, axe, keeps_the_rules
 from tests.browser.test_page import HEALED, UNNAMED, ended, fits, heal
 from tests.demo.apart import shipped
 
@@ -147,7 +148,8 @@ def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page:
     ended(shown, HEALED)
 
 
-def test_every_panel_keeps_the_rules_with_what_is_opened_on_it(page: Any) -> None:
+def test_every_panel_keeps_the_rules_with_what_is_opened_on_it(page: Any, whole: bool) -> None:
+    themes = itertools.cycle([EVERYWHERE] if whole else SAMPLES)
     shown = page.page
     shown.add_script_tag(path=axe())
     shown.emulate_media(reduced_motion="reduce")
@@ -156,17 +158,17 @@ def test_every_panel_keeps_the_rules_with_what_is_opened_on_it(page: Any) -> Non
     opened(shown, "Runs")
     shown.get_by_role("button", name="Replay").first.click()
     expect(shown.locator("#replay-at input[type=range]")).to_be_focused()
-    keeps_the_rules(shown)
+    keeps_the_rules(shown, next(themes))
     opened(shown, "Memory")
     expect(shown.locator(".remembered summary")).not_to_have_count(0)
     for row in shown.locator(".remembered summary").all():
         row.click()
     expect(shown.locator(".remembered .diff").first).to_be_visible()
-    keeps_the_rules(shown)
+    keeps_the_rules(shown, next(themes))
     for name, part in (("Benchmarks", "#benchmarks-list pre"), ("API", ".endpoint pre")):
         opened(shown, name)
         expect(shown.locator(part).first).to_be_visible()
-        keeps_the_rules(shown)
+        keeps_the_rules(shown, next(themes))
 
 
 def test_what_is_remembered_is_found_and_forgotten_on_its_panel(page: Any) -> None:

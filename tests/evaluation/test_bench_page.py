@@ -22,10 +22,8 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("name", [
-    name if name in ("stop", "scrub") else pytest.param(name, marks=pytest.mark.nightly)
-    for name in SAID
-])
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", SAID)
 def test_a_measure_of_the_page_says_what_it_found(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,10 +76,10 @@ def undefined_exceptions(text: str) -> tuple[str, ...]:
 
 
 def unread_names(before: str, after: str) -> tuple[str, ...]:
-    """Parameters and plain variables that their function never reads, in the order of `after`: in
-    those functions and classes of a module that `before` does not have so; none where one of them
-    does not parse. A function that does nothing, one whose parameters somebody else may prescribe,
-    and names that begin with `_` are left out."""
+    """Parameters, plain variables and inner functions that their function never reads, in the order
+    of `after`: in those functions and classes of a module that `before` does not have so; none
+    where one of them does not parse. A function that does nothing, one whose parameters somebody
+    else may prescribe, and names that begin with `_` are left out."""
     try:
         old, new = parse(before), parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -184,6 +184,8 @@ def _unread(function: Function, is_method: bool) -> Iterator[str]:
     for node in (inner for statement in function.body for inner in ast.walk(statement)):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+                made.append(name)
+            case ast.FunctionDef(name=name, decorator_list=[]):
                 made.append(name)
             case ast.Name(id=name, ctx=ast.Load() | ast.Del()):
                 read.add(name)

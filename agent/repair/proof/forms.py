@@ -5,7 +5,9 @@ edges. They only serve to look for rivals of a repair.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Mapping
+from itertools import combinations
 
 from agent.repair.edits import Operator
 from agent.repair.edits.calls import given_arguments, replaced_call
@@ -19,6 +21,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "str": ("capitalize", "swapcase", "title"),
 }
 """Functions that are the same whoever writes them, by their modules."""
+MOST_EXCHANGED = 4
+"""Names of a condition of which two are exchanged."""
 LEAST = 3
 """Letters by which a shortened name is told: `fact`, `sort`."""
 CYCLES = {
@@ -120,6 +124,33 @@ def _century(program: Program, node: ast.Compare) -> Iterator[Splice]:
             yield program.replace(node, negated + leap, 3.0)
 
 
+def _divisor(program: Program, node: ast.BinOp) -> Iterator[Splice]:
+    """The double or the half of a divisor: where a few numbers are told from others by what is
+    left of them, another often tells them as well."""
+    match node:
+        case ast.BinOp(op=ast.Mod(), right=ast.Constant(value=int(number))) if number > 1:
+            for other in (number * 2, number // 2):
+                yield program.replace(node.right, str(other), 3.0)
+
+
+def _same_of_others(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
+    """One part of a condition replaced by another part, of two names exchanged."""
+    for part in node.values:
+        for other in node.values:
+            names = sorted({one.id for one in ast.walk(other) if isinstance(one, ast.Name)})
+            for one, two in combinations(names[:MOST_EXCHANGED], 2) if other is not part else ():
+                exchanged = _Exchanged({one: two, two: one}).visit(copy.deepcopy(other))
+                yield program.replace(part, f"({ast.unparse(exchanged)})", 3.0)
+
+
+class _Exchanged(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self.names.get(node.id, node.id), node.ctx)
+
+
 def anew(program: Program, function: Function) -> Iterator[Splice]:
     """The first change of an argument in place, made on a new value instead."""
     given = {one.arg for one in (*function.args.posonlyargs, *function.args.args)}
@@ -212,6 +243,8 @@ FORMS: tuple[Operator, ...] = (
     Operator("extreme", (ast.Subscript,), _extreme),
     Operator("taken", (ast.Subscript,), _taken),
     Operator("cycle", (ast.BinOp,), _cycle),
+    Operator("divisor", (ast.BinOp,), _divisor),
+    Operator("same of others", (ast.BoolOp,), _same_of_others),
     Operator("century", (ast.Compare,), _century),
     Operator("unsigned", (ast.UnaryOp,), _unsigned),
     Operator("branches", (ast.IfExp,), _branches),

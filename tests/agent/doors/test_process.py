@@ -327,8 +327,9 @@ def going(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return process
 
 
-def test_ctrl_c_ends_a_run_and_leaves_the_file(folder: Path) -> None:
-    process = going(folder, "--json", "--apply")
+@pytest.mark.parametrize("told", [False, True])
+def test_ctrl_c_ends_a_run_and_leaves_the_file(folder: Path, told: bool) -> None:
+    process = going(folder, *(() if told else ("--json",)), "--apply")
 
     process.send_signal(signal.SIGINT)
     try:
@@ -337,7 +338,10 @@ def test_ctrl_c_ends_a_run_and_leaves_the_file(folder: Path) -> None:
         process.kill()
 
     assert process.returncode == 130, stderr
-    assert json.loads(stdout)["outcome"] == "cancelled"
+    if told:
+        assert (stdout + stderr).count("Nothing was written.") == 1
+    else:
+        assert json.loads(stdout)["outcome"] == "cancelled"
     assert "Traceback" not in stderr
     assert {entry.name for entry in folder.iterdir()} == {"program.py", "data"}
     assert (folder / "program.py").read_text() == ENDLESS

@@ -228,6 +228,23 @@ async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: A
     assert (report.ending.kind, report.ending.stdout) == ("completed", "hello ann\n")
 
 
+async def test_a_long_output_is_read_to_its_end_and_one_without_end_is_a_limit(jail: Any) -> None:
+    def read(name: str, code: str) -> Script:
+        return Script(name=name, origin="user", code=code, uses_output=True)
+
+    tests = [read("end", "assert output.endswith('done\\n')"), read("no", "assert output == ''")]
+    lines = "for n in range(30_000):\n    print(n, 'x' * 40)\nprint('done')\n"
+    long = await check(_one(lines), tests, Task(), jail)
+    assert [one.passed for one in long.verdicts] == [True, False]
+    assert long.ending is not None
+    assert (long.ending.kind, long.ending.truncated) == ("completed", True)
+    assert len(long.ending.stdout) == 1_000_000
+    endless = await check(_one("while True:\n    print('x' * 4_000)\n"), tests, Task(), jail)
+    assert not any(one.passed for one in endless.verdicts)
+    assert endless.ending is not None
+    assert (endless.ending.kind, endless.ending.crashed) == ("killed", True)
+
+
 USAGE = "import argparse\np = argparse.ArgumentParser('sum')\np.add_argument('n')\np.parse_args()"
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.core.domain import (
@@ -393,6 +393,7 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
     assert all(len(row.cells) == len(view.columns) for row in view.rows)
 
 
+@settings(max_examples=20)
 @given(st.data())
 def test_a_fold_that_goes_on_gives_at_each_event_what_a_fold_of_all_gives(
     data: st.DataObject

@@ -82,6 +82,12 @@ def test_a_variable_that_nothing_reads_is_told() -> None:
     assert changed(text.replace("    best =", "    global best\n    best =")) == ()
 
 
+def test_an_inner_function_that_nothing_calls_is_told() -> None:
+    text = "def f(n):\n    def is_even(k):\n        return k % 2 == 0\n    return n > 1\n"
+    assert changed(text) == ("is_even",)
+    assert changed(text.replace("n > 1", "n > 1 and is_even(n)")) == ()
+
+
 def test_parameters_that_somebody_else_prescribes_are_left_out() -> None:
     assert changed("@route\ndef f(request):\n    return 1\n") == ()
     assert changed("def f(_context):\n    return 1\n") == ()

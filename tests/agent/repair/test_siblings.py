@@ -39,6 +39,9 @@ def lines(before: str, after: str) -> set[str]:
     # another text of the same kind; a call left out
     ("return a == '>'", "return a != '>'", {"return a == '<'"}),
     ("return a.upper()", "return a.lower()", {"return a"}),
+    # another divisor, which tells the same few numbers apart; the same asked of other names
+    ("return a > b", "return a > b or b % 6 == 0",
+     {"return a > b or b % 12 == 0", "return a > b or b % 3 == 0", "return a > b or (b > a)"}),
     # an element taken from an object, where one is looked at
     ("return a.items[0]", "return a.items[-1]", {"return a.items.pop(0)"}),
 ])

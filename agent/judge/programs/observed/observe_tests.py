@@ -293,8 +293,8 @@ class TestRunner:
     ) -> None:
         code = self.reads(reading, SNIPPET)
         names: dict[str, Any] = {}
-        if test["output"] is not None:
-            names["output"] = test["output"]
+        if test["reads_output"]:
+            names["output"] = self.jail.payload["output"]
         space = Namespace(self.link, program, has, self.modules, reading, names)
         if test["loose"]:
             import_loose(reading, space)

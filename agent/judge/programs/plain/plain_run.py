@@ -224,8 +224,8 @@ class Snippets:
                 COMPARE: recorder.compare, HOLDS: recorder.holds, CALLED: recorder.called,
             },
         )
-        if test["output"] is not None:
-            names["output"] = test["output"]
+        if test["reads_output"]:
+            names["output"] = self._run.payload["output"]
         if test["loose"]:
             import_loose(reading, names)
         exec(reading.code, names)

@@ -32,8 +32,9 @@ from agent.repair.screening.programs.ticks import Steps, counted
 Code = list[types.CodeType]
 """A program's parts in the order they run."""
 
-OUTPUT_LIMIT = 1_000_000
-"""Characters of output kept for a test on output; the rest is dropped."""
+OUTPUT_LIMIT = 16_000_000
+"""Characters of output kept for a test on output, about as many as the judge keeps; the rest is
+dropped."""
 
 
 class DiscardedOutput(io.TextIOBase):
