@@ -53,7 +53,7 @@ def first_or_next(state: State, ctx: Context) -> State:
     following = go_on(state, ctx, rounds)
     last = rounds.all[-1] if rounds.all else Round(approach="search")
     if isinstance(following, NoMore):
-        return update | stopped(state, ctx, following.why, last)
+        return update | stopped(ctx, following.why, last)
     return update | begun(state, ctx, following, last) | {"escalated": False}
 
 
@@ -119,7 +119,7 @@ def begun(state: State, ctx: Context, approach: Approach, found: Round) -> State
     }
 
 
-def stopped(state: State, ctx: Context, why: Stop, found: Round) -> State:
+def stopped(ctx: Context, why: Stop, found: Round) -> State:
     if ctx.plan.of(GENERATOR) is not None and not may_ask(ctx):
         return time_is_over(ctx)
     told = found.told.splitlines()[-1] if found.told else ""

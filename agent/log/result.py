@@ -164,9 +164,9 @@ class Result:
     patch: PatchProposed | None = None
     """The last patch that was proposed, which need not have stood."""
     talk: Talk = ()
+    """The conversations with models, in order."""
     outdone: tuple[Outdone, ...] = ()
     """Repairs of tournaments that were not taken."""
-    """The conversations with models, in order."""
     programs: Mapping[str, Solution] = field(default_factory=dict)
     """Every program of the run, by its address; under `BROUGHT` the text it began with."""
     metrics: Mapping[Step, NodeMetrics] = field(default_factory=dict)

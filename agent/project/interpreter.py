@@ -15,7 +15,7 @@ import site
 import subprocess
 import sys
 import sysconfig
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent.intake.errors import BadInput
@@ -48,8 +48,6 @@ class Interpreter:
     """How it was found, in words."""
     python: str = ""
     """What jobs are told to run on: the file that belongs to no environment; empty is ours."""
-    pytest: str = ""
-    """Which version of it stands in these folders; empty where it does not say."""
 
     @property
     def words(self) -> str:
@@ -103,11 +101,11 @@ def _interpreter(root: Path, executable: Path, how: str, trusted: bool) -> Inter
     return Interpreter(executable, version, sites, how, python)
 
 
-def with_pytest(found: Interpreter) -> Interpreter:
-    """The same with its pytest's version; raises `BadInput` where it has none that will do. Ours
-    stands in for one only where the interpreter is our own."""
+def refuse_without_pytest(found: Interpreter) -> None:
+    """Raises `BadInput` where it has no pytest that will do. Ours stands in for one only where the
+    interpreter is our own."""
     if found.how == OURS:
-        return found
+        return
     version = _pytest_version(found.sites)
     if version is None:
         raise BadInput(
@@ -120,7 +118,6 @@ def with_pytest(found: Interpreter) -> Interpreter:
         raise BadInput(
             f"{found.words} has pytest {version}, and {least} or newer is needed. {_OTHER}"
         )
-    return replace(found, pytest=version)
 
 
 def _pytest_version(sites: tuple[str, ...]) -> str | None:

@@ -29,7 +29,7 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.core.events import CodeWritten, Judged
+from agent.core.events import CodeWritten, Judged, TestRuled
 from agent.core.rounds import Ruled
 from agent.core.settings import GENERATOR
 from agent.core.state import Suite
@@ -55,16 +55,6 @@ class Dispute:
 
     test: TestCase
     verdict: Verdict
-
-
-@dataclass(frozen=True)
-class TestRuling:
-    """What comes of a test in dispute."""
-
-    test: str
-    ruling: Ruled
-    why: str
-    quote: str = ""
 
 
 @dataclass
@@ -100,13 +90,16 @@ class _Case:
         found = self.settled
         return found is not None and (found.ruling == "set aside" or len(self.for_test) > 1)
 
+    def ruled(self, ruling: Ruled, why: str, quote: str = "") -> TestRuled:
+        """What comes of it."""
+        return TestRuled(test=self.dispute.test.name, ruling=ruling, why=why, quote=quote)
+
     @property
-    def settled(self) -> TestRuling | None:
-        name = self.dispute.test.name
+    def settled(self) -> TestRuled | None:
         if len(self.for_test) >= self.needed and not (self.for_code or self.kin):
-            return TestRuling(name, "confirmed", f"{_and(self.for_test)} the same value")
+            return self.ruled("confirmed", f"{_and(self.for_test)} the same value")
         if len(self.for_code) >= self.needed and not self.for_test:
-            return TestRuling(name, "set aside", f"{_and(self.for_code)} what the program gives")
+            return self.ruled("set aside", f"{_and(self.for_code)} what the program gives")
         return None
 
 
@@ -127,7 +120,7 @@ def in_dispute(suite: Suite, report: Report) -> tuple[Verdict, ...]:
 
 async def rulings(
     ctx: Context, solution: Solution, disputes: Sequence[Dispute], *, is_pinned: bool
-) -> tuple[TestRuling, ...]:
+) -> tuple[TestRuled, ...]:
     """What comes of each dispute; a role that gives no answer is told, and settles nothing."""
     cases = [_Case(one) for one in disputes]
     for witness in (_earlier, _predicted, _referred):
@@ -141,10 +134,7 @@ async def rulings(
     left = [one for one in cases if one.settled is None]
     asked = [one for one in left if _is_worth(one, is_pinned)][:MOST_RULED]
     ruled = [await _ruled(ctx, solution, one) for one in asked]
-    rest = [
-        TestRuling(one.dispute.test.name, "undecided", UNDECIDED)
-        for one in left if one not in asked
-    ]
+    rest = [one.ruled("undecided", UNDECIDED) for one in left if one not in asked]
     return (*settled, *ruled, *rest)
 
 
@@ -226,11 +216,10 @@ async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) ->
             case.hear(gave(found), who)
 
 
-async def _ruled(ctx: Context, solution: Solution, case: _Case) -> TestRuling:
+async def _ruled(ctx: Context, solution: Solution, case: _Case) -> TestRuled:
     """What the arbiter says; without a sentence that stands in the task word by word it is open."""
-    name = case.dispute.test.name
     if ctx.plan.of(ARBITER.name) is None:
-        return TestRuling(name, "undecided", "no model is there to judge it")
+        return case.ruled("undecided", "no model is there to judge it")
     answer = await ask_if_it_answers(
         ctx, ARBITER, {
             "task": ctx.task.text, "code": solution.text, "test": case.dispute.test.code,
@@ -239,17 +228,17 @@ async def _ruled(ctx: Context, solution: Solution, case: _Case) -> TestRuling:
         without="The test in dispute stays as it is.",
     )
     if answer is None or answer.verdict == "spec_ambiguous":
-        return TestRuling(name, "undecided", answer.reason if answer else UNDECIDED)
+        return case.ruled("undecided", answer.reason if answer else UNDECIDED)
     if not stands_in(answer.quote, ctx.task.text):
-        return TestRuling(name, "undecided", "the arbiter's quote does not stand in the task")
+        return case.ruled("undecided", "the arbiter's quote does not stand in the task")
     ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
     against = (
         case.for_test if ruling == "set aside"
         else (*case.for_code, *case.kin, *case.for_neither)
     )
     if against:
-        return TestRuling(name, "undecided", f"the arbiter is at odds with {' and '.join(against)}")
-    return TestRuling(name, ruling, answer.reason, answer.quote)
+        return case.ruled("undecided", f"the arbiter is at odds with {' and '.join(against)}")
+    return case.ruled(ruling, answer.reason, answer.quote)
 
 
 def stands_in(quote: str, words: str) -> bool:

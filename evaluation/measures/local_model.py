@@ -62,7 +62,7 @@ def made(tokenizer: Any, network: Any, lookup: int = 0) -> LocalModel:
     from llm.providers.huggingface.loading import local_model as in_memory
     from llm.providers.huggingface.status import LoadedModel
 
-    fitted = LoadedModel("cpu", "float32", False, network.get_memory_footprint() // 2**20, 0.0)
+    fitted = LoadedModel("cpu", "float32", False, network.get_memory_footprint() // 2**20)
     return in_memory("random", network, tokenizer, fitted, lookup)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
-from llm.errors import CallFailed, NeedsKey, ProviderDown, TimedOut, WrongKey
+from llm.errors import CallFailed, NeedsKey, ProviderDown, WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
 from llm.records import Recording
@@ -54,8 +54,6 @@ class Case:
     wrong_key: Script | None = None
     unfinished: Script | None = None
     """Ends cleanly after a piece, without the mark of an answer's end."""
-    at_limit: Script | None = None
-    """Ends at the token limit."""
     stalled: Script | None = None
     """Sends a piece, then nothing, for ever."""
 
@@ -106,7 +104,6 @@ def _compatible(preset: str, needs_key: bool) -> Case:
         needs_key=needs_key,
         wrong_key=no_such_key,
         unfinished=answering(openai.answers(openai.opening())),
-        at_limit=answering(openai.answers(openai.whole("length"))),
         stalled=answering(openai.answers(openai.opening(), then=stalls)),
     )
 
@@ -156,9 +153,6 @@ CASES = [
         unfinished=lambda server: server.on(
             "POST", anthropic.MESSAGES, anthropic.answers(anthropic.opening())
         ),
-        at_limit=lambda server: server.on(
-            "POST", anthropic.MESSAGES, anthropic.answers(anthropic.whole("max_tokens"))
-        ),
         stalled=lambda server: server.on(
             "POST", anthropic.MESSAGES, anthropic.answers(anthropic.opening(), then=stalls)
         ),
@@ -172,7 +166,6 @@ CASES = [
         hello=_ollama_with(ollama.answers()),
         wrong_key=_ollama_knows_no_such_key,
         unfinished=_ollama_with(ollama.answers(ollama.opening())),
-        at_limit=_ollama_with(ollama.answers([*ollama.opening(), ollama.last("length")])),
         stalled=_ollama_with(ollama.answers(ollama.opening(), then=stalls)),
     ),
     Case(
@@ -324,25 +317,6 @@ async def test_cancelling_the_task_hangs_up(case: Case, server: FakeServer) -> N
     assert dropped
 
 
-@rows("stalled")
-async def test_a_stalled_stream_is_given_up_after_its_time(
-    case: Case, server: FakeServer
-) -> None:
-    run_with(case.stalled, server)
-    provider = case.opened(server.url, Secret(KEY))
-    begun = time.perf_counter()
-
-    with pytest.raises(TimedOut) as caught:
-        await collected(provider.stream(question()))
-    took_s = time.perf_counter() - begun
-    await provider.close()
-
-    assert caught.value.started
-    assert caught.value.usage is not None
-    assert STALL_S <= took_s < STALL_S + 2
-    assert len(case.asked(server)) == 1
-
-
 @rows("unfinished")
 async def test_a_clean_end_without_its_mark_is_a_cut(case: Case, server: FakeServer) -> None:
     run_with(case.unfinished, server)
@@ -355,17 +329,6 @@ async def test_a_clean_end_without_its_mark_is_a_cut(case: Case, server: FakeSer
     assert reply.text
     assert reply.usage.estimated
     assert reply.usage.output > 0
-
-
-@rows("at_limit")
-async def test_the_token_limit_is_a_finish_and_no_fault(case: Case, server: FakeServer) -> None:
-    run_with(case.at_limit, server)
-    provider = case.opened(server.url, Secret(KEY))
-
-    reply = (await collected(provider.stream(question())))[-1]
-    await provider.close()
-
-    assert reply.finish == "length"
 
 
 @rows("needs_key")

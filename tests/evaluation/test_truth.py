@@ -6,17 +6,13 @@ import math
 
 import pytest
 
-from agent.core.domain import File, Solution
 from evaluation import truth as truths
 from evaluation.suite import Truth
 from evaluation.truth import Gave, Raised, Untold, right, same
 from sandbox import open_sandbox
+from tests.agent.values import program
 
 HALF = "def half(number):\n    return number / 2\n"
-
-
-def program(text: str) -> Solution:
-    return Solution(files=(File(path="solution.py", text=text),), entry="solution.py")
 
 
 async def answered(truth: Truth, *texts: str) -> tuple[bool, ...] | None:

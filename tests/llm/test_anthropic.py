@@ -21,8 +21,6 @@ from llm import (
     Json,
     Message,
     NoProvider,
-    Provider,
-    Reply,
     Request,
     Secret,
     Tool,
@@ -30,6 +28,7 @@ from llm import (
     Usage,
     open_provider,
 )
+from llm.asking.ask import whole as reply_to
 from llm.asking.tools import call_text
 from llm.errors import NeedsKey, ProviderDown, TimedOut
 from llm.providers.anthropic import AnthropicProvider
@@ -66,12 +65,6 @@ def opened(
 def question(**changed: Any) -> Request:
     messages = (Message("user", "Is it the test?"), Message("assistant", "?"), Message("user", "!"))
     return Request("critic", "You judge.", messages, max_tokens=500, **changed)
-
-
-async def reply_to(provider: Provider, request: Request) -> Reply:
-    reply = (await collected(provider.stream(request)))[-1]
-    assert isinstance(reply, Reply)
-    return reply
 
 
 async def test_what_is_sent(provider: AnthropicProvider, server: FakeServer) -> None:

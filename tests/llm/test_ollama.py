@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from ollama import ChatResponse, ListResponse, ShowResponse
 
-from llm import Connection, Json, Message, Reply, Request, Secret, Tool, Tools
+from llm import Connection, Json, Message, Request, Secret, Tool, Tools
+from llm.asking.ask import whole as reply_of
 from llm.asking.tools import call_text
 from llm.errors import (
     CallFailed,
@@ -81,12 +82,6 @@ async def opened(server: FakeServer) -> AsyncIterator[Opened]:
 def question(text: str = "Say hello.", **more: Any) -> Request:
     settings = {"max_tokens": 64, "deadline_s": 5.0} | more
     return Request("tester", "Be brief.", (Message("user", text),), **settings)
-
-
-async def reply_of(provider: OllamaProvider, request: Request) -> Reply:
-    reply = (await collected(provider.stream(request)))[-1]
-    assert isinstance(reply, Reply)
-    return reply
 
 
 async def fault_of(provider: OllamaProvider, request: Request | None = None) -> CallFailed:

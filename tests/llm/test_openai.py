@@ -17,7 +17,8 @@ from openai.types import Model
 from openai.types.chat import ChatCompletionChunk
 from openai.types.shared import ErrorObject
 
-from llm import Connection, Json, Message, Reply, Request, Secret, Text, Tool, Tools
+from llm import Connection, Json, Message, Request, Secret, Text, Tool, Tools
+from llm.asking.ask import whole as reply_of
 from llm.asking.tools import call_text
 from llm.errors import (
     CallFailed,
@@ -89,12 +90,6 @@ async def opened(server: FakeServer) -> AsyncIterator[Opened]:
 def question(**more: Any) -> Request:
     settings = {"max_tokens": 64, "deadline_s": 5.0} | more
     return Request("tester", "Be brief.", (Message("user", "Say hello."),), **settings)
-
-
-async def reply_of(provider: OpenAiProvider, request: Request) -> Reply:
-    reply = (await collected(provider.stream(request)))[-1]
-    assert isinstance(reply, Reply)
-    return reply
 
 
 async def fault_of(provider: OpenAiProvider, **more: Any) -> CallFailed:

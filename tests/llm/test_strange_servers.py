@@ -96,17 +96,6 @@ async def test_a_count_that_no_call_has_is_bounded_or_our_own(provider: str, cou
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_true_is_no_count(provider: str) -> None:
-    async with FakeServer() as server:
-        asked = opened(provider, server, *answering(provider, "hello world " * 9, count=True))
-        usage = (await whole(asked, QUESTION)).usage
-        await asked.close()
-    assert usage.estimated
-    assert usage.output == 36
-    assert usage.total - usage.output > 1
-
-
-@pytest.mark.parametrize("provider", PROVIDERS)
 async def test_an_answer_is_cut_where_it_is_longer_than_was_asked_for(provider: str) -> None:
     long = "y " * 4_500  # 18 characters a token
     async with FakeServer() as server:

@@ -25,14 +25,15 @@ def head_start(arguments: Sequence[str]) -> None:
     from agent.intake.errors import BadInput
     from agent.judge.jail_modules import suite_surroundings
     from agent.project.grants import grants_of
-    from agent.project.interpreter import find_interpreter, with_pytest
+    from agent.project.interpreter import find_interpreter, refuse_without_pytest
     from agent.project.layout import find_layout
     from sandbox.jail.servers import SERVERS
     from sandbox.types import SandboxError
 
     try:
         layout = find_layout(start)
-        found = with_pytest(find_interpreter(layout.root, _python(arguments)))
+        found = find_interpreter(layout.root, _python(arguments))
+        refuse_without_pytest(found)
         asked = grants_of(layout.settings, layout.root)
         given = asked if "--grant" in arguments else asked.harmless
         sites = (*found.sites, *given.read)

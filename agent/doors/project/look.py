@@ -28,7 +28,7 @@ from agent.judge.project_run import TEST_S, SuiteRun, project_report, run_suite,
 from agent.log.result import Result, fold
 from agent.log.words import counted
 from agent.project.grants import Grants, grants_of, hints
-from agent.project.interpreter import Interpreter, find_interpreter, with_pytest
+from agent.project.interpreter import Interpreter, find_interpreter, refuse_without_pytest
 from agent.project.layout import find_layout, layout_at
 from agent.project.recency import changed_lines
 from agent.project.tree import ProjectTree, read_tree
@@ -81,7 +81,7 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
     by_unittest = not command and named_for_unittest(tree)
     # Tests of unittest ask for no pytest; ours runs them, on our own Python.
     if not command and not (by_unittest and not interpreter.python):
-        interpreter = with_pytest(interpreter)
+        refuse_without_pytest(interpreter)
     project = Project(
         root=str(layout.root), name=layout.name, import_roots=layout.import_roots,
         arguments=(*(UNITTEST if by_unittest else ()), *inputs.pytest_arguments(layout)),

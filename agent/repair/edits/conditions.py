@@ -103,7 +103,7 @@ def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
     if program.scope(node) is program.tree or ends_the_program(node):
         return
     start, end = program.whole_lines(node)
-    inner = indented(program, lines_of(program, node), program.indent(node) + program.step)
+    inner = indented(lines_of(program, node), program.indent(node) + program.step)
     leaves = ["continue", "break"] if in_loop(program, node) else []
     leaves += ["return False", "return True", "return None"]
     line = node.lineno

@@ -61,11 +61,11 @@ def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
         if isinstance(parent, COMPOUND) and block[-1] is node and len(block) > 1:
             # Out of the block: the statement comes after its whole owner.
             owner_end = program.whole_lines(parent)[1]
-            text = program.between(end, owner_end) + indented(program, own, program.indent(parent))
+            text = program.between(end, owner_end) + indented(own, program.indent(parent))
             yield Splice(start, owner_end, text, 3.0, node.lineno)
         if isinstance(parent, COMPOUND) and block[0] is node and len(block) > 1:
             owner_start = program.whole_lines(parent)[0]
-            outer = indented(program, own, program.indent(parent))
+            outer = indented(own, program.indent(parent))
             text = outer + program.between(owner_start, start)
             yield Splice(owner_start, end, text, 3.4, node.lineno)
         before = neighbour(program, node, -1)
@@ -75,9 +75,7 @@ def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
             while isinstance(at, COMPOUND):
                 inner = (getattr(at, "orelse", None) or at.body)[-1]
                 inner_indent = program.indent(inner)
-                yield Splice(
-                    start, end, indented(program, own, inner_indent), 3.0, node.lineno
-                )
+                yield Splice(start, end, indented(own, inner_indent), 3.0, node.lineno)
                 at = inner
 
 
@@ -133,18 +131,18 @@ def flattened(program: Program, node: ast.If) -> Iterator[Splice]:
     head = program.between(start, program.whole_lines(node.body[0])[0])
     outer = program.indent(node)
     if not node.orelse:
-        yield Splice(start, end, indented(program, body, outer), 4.0, node.lineno)
+        yield Splice(start, end, indented(body, outer), 4.0, node.lineno)
         block = block_of(program, node)
         rest = block[block.index(node) + 1 :]
         if rest and program.alone(rest[-1]):
             stop = program.whole_lines(rest[-1])[1]
             lines = program.between(end, stop)
-            inner = indented(program, lines, outer + program.step)
+            inner = indented(lines, outer + program.step)
             text = program.between(start, end) + f"{outer}else:{program.newline}" + inner
             yield Splice(start, stop, text, 4.0, node.lineno)
     elif not is_elif(program, node.orelse[0]):
         other = "".join(lines_of(program, one) for one in node.orelse)
-        yield Splice(start, end, head + body + indented(program, other, outer), 3.6, node.lineno)
+        yield Splice(start, end, head + body + indented(other, outer), 3.6, node.lineno)
         text = head + other + f"{outer}else:{program.newline}" + body
         yield Splice(start, end, text, 3.4, node.lineno)
 

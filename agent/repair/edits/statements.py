@@ -125,7 +125,7 @@ def attempted(program: Program, node: ast.stmt) -> Iterator[Splice]:
         return
     indent, end = program.indent(node), program.newline
     start, stop = program.whole_lines(node)
-    body = indented(program, lines_of(program, node), indent + program.step)
+    body = indented(lines_of(program, node), indent + program.step)
     leaves = ["continue", "pass"] if in_loop(program, node) else ["pass"]
     leaves += [f"return {value}" for value in ("None", "0", "False", "[]", "''", "-1", "True")]
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

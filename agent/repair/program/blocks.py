@@ -35,7 +35,7 @@ def lines_of(program: Program, node: ast.stmt) -> str:
     return text if text.endswith(("\n", "\r")) else text + program.newline
 
 
-def indented(program: Program, lines: str, indent: str) -> str:
+def indented(lines: str, indent: str) -> str:
     """Lines moved so that the first stands at `indent`; the text inside strings may move too."""
     parts = lines.splitlines(keepends=True)
     first = next((part for part in parts if part.strip()), "")

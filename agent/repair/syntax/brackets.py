@@ -19,7 +19,7 @@ def brackets(broken: Broken) -> list[Proposal]:
         opened, closed = _balance(some)
         found += _closed(broken, line, some, opened)
         found += _opened(broken, line, some, closed)
-        found += _split(broken, line, some, closed, known)
+        found += _split(line, some, closed, known)
         found += _exchanged(broken, line, some, opened, closed)
     return found
 
@@ -132,7 +132,7 @@ def _opened(
 
 
 def _split(
-    broken: Broken, line: Line, some: list[Token], closed: list[Token], known: frozenset[str]
+    line: Line, some: list[Token], closed: list[Token], known: frozenset[str]
 ) -> list[Proposal]:
     """A name that is two known names with a bracket between them left out."""
     found: list[Proposal] = []

@@ -33,7 +33,7 @@ def quotes(broken: Broken) -> list[Proposal]:
             elif token.kind == "open string":
                 found += _single(broken, line, token, some)
         found += _placed(broken, line, some)
-        found += _formatted(broken, line)
+        found += _formatted(line)
     found += _opened_above(broken)
     return found
 
@@ -234,7 +234,7 @@ def _opened_above(broken: Broken) -> list[Proposal]:
     return found
 
 
-def _formatted(broken: Broken, line: Line) -> list[Proposal]:
+def _formatted(line: Line) -> list[Proposal]:
     """What stands in the braces of an f-string, and one brace more or fewer."""
     head = None if line.is_long else _F_STRING.search(line.text)
     if head is None:

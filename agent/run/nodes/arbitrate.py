@@ -6,7 +6,7 @@ A test of the user, and an example that stands in the words, is never in dispute
 from __future__ import annotations
 
 from agent.core.domain import Report, Solution
-from agent.core.events import Judged, TestRuled
+from agent.core.events import Judged
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.urging import urged, worth_urging
@@ -24,7 +24,7 @@ async def arbitrate(state: State, ctx: Context) -> State:
     ]
     found = await rulings(ctx, solution, disputes, is_pinned=suite.is_pinned)
     for one in found:
-        ctx.emit(TestRuled(test=one.test, ruling=one.ruling, why=one.why, quote=one.quote))
+        ctx.emit(one)
     confirmed = {one.test for one in found if one.ruling == "confirmed"}
 
     def weighed(name: str) -> dict[str, str]:

@@ -62,7 +62,7 @@ async def critique(state: State, ctx: Context) -> State:
         ctx.emit(Critiqued(verdict="approve", note=answer.note))
         return update
     if free or ctx.plan.of(CRITIC.name) is None:
-        return update | _refused_by_rule(state, ctx, answer)
+        return update | _refused_by_rule(ctx, answer)
     return update | _objected(state, ctx, suite, answer)
 
 
@@ -74,7 +74,7 @@ def _unreviewed(ctx: Context, outcome: RunOutcome, why: str) -> State:
     }
 
 
-def _refused_by_rule(state: State, ctx: Context, answer: Critique) -> State:
+def _refused_by_rule(ctx: Context, answer: Critique) -> State:
     """A rule has seen what no test may be asked of: a changed test, a deliberate end removed."""
     ctx.emit(Critiqued(verdict="reject", note=answer.note))
     return {

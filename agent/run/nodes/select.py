@@ -59,7 +59,7 @@ async def _after_search(state: State, ctx: Context) -> State:
         return counted(state, ctx, Round(approach="search", program=fingerprint(solution))) | (
             _taken(state, ctx, solution, others)
         )
-    if _out_of_time(state, ctx):
+    if _out_of_time(ctx):
         return time_is_over(ctx)
     return _next(state, ctx, Round(approach="search", told=state.get("reason", "")))
 
@@ -176,7 +176,7 @@ def _next(
     rounds = ctx.store.get(update["rounds_id"], Rounds)
     following = go_on(state, ctx, rounds)
     if isinstance(following, NoMore):
-        return update | stopped(state, ctx, following.why, found)
+        return update | stopped(ctx, following.why, found)
     return update | begun(state, ctx, following, found)
 
 
@@ -206,7 +206,7 @@ def _from_reserve(state: State, ctx: Context) -> State:
     }
 
 
-def _out_of_time(state: State, ctx: Context) -> bool:
+def _out_of_time(ctx: Context) -> bool:
     """Whether the run's time ended the search: it is over, or the search was cut before it had
     worked as long as it may, so that some is left for a verdict. Where models were asked after
     it, the search was not what failed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -47,7 +46,6 @@ def load(
 ) -> LocalModel:
     """The model in memory, fitted to this hardware, or to another that is given. Raises an
     `LlmError` that says the next step."""
-    started = time.monotonic()
     gc.collect()  # of a model that was let go, nothing may be left beside this one
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -67,10 +65,7 @@ def load(
             name, config=config, token=token_of(key), dtype=getattr(torch, dtype),
             device_map={"": here.device}, quantization_config=quantized if four_bit else None,
         )
-    fitted = LoadedModel(
-        here.device, dtype, four_bit, network.get_memory_footprint() // 2**20,
-        time.monotonic() - started,
-    )
+    fitted = LoadedModel(here.device, dtype, four_bit, network.get_memory_footprint() // 2**20)
     return local_model(
         name, network.eval(), tokenizer, fitted, lookup_tokens(here, dtype, four_bit)
     )

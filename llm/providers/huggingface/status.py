@@ -41,7 +41,6 @@ class LoadedModel:
     dtype: str
     four_bit: bool
     memory_mib: int
-    load_s: float
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,7 @@ def test_apply_writes_the_file_with_its_line_ends_and_keeps_a_backup(
         ("healthy", "E1", 0),
         ("unresolved", None, 1),
         ("not_fixable", None, 4),
+        ("needs_model", None, 4),
         ("budget", None, 5),
         ("crash_stopped", "E0", 6),
         ("cancelled", None, 130),
@@ -494,15 +495,12 @@ def test_arguments_and_stdin_reach_the_program(program: Path, healing: Any) -> N
 
 
 def test_options_become_settings(program: Path, healing: Any) -> None:
-    invoke(healing, "run", program, *TEST, "--provider", "mock", "--max-iterations", "3")
+    invoke(healing, "run", program, *TEST, "--provider", "mock", "--max-iterations", "3",
+           "--timeout", "10")
 
-    assert (healing.settings.provider, healing.settings.max_iterations) == ("mock", 3)
-
-
-def test_whoever_names_the_seconds_means_those_of_models_too(program: Path, healing: Any) -> None:
-    invoke(healing, "run", program, *TEST, "--timeout", "10")
-
-    assert (healing.settings.budget_s, healing.settings.model_s) == (10.0, 0.0)
+    found = healing.settings
+    assert (found.provider, found.max_iterations) == ("mock", 3)
+    assert (found.budget_s, found.model_s) == (10.0, 0.0)  # whoever names the seconds means all
 
 
 def test_a_worked_task_is_run_with_its_draft(program: Path, healing: Any) -> None:

@@ -173,16 +173,6 @@ def test_what_search_cannot_heal_ends_unresolved_with_its_evidence(folder: Path)
     assert path.read_text() == HOPELESS
 
 
-def test_time_that_is_up_exits_5(folder: Path) -> None:
-    path = write(folder, HOPELESS)
-
-    done = heal(folder, "run", path.name, "--tests", "assert riddle('moon') == 'a7#kq'", "--json",
-                HEAL_BUDGET_S="0.1")
-
-    assert done.returncode == 5, done.stderr
-    assert document(done)["outcome"] == "budget"
-
-
 def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_warning(
     folder: Path,
 ) -> None:
@@ -294,15 +284,6 @@ def test_the_worked_task_is_drafted_tested_and_healed(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert found["outcome"] == "healed"
     assert found["diff"]
-
-
-def test_other_words_need_a_model_and_say_so(folder: Path) -> None:
-    done = heal(folder, "run", "--task", "write a chess engine", "--json")
-
-    found = document(done)
-    assert done.returncode == 4, done.stderr
-    assert found["outcome"] == "needs_model"
-    assert "model" in found["reason"]
 
 
 @pytest.mark.parametrize(

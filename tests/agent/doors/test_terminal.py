@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from agent.core.domain import BlamedLine, Diagnosis, Evidence, Report, RunOutcome, Status, Verdict
+from agent.core.domain import BlamedLine, Diagnosis, Evidence, Report, RunOutcome, Status
 from agent.core.events import (
     Critiqued,
     Diagnosed,
@@ -37,11 +37,7 @@ from agent.doors.terminal import (
 )
 from agent.log.result import Result
 from agent.log.words import STANDING_SIGNS
-
-
-def verdict(status: str = "failed", **fields: object) -> Verdict:
-    return Verdict(name="t", test="t", origin="user", status=status,
-                   **{"integrity": "outside", **fields})
+from tests.agent.values import verdict
 
 
 def shown(renderable: object) -> str:

@@ -9,7 +9,6 @@ from agent.core.domain import (
     Alternatives,
     Evidence,
     Example,
-    File,
     Report,
     Script,
     Solution,
@@ -22,14 +21,11 @@ from agent.healing.rivalry import ProofCase
 from agent.judge import check
 from agent.judge.judge import FIRST_SEEDS, Seeds
 from sandbox import open_sandbox
+from tests.agent.values import program as solution
 
 BASE = "def late(days):\n    if days > 14:\n        return days\n    return 0\n"
 REPAIRED = BASE.replace("> 14", ">= 14")
 GOOD_TESTS = {"late(13)": "0", "late(14)": "14", "late(15)": "15", "late(30)": "30"}
-
-
-def solution(text: str) -> Solution:
-    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
 
 
 def examples(given: dict[str, str]) -> tuple[TestCase, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.core.domain import File, Report, Script, Solution, Task, Verdict
+from agent.core.domain import Report, Script, Solution, Task, Verdict
 from agent.core.events import Searched
 from agent.healing import searching
 from agent.healing.screenings import SearchCache
@@ -19,19 +19,13 @@ from agent.repair.screening.batches import ProcessorTime
 from agent.repair.screening.tracing import trace
 from sandbox.sandbox import Sandbox, open_sandbox
 from sandbox.types import Job
+from tests.agent.values import program, table, verdict
 
-
-def program(text: str) -> Solution:
-    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
-
-
-def verdict(passed: bool) -> Verdict:
-    return Verdict(name="t", test="t", origin="user", status="passed" if passed else "failed",
-                   integrity="outside")
+HEALED = table(__file__, "healed.toml")
 
 
 async def confirmed(solution: Solution) -> Report:
-    return Report(solution=solution.id, verdicts=(verdict(True),))
+    return Report(solution=solution.id, verdicts=(verdict("passed"),))
 
 
 async def search(
@@ -45,7 +39,7 @@ async def search(
     )
     return await search_repair(
         Task(solution=base, tests=cases), base, cases,
-        report or Report(solution=base.id, verdicts=(verdict(False),)),
+        report or Report(solution=base.id, verdicts=(verdict(),)),
         sandbox or open_sandbox(), **{
             "budget_s": 30, "max_candidates": 6000, "progress": lambda seen: None,
             "verify": confirmed, **how,
@@ -65,57 +59,14 @@ PLUS = "def plus(a, b):\n    return a - b\n"
 MENDED = PLUS.replace("a - b", "a + b")
 
 
-@pytest.mark.parametrize(
-    ("broken", "healed", "tests"),
-    [
-        ("def top(xs):\n    best = xs[0]\n    for x in xs:\n        if x < best:  # larger?\n"
-         "            best = x\n    return best\n",
-         "def top(xs):\n    best = xs[0]\n    for x in xs:\n        if x > best:  # larger?\n"
-         "            best = x\n    return best\n",
-         ["assert top([1, 3, 2]) == 3", "assert top([5]) == 5"]),
-        ("def area(r):\n    return math.pi * r ** 2\n",
-         "import math\ndef area(r):\n    return math.pi * r ** 2\n",
-         ["assert round(area(1), 2) == 3.14"]),
-        ("class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
-         "        self.sum =+ n\n",
-         "class Till:\n    def __init__(self):\n        self.sum = 0\n\n    def put(self, n):\n"
-         "        self.sum += n\n",
-         ["t = Till()\nt.put(2)\nt.put(3)\nassert t.sum == 5"]),
-        ("def grown(xs, x):\n    xs.push(x)\n    return xs\n",
-         "def grown(xs, x):\n    xs.append(x)\n    return xs\n",
-         ["assert grown([1], 2) == [1, 2]"]),
-        ("def plus(a, b):\n    c = a + b\n", "def plus(a, b):\n    c = a + b\n    return c\n",
-         ["assert plus(1, 2) == 3", "assert plus(2, 5) == 7"]),
-        ("def down(n):\n    while n > 0:\n        n += 1\n    return n\n",
-         "def down(n):\n    while n > 0:\n        n -= 1\n    return n\n",
-         ["assert down(3) == 0", "assert down(0) == 0"]),
-        # Two names that do not exist, one of them a function inside the other.
-        ("def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
-         "        return 1 + max(depth(nod[0]), depth(node[1]))\n    return dept(tree)\n",
-         "def depth_of(tree):\n    def depth(node):\n        if not node:\n            return 0\n"
-         "        return 1 + max(depth(node[0]), depth(node[1]))\n    return depth(tree)\n",
-         ["assert depth_of(((None, None), (None, ()))) == 2", "assert depth_of(()) == 0"]),
-        # Two forgotten imports and a wrong answer behind them.
-        ("def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
-         "    for word in words:\n        sizes[word] = len(word)\n"
-         "    return min(sizes.values())\n",
-         "from collections import defaultdict\nfrom typing import List\n"
-         "def longest(words: List[str]) -> int:\n    sizes = defaultdict(int)\n"
-         "    for word in words:\n        sizes[word] = len(word)\n"
-         "    return max(sizes.values())\n",
-         ["assert longest(['a', 'bcd', 'e']) == 3", "assert longest(['ab']) == 2"]),
-        ("def sign(x)\n    if x > 0:\n        return 1\n    return 1\n",
-         "def sign(x):\n    if x > 0:\n        return 1\n    return -1\n",
-         ["assert sign(2) == 1", "assert sign(-2) == -1"]),
-    ],
-)
-async def test_a_broken_program_is_healed(broken: str, healed: str, tests: list[str]) -> None:
-    result = await heal(broken, *tests)
+@pytest.mark.parametrize("case", HEALED.values(), ids=HEALED)
+async def test_a_broken_program_is_healed(case: dict[str, Any]) -> None:
+    result = await heal(case["broken"], *case["tests"])
 
     assert result.solution is not None
-    assert result.solution.text == healed
+    assert result.solution.text == case["healed"]
     assert result.solution.origin == "search"
-    assert result.solution.parent == program(broken).id
+    assert result.solution.parent == program(case["broken"]).id
     assert result.solution.note
 
 
@@ -147,7 +98,8 @@ async def test_a_winner_the_judge_rejects_is_not_the_result() -> None:
 
     async def second(solution: Solution) -> Report:
         judged.append(solution.text)
-        return Report(solution=solution.id, verdicts=(verdict(len(judged) > 1),))
+        said = verdict("passed" if len(judged) > 1 else "failed")
+        return Report(solution=solution.id, verdicts=(said,))
 
     result = await heal(PLUS, "assert plus(2, 2) == 4", verify=second)
 
@@ -310,7 +262,7 @@ async def test_a_search_begins_with_what_the_diagnosis_has_watched(
 
 
 def named(name: str, passed: bool) -> Verdict:
-    return verdict(passed).model_copy(update={"name": name, "test": name})
+    return verdict("passed" if passed else "failed", name)
 
 
 async def test_a_test_that_cannot_be_screened_is_left_to_the_judge() -> None:

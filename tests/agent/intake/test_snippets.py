@@ -7,16 +7,7 @@ import pytest
 from agent import intake
 from agent.core.domain import Example, Raises, Script
 from agent.intake import NotFixable
-
-ACCOUNT = """
-class Account:
-    def __init__(self):
-        self.balance = 0
-    def deposit(self, amount):
-        self.balance += amount
-        return self.balance
-"""
-
+from tests.agent.values import table
 
 ADD = "def add(a, b): ..."
 
@@ -104,76 +95,15 @@ def test_a_syntax_error_names_its_line():
     assert refused.value.category == "invalid_tests"
 
 
-# Each row: a program that is right, a mutation of it, a snippet, and which checks the mutated
-# program fails. Judged apart, every test must agree with the snippet run as one.
-AGREEMENT = {
-    "a stack popped by its asserts": (
-        "class S(list):\n    def take(self):\n        return self.pop()\n",
-        "class S(list):\n    def take(self):\n        return self.pop(0)\n",
-        "s = S([1, 2, 3])\nassert s.take() == 3\nassert s.take() == 2\nassert len(s) == 1\n",
-        [False, True, True],
-    ),
-    "a mutable default shared by calls": (
-        "def add(x, seen=None):\n    seen = seen or []\n    seen.append(x)\n    return seen\n",
-        "def add(x, seen=[]):\n    seen.append(x)\n    return seen\n",
-        "assert add(1) == [1]\nassert add(2) == [2]\n",
-        [True, False],
-    ),
-    "a global counter": (
-        "n = 0\ndef tick():\n    global n\n    n += 1\n    return n\n",
-        "n = 0\ndef tick():\n    global n\n    n += 2\n    return n - 1\n",
-        "assert tick() == 1\nassert tick() == 2\nassert tick() == 3\n",
-        [True, False, False],
-    ),
-    "a list changed in place by the function under test": (
-        "def swap(x):\n    x[0], x[1] = x[1], x[0]\n    return x[0]\n",
-        "def swap(x):\n    x[0] = x[1]\n    return x[0]\n",
-        "x = [1, 2]\nassert swap(x) == 2\nassert x == [2, 1]\n",
-        [True, False],
-    ),
-    "loops, helpers and raises": (
-        "def half(x):\n    if x % 2:\n        raise ValueError(x)\n    return x // 2\n",
-        "def half(x):\n    return x // 2 + (x > 6)\n",
-        "import pytest\n"
-        "def check(a, b):\n    assert half(a) == b\n"
-        "check(4, 2)\n"
-        "for a, b in [(2, 1), (8, 4)]:\n    assert half(a) == b\n"
-        "with pytest.raises(ValueError):\n    half(3)\n"
-        "try:\n    half(5)\nexcept ValueError as e:\n    assert e.args == (5,)\n"
-        "else:\n    assert False\n",
-        [True, False, False, False],
-    ),
-    "state set between asserts": (
-        ACCOUNT, ACCOUNT.replace("+=", "="),
-        "a = Account()\na.deposit(2)\nassert a.balance == 2\na.deposit(3)\n"
-        "assert a.balance == 5\nb = a\nb.deposit(1)\nassert a.balance == 6\n",
-        [True, False, False],
-    ),
-    "a function replaced, and put back beside a check": (
-        "def rate():\n    return 2\ndef priced(x):\n    return x * rate()\n",
-        "def rate():\n    return 3\ndef priced(x):\n    return x * rate()\n",
-        "import solution as mod\nold = mod.rate\nmod.rate = lambda: 10\n"
-        "try:\n    assert mod.priced(3) == 30\nfinally:\n    mod.rate = old\n"
-        "assert mod.priced(3) == 6\n",
-        [True, False],
-    ),
-    "an assert that binds with a walrus": (
-        "def pair(x):\n    return [x, x + 1]\n",
-        "def pair(x):\n    return [x, x + 2]\n",
-        "assert (p := pair(1))[0] == 1\nassert p[1] == 2\n",
-        [True, False],
-    ),
-}
+AGREEMENT = table(__file__, "programs.toml")["agreement"]
 
 
-@pytest.mark.parametrize("right, wrong, snippet, kept", AGREEMENT.values(), ids=AGREEMENT)
-def test_tests_judged_apart_agree_with_the_snippet_as_a_whole(
-    right, wrong, snippet, kept, outcomes
-):
-    tests = intake.tests_from_snippet(snippet, program=wrong)
+@pytest.mark.parametrize("row", AGREEMENT.values(), ids=AGREEMENT)
+def test_tests_judged_apart_agree_with_the_snippet_as_a_whole(row, outcomes):
+    tests = intake.tests_from_snippet(row["snippet"], program=row["wrong"])
 
-    assert outcomes(right, tests) == [True] * len(kept)
-    assert outcomes(wrong, tests) == kept
+    assert outcomes(row["right"], tests) == [True] * len(row["kept"])
+    assert outcomes(row["wrong"], tests) == row["kept"]
 
 
 def test_a_long_snippet_over_a_stateful_program_stays_one_test(outcomes):

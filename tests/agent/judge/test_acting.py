@@ -6,18 +6,17 @@ is not believed, with the sign's words; the second is.
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.core.domain import File, Task, Verdict
 from agent.judge.signs import ACTING
+from tests.agent.values import table
 
 SNIPPET = "want = 8\nassert f(5) == want\n"
 FILE = "from program import f\n\ndef test_it():\n    assert f(5) == 8\n"
-PROGRAMS = tomllib.loads(Path(__file__).with_name("acting.toml").read_text("utf-8"))
+PROGRAMS = table(__file__, "acting.toml")
 CASES, SWALLOWING, EVERYDAY = PROGRAMS["acting"], PROGRAMS["swallowing"], PROGRAMS["everyday"]
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.core.domain import Example, File, Property, Raises, Script, Solution, Task, TestCase
+from agent.core.domain import Example, Property, Raises, Script, Task, TestCase
 from agent.judge import check
 from sandbox.sandbox import Sandbox
+from tests.agent.values import program, table
 
 TEXTS = {
     "empty": "",
@@ -36,10 +35,6 @@ TEXTS = {
 }
 
 
-def _solution(text: str) -> Solution:
-    return Solution(files=(File(path="program.py", text=text),), entry="program.py")
-
-
 def _tests(text: str) -> list[TestCase]:
     """One test of each kind that holds the text."""
     return [
@@ -62,7 +57,7 @@ async def test_any_program_gets_a_verdict(kind: str, jail: Sandbox) -> None:
         Script(name="file", origin="user", node="test_a",
                code="from program import f\ndef test_a():\n    assert f(1) == 2\n"),
     ]
-    report = await check(_solution(TEXTS[kind]), tests, Task(), jail, run_program=True)
+    report = await check(program(TEXTS[kind], "program.py"), tests, Task(), jail, run_program=True)
     assert [v.status in ("failed", "error") for v in report.verdicts] == [True] * 3
     assert all(verdict.message for verdict in report.verdicts)
     assert report.ending is not None
@@ -71,16 +66,15 @@ async def test_any_program_gets_a_verdict(kind: str, jail: Sandbox) -> None:
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", TEXTS)
 async def test_any_test_gets_a_verdict(kind: str, jail: Sandbox) -> None:
-    program = _solution("def f(n):\n    return n\n")
+    echo = program("def f(n):\n    return n\n", "program.py")
     tests = _tests(TEXTS[kind])
-    report = await check(program, tests, Task(), jail, run_program=False)
+    report = await check(echo, tests, Task(), jail, run_program=False)
     assert [v.name for v in report.verdicts] == [test.name for test in tests]
     assert not report.passed
     assert all(verdict.message or verdict.passed for verdict in report.verdicts)
 
 
-DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
-VALUES = tomllib.loads(DATA)["bad_input"]
+VALUES = table(__file__, "programs.toml")["bad_input"]
 
 
 @pytest.mark.sampled(8)
@@ -92,7 +86,7 @@ async def test_any_value_gets_a_verdict(kind: str, jail: Sandbox) -> None:
         Script(name="script", origin="user", code="x = f(1)\nassert x == 2"),
     ]
     report = await check(
-        _solution(VALUES[kind]), tests, Task(), jail, run_program=False, wall_s=1.0
+        program(VALUES[kind], "program.py"), tests, Task(), jail, run_program=False, wall_s=1.0
     )
     assert [verdict.name for verdict in report.verdicts] == ["example", "raises", "script"]
     assert [verdict.name for verdict in report.verdicts if verdict.passed] == []
@@ -100,6 +94,6 @@ async def test_any_value_gets_a_verdict(kind: str, jail: Sandbox) -> None:
 
 
 async def test_judging_any_program_leaves_the_host_as_it_was(jail: Sandbox) -> None:
-    right: Any = _solution("def f(n):\n    return n + 1\n")
+    right: Any = program("def f(n):\n    return n + 1\n", "program.py")
     test = Example(name="example", origin="user", call="f(1)", expected="2")
     assert (await check(right, [test], Task(), jail)).passed

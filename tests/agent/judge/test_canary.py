@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.judge.plain.canary import Canary
+from tests.agent.values import table
 
-DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
-PROGRAMS = tomllib.loads(DATA)["canary"]
+PROGRAMS = table(__file__, "programs.toml")["canary"]
 PROGRAM = PROGRAMS["program"]
 
 

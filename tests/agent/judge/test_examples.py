@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.core.domain import Example, File, Raises, Script, Solution, Task, TestCase, Verdict
+from agent.core.domain import Example, Raises, Script, Task, TestCase, Verdict
 from agent.judge import check
 from agent.judge.compared.examples import example_call
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job
+from tests.agent.values import program, table
 
 
 class Pairless:
@@ -29,10 +28,6 @@ class Pairless:
         return self._jail.start(job)
 
 
-def _solution(text: str) -> Solution:
-    return Solution(files=(File(path="program.py", text=text),), entry="program.py")
-
-
 async def _judged(
     jail: Any, text: str, examples: Mapping[str, str], wall_s: float = 5.0
 ) -> list[Verdict]:
@@ -43,7 +38,7 @@ async def _judged(
         Example(name=call, origin="user", call=call, expected=expected)
         for call, expected in examples.items()
     ]
-    report = await check(_solution(text), tests, Task(), jail, wall_s=wall_s)
+    report = await check(program(text, "program.py"), tests, Task(), jail, wall_s=wall_s)
     assert [verdict.name for verdict in report.verdicts] == list(examples)
     return list(report.verdicts)
 
@@ -83,8 +78,7 @@ async def test_one_process_answers_all_examples(jail: Sandbox) -> None:
     assert alone.started == 1
 
 
-DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
-PROGRAMS = tomllib.loads(DATA)["examples_special"]
+PROGRAMS = table(__file__, "programs.toml")["examples_special"]
 SPECIAL = PROGRAMS["special"]
 
 
@@ -121,7 +115,7 @@ async def test_equality_is_pythons_on_the_values_that_crossed(jail: Sandbox) -> 
         for name, expected, _, _ in VALUES
     ]
 
-    report = await check(_solution(SPECIAL), tests, Task(), jail)
+    report = await check(program(SPECIAL, "program.py"), tests, Task(), jail)
 
     assert [(v.test, v.status, v.type_differs) for v in report.verdicts] == [
         (name, status, differs) for name, _, status, differs in VALUES
@@ -139,7 +133,7 @@ async def test_the_host_and_the_tests_process_say_the_same(jail: Sandbox) -> Non
         Script(name=call, origin="user", code=f"assert {call} == {expected}")
         for call, expected in pairs.items()
     ]
-    theirs = (await check(_solution(text), scripts, Task(), jail)).verdicts
+    theirs = (await check(program(text, "program.py"), scripts, Task(), jail)).verdicts
     # Only where the host compares is it known who said that a test does not pass.
     assert [v.model_copy(update={"wall_s": 0.0}) for v in theirs] == [
         v.model_copy(update={"wall_s": 0.0, "integrity": v.integrity if v.passed else None})
@@ -159,7 +153,7 @@ async def test_a_raised_exception_is_told_with_its_place(jail: Sandbox) -> None:
     assert (verdicts[4].got, verdicts[4].call) == ("KeyError: 4", "f(4)")
 
 
-NAMED = tomllib.loads(DATA)["examples"]
+NAMED = table(__file__, "programs.toml")["examples"]
 NAMED |= {
     "a null byte": ("def f(n):\n    return '\0'", "source code string cannot contain null bytes"),
     "deep nesting": (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ from agent.judge.groups import Group
 from agent.judge.observed.following import unfollowable
 from agent.judge.plain.canary import CanaryKind
 from agent.judge.plain.plain_run import PlainRun, run_tests
+from tests.agent.values import table
 
 LOGS = "the test reads what the program logs"
 COROUTINE = "a coroutine cannot cross"
@@ -39,8 +38,7 @@ def test_what_nobody_can_follow_is_read_from_the_text(code: str, reason: str) ->
     assert unfollowable(code) == reason
 
 
-DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
-PROGRAMS = tomllib.loads(DATA)["following"]
+PROGRAMS = table(__file__, "programs.toml")["following"]
 LOGGING = PROGRAMS["logging"]
 SILENT = PROGRAMS["silent"]
 

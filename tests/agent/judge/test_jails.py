@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +13,9 @@ from sandbox import SandboxUnavailable
 from sandbox.levels import Isolation, Layer
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
+from tests.agent.values import table
 
-DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
-PLANTED = tomllib.loads(DATA)["planted_links"]
+PLANTED = table(__file__, "programs.toml")["planted_links"]
 
 
 def test_a_jail_that_holds() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +23,7 @@ from agent.judge.judge import _unique
 from agent.judge.witnesses import UNASKED
 from sandbox import DENIAL_MEANINGS, SandboxUnavailable
 from sandbox.jail import JailSandbox
+from tests.agent.values import table
 
 ADD = "def add(a, b):\n    return a + b\n"
 
@@ -190,8 +189,7 @@ async def test_a_program_of_several_files_and_packages_is_importable(judge: Any)
     assert [(v.status, v.message) for v in report.verdicts] == [("passed", "")]
 
 
-DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
-PROGRAMS = tomllib.loads(DATA)["judge"]
+PROGRAMS = table(__file__, "programs.toml")["judge"]
 SHARED = PROGRAMS["shared"]
 CHANGES = PROGRAMS["changes"]
 DENIED = PROGRAMS["denied"]

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 import pytest
 
 from agent.judge.texts.masking import mask, names_of_tests
+from tests.agent.values import table
 
-DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
-PROGRAMS = tomllib.loads(DATA)["masking"]
+PROGRAMS = table(__file__, "programs.toml")["masking"]
 OWN_TESTS = PROGRAMS["own_tests"]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +10,9 @@ from agent.core.domain import File, Task
 from agent.intake import with_outside_failures
 from agent.judge.observed import observed_run
 from agent.judge.plain import plain_run
+from tests.agent.values import table
 
-PROGRAMS = tomllib.loads(Path(__file__).with_name("plain_witness.toml").read_text("utf-8"))
+PROGRAMS = table(__file__, "plain_witness.toml")
 PROGRAM = PROGRAMS["program"]
 OUTCOMES = PROGRAMS["outcomes"]
 COLLECTED = PROGRAMS["collected"]

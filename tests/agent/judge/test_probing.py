@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import time
-import tomllib
-from pathlib import Path
 
-from agent.core.domain import File, Solution, Task
+from agent.core.domain import Task
 from agent.judge.compared.probing import TOGETHER, ProbeAnswer, answers
 from sandbox import open_sandbox
+from tests.agent.values import program as solution
+from tests.agent.values import table
 
-DATA = Path(__file__).with_name("programs.toml").read_text("utf-8")
-PROGRAMS = tomllib.loads(DATA)["probing"]
+PROGRAMS = table(__file__, "programs.toml")["probing"]
 PROGRAM = PROGRAMS["program"]
-
-
-def solution(text: str) -> Solution:
-    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
 
 
 async def asked(text: str, *calls: str, seconds: float = 5.0) -> list[tuple[str, str]]:

@@ -3,13 +3,13 @@ say by its own operators how far an object of it is from what is expected."""
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-PROGRAMS = tomllib.loads(Path(__file__).with_name("vouching.toml").read_text("utf-8"))
+from tests.agent.values import table
+
+PROGRAMS = table(__file__, "vouching.toml")
 POINT = PROGRAMS["point"]
 DESCRIBED = PROGRAMS["described"]
 FORGED = PROGRAMS["forged"]

@@ -71,11 +71,7 @@ from agent.log.words import (
 )
 from agent.repair.ranking.rivals import MOST
 from tests.agent.log.test_result import solution
-
-
-def verdict(status: str = "failed", **fields: object) -> Verdict:
-    return Verdict(name="t", test="t", origin="user", status=status,
-                   **{"integrity": "outside", **fields})
+from tests.agent.values import verdict
 
 
 def judged(*verdicts: Verdict, ending: Ending | None = None) -> Judged:

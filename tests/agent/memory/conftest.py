@@ -7,7 +7,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 
 from agent.memory import Failure, Fix, Memory
-from agent.run.session import Session, open_session
-from tests.agent import runs
 
+Making = Callable[..., Fix]
 Change = Callable[..., None]
 
 
@@ -42,14 +41,7 @@ def change(tmp_path: Path) -> Change:
 
 
 @pytest.fixture
-async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    """Runs without a model, over the memory's file."""
-    async with open_session(runs.settings(tmp_path)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def fix() -> Callable[..., Fix]:
+def fix() -> Making:
     """Makes a fix of a small program under a failure's signature."""
 
     def make(signature: str = "s", before: str = "", after: str = "", **changes: object) -> Fix:

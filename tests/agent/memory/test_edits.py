@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from agent.memory import Edit, edit_between
 from agent.memory.locality import brings_no_names, is_local
 from agent.memory.placing import applied, returned
+from tests.agent.values import table
+
+EDITS: dict[str, dict[str, str]] = table(__file__, "edits.toml")
 
 
 def edit(before: str, after: str) -> Edit:
@@ -19,64 +22,9 @@ def edit(before: str, after: str) -> Edit:
     return made
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "other", "mended"),
-    [
-        pytest.param(
-            "def area(w, h):\n    return w + h\n",
-            "def area(w, h):\n    return w * h\n",
-            "def speed( a,b ):\n    return  a + b   # 'quoted'\n",
-            "def speed( a,b ):\n    return  a * b   # 'quoted'\n",
-            id="operator",
-        ),
-        pytest.param(
-            "def f(xs):\n    for i in range(len(xs) + 1):\n        print(xs[i])\n",
-            "def f(xs):\n    for i in range(len(xs)):\n        print(xs[i])\n",
-            "def g(data):\n\tfor k in range(len(data) + 1):\n\t\treturn data[k]\n",
-            "def g(data):\n\tfor k in range(len(data)):\n\t\treturn data[k]\n",
-            id="header of a loop",
-        ),
-        pytest.param(
-            "def f(xs):\n    return sum(xs) / len(xs)\n",
-            "def f(xs):\n    if not xs:\n        return 0\n    return sum(xs) / len(xs)\n",
-            "def mean(numbers):\n\t# the average\n\treturn sum(numbers) / len(numbers)\n",
-            "def mean(numbers):\n\t# the average\n\tif not numbers:\n\t\treturn 0\n"
-            "\treturn sum(numbers) / len(numbers)\n",
-            id="guard",
-        ),
-        pytest.param(
-            "def f(a, out=[]):\n    out.append(a)\n    return out\n",
-            "def f(a, out=None):\n    if out is None:\n        out = []\n    out.append(a)\n"
-            "    return out\n",
-            "def g(item, seen=[]):\n    seen.append(item)\n    return seen\n",
-            "def g(item, seen=None):\n    if seen is None:\n        seen = []\n"
-            "    seen.append(item)\n    return seen\n",
-            id="two places",
-        ),
-        pytest.param(
-            "def f(s, t):\n    return s == 'a' + t\n",
-            "def f(s, t):\n    return s != 'a' + t\n",
-            'def g(k, t):\n    return k == "z" + t\n',
-            'def g(k, t):\n    return k != "z" + t\n',
-            id="a constant of the new place, in its quotes",
-        ),
-        pytest.param(
-            "def f(a, b):\n    return f'{a:>{b}}!'\n", "def f(a, b):\n    return f'{b:>{a}}!'\n",
-            "def g(x, y):\n    return f'{x:>{y}}!'\n", "def g(x, y):\n    return f'{y:>{x}}!'\n",
-            id="an f-string",
-        ),
-        pytest.param(
-            "def f(a):\n    b = a\n    b = a\n    return b\n", "def f(a):\n    return a\n",
-            "def g(x):\n    y = x\n    y = x\n    return y  # why\n",
-            "def g(x):\n    return x  # why\n",
-            id="statements that go",
-        ),
-    ],
-)
-def test_an_edit_is_taken_over_in_the_words_of_the_new_place(
-    before: str, after: str, other: str, mended: str
-) -> None:
-    assert applied(edit(before, after), other, 5) == (mended,)
+@pytest.mark.parametrize("case", EDITS.values(), ids=EDITS)
+def test_an_edit_is_taken_over_in_the_words_of_the_new_place(case: dict[str, str]) -> None:
+    assert applied(edit(case["before"], case["after"]), case["other"], 5) == (case["mended"],)
 
 
 def test_an_edit_is_offered_at_every_place_that_it_fits() -> None:

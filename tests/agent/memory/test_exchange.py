@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent.core.domain import Lesson
-from agent.memory import FailureDescription, Fix, Memory, fixes
+from agent.memory import FailureDescription, Memory, fixes
 from agent.memory.exchange import (
     MOST_LINES,
     BadExchange,
@@ -17,8 +16,8 @@ from agent.memory.exchange import (
     import_lines,
 )
 from agent.memory.fixes import MOST_LOOKED_AT, StoredFix
+from tests.agent.memory.conftest import Making
 
-Making = Callable[..., Fix]
 SIGNATURE = "0123456789abcdef"
 HEADER = '{"kind": "heal-memory", "version": 4}'
 

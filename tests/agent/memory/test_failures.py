@@ -5,11 +5,7 @@ import pytest
 from agent.core.domain import Example, File, Report, Script, Solution, Verdict
 from agent.memory import Failure, failure_of, signature
 from agent.memory.failures import nameless_message, nameless_test, normalised
-
-
-def program(text: str) -> Solution:
-    return Solution(files=(File(path="p.py", text=text),), entry="p.py")
-
+from tests.agent.values import program
 
 TEST = Example(name="t", origin="user", call="f(1)", expected="2")
 

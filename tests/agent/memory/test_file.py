@@ -13,10 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent.memory import Fix, Memory, MemoryFault, file, open_memory
+from agent.memory import Memory, MemoryFault, file, open_memory
 from agent.memory.file import APPLICATION, FORMAT, NotOurs
+from tests.agent.memory.conftest import Making
 
-Making = Callable[..., Fix]
 
 def put(path: Path, script: str) -> None:
     db = sqlite3.connect(path)

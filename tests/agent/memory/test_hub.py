@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,14 @@ from typer.testing import CliRunner
 
 from agent.core.domain import Lesson
 from agent.doors.cli import app
-from agent.memory import FailureDescription, Fix, Memory
+from agent.memory import FailureDescription, Memory
 from agent.memory.hub import Dataset, HubFault, sync, without_code
+from tests.agent.memory.conftest import Making
 
 pytest.importorskip("huggingface_hub")
 
 HEADER = '{"kind": "heal-memory", "version": 4}\n'
 SIGNATURE = "0123456789abcdef"
-Making = Callable[..., Fix]
-
-
 def place(hub: Any, **changes: str) -> Dataset:
     return Dataset(**{"repo": hub.repo, "token": hub.token, "endpoint": hub.url, **changes})
 

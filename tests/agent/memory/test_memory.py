@@ -1,18 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from agent.core.domain import Lesson, Rivals
-from agent.memory import Failure, FailureDescription, Fix, Memory, offers
+from agent.memory import Failure, FailureDescription, Memory, offers
 from agent.memory.fixes import of_project
 from agent.memory.offers import MOST_OFFERS
 from agent.memory.placing import contexts
+from tests.agent.memory.conftest import Change, Making
 
-Making = Callable[..., Fix]
-Change = Callable[..., None]
 OTHER = "def total(price, rebate):\n    # what is to be paid\n    return price + rebate\n"
 TIMES = "def f(a, b):\n    return a * b\n"
 RIVALS = Rivals(call="f(1, 2)", behaviours=())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 from agent.core.domain import File, Solution
@@ -13,9 +12,9 @@ from agent.log.result import fold
 from agent.log.words import event_lines
 from agent.run.session import Session, open_session
 from demo.shown.bench import workbench
+from tests.agent.memory.conftest import Change
 from tests.agent.runs import Log, finished, last, of_kind, settings
 
-Change = Callable[..., None]
 BROKEN = "def area(width, height):\n    # the sides of a rectangle\n    return width + height\n"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0"
 LIKE = '''\

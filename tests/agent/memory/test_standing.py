@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,21 +9,14 @@ import pytest
 from agent.core.events import Searched
 from agent.healing.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
 from agent.intake import from_page
-from agent.log.result import Result, fold
+from agent.log.result import Result
 from agent.memory import Memory
 from agent.run.session import Session, open_session
 from tests.agent import runs
+from tests.agent.memory.conftest import Change
+from tests.agent.run.test_asking import FOUR_TESTS, PRICE, TESTS, followed
 
-Change = Callable[..., None]
-PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
-TESTS = "assert price(10) == 20\nassert price(9) == 27\nassert price(1) == 3"
-FOUR_TESTS = TESTS + "\nassert price(0) == 0"
 OPEN = f"{OTHERS_PASSED}: for `price(11)` A gives 22, B gives 33"
-
-
-async def followed(session: Session, run: str, after: int = 0) -> Result:
-    await runs.followed(session, run, after)
-    return fold(session.log(run))
 
 
 async def healed(

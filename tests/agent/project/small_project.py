@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.core.domain import REST, File, Project, Script, Solution, Task
+from tests.agent.values import table
 
 ALONE = "--disable-plugin-autoload"
 """To load what our own tests need takes pytest six times as long as the rest of its start."""
@@ -14,78 +15,9 @@ def pyproject(name: str, options: str = ALONE, *more: str) -> str:
     return lines + "".join(f"{line}\n" for line in more)
 
 
-FILES = {
+FILES: dict[str, str] = {
     "pyproject.toml": pyproject("till", f"-ra {ALONE}"),
-    "src/till/__init__.py": "from .money import total\n",
-    "src/till/money.py": (
-        "RATES = {'eur': 1.0, 'usd': 0.9}\n"
-        "\n"
-        "\n"
-        "def total(prices, rate='eur'):\n"
-        "    found = 0\n"
-        "    for price in prices:\n"
-        "        found += price * RATES[rate]\n"
-        "    return found\n"
-        "\n"
-        "\n"
-        "def split(amount, people):\n"
-        "    share = amount // people\n"
-        "    return [share] * (people - 1)\n"
-    ),
-    "tests/conftest.py": (
-        "import pytest\n"
-        "\n"
-        "\n"
-        "@pytest.fixture(scope='session')\n"
-        "def prices():\n"
-        "    return [1, 2, 3]\n"
-    ),
-    "tests/test_money.py": (
-        "import unittest\n"
-        "import pytest\n"
-        "from till import total\n"
-        "from till.money import split\n"
-        "\n"
-        "\n"
-        "def test_total(prices):\n"
-        "    assert total(prices) == 6\n"
-        "\n"
-        "\n"
-        "@pytest.mark.parametrize('people', [2, 4])\n"
-        "def test_split(people):\n"
-        "    assert split(8, people) == [8 // people] * people\n"
-        "\n"
-        "\n"
-        "def test_files(tmp_path, capsys):\n"
-        "    (tmp_path / 'a').write_text('x')\n"
-        "    print('said')\n"
-        "    assert capsys.readouterr().out == 'said\\n'\n"
-        "\n"
-        "\n"
-        "@pytest.mark.xfail\n"
-        "def test_later():\n"
-        "    assert total([1], 'gbp') == 1\n"
-        "\n"
-        "\n"
-        "@pytest.mark.skip\n"
-        "def test_never():\n"
-        "    assert False\n"
-        "\n"
-        "\n"
-        "class Cases(unittest.TestCase):\n"
-        "    def setUp(self):\n"
-        "        self.rate = 'usd'\n"
-        "\n"
-        "    def test_rate(self):\n"
-        "        self.assertAlmostEqual(total([10], self.rate), 9.0)\n"
-        "\n"
-        "    def test_shares(self):\n"
-        "        self.assertEqual(sum(split(9, 3)), 9)\n"
-        "\n"
-        "    @unittest.expectedFailure\n"
-        "    def test_odd(self):\n"
-        "        self.assertEqual(sum(split(10, 3)), 10)\n"
-    ),
+    **table(__file__, "small_project.toml"),
 }
 EDITABLE = ("src/till/__init__.py", "src/till/money.py")
 FAILING = {

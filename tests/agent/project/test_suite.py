@@ -80,12 +80,6 @@ async def test_known_failures_are_set_aside() -> None:
     assert sum(bool(one.aside) for one in report.verdicts) == len(FAILING)
 
 
-async def test_a_file_that_cannot_be_collected_is_told() -> None:
-    files = FILES | {"tests/test_broken.py": "import nowhere_to_be_found\n"}
-    run = await run_suite(files, PROJECT, (), open_sandbox())
-    assert "No module named 'nowhere_to_be_found'" in run.problems[0]
-
-
 async def test_what_the_jail_refuses_a_test_is_told_of_it_alone() -> None:
     files = FILES | {"tests/test_out.py": (
         "import socket, subprocess, sys\n"
@@ -116,13 +110,6 @@ async def test_a_plugin_that_we_bring_is_loaded_only_for_who_names_it(named: boo
     async with open_suite(files, project, (), open_sandbox()) as kept:
         (row,) = (await kept.baseline([0])).values()
     assert row.passed is named
-
-
-async def test_a_process_that_ends_says_in_which_test() -> None:
-    files = FILES | {"tests/test_end.py": "import os\ndef test_end():\n    os._exit(3)\n"}
-    run = await run_suite(files, PROJECT, (), open_sandbox())
-    assert run.rows["tests/test_end.py::test_end"]["status"] == "error"
-    assert run.problems == ["tests/test_end.py::test_end ends its process (exit code 3)"]
 
 
 SUBTESTS = """

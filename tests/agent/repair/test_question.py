@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.domain import Alternative, Alternatives, Example, File, Raises, Solution
+from agent.core.domain import Alternative, Alternatives, Example, Raises
 from agent.repair.ranking.question import (
     BadAnswer,
     answered_test,
@@ -13,12 +13,9 @@ from agent.repair.ranking.question import (
     in_words,
     question,
 )
+from tests.agent.values import program as solution
 
 CALLS = ("f(3, [])", "f(0)", "f(12345)")
-
-
-def solution(text: str) -> Solution:
-    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
 
 
 def alternative(text: str, *answers: str, confirmed: bool = True) -> Alternative:

@@ -112,18 +112,9 @@ async def test_a_step_that_is_run_again_pays_for_no_answer_twice(tmp_path: Path)
         assert model.asked == ["debugger", "generator"]
         await session.answer(run, question, {"calls": 10})
         result = await followed(session, run)
+        assert events(session.log(run), "extended") == [Extended(calls=10)]
     assert (result.outcome, result.code) == ("healed", SOLVED)
     assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
-
-
-async def test_a_person_may_end_it_there(tmp_path: Path) -> None:
-    async with limited(tmp_path, budget_calls=0) as (model, session):
-        run = await begun(session)
-        assert await session.answer(run, await waits(session, run), {"end": True}) is True
-        assert session.waiting(run) is None
-        assert [end.outcome for end in ends(session, run)] == ["budget"]
-        assert ends(session, run)[0].reason.startswith("ended by the user")
-    assert model.asked == []
 
 
 async def test_a_run_that_waits_can_be_cancelled(tmp_path: Path) -> None:
@@ -135,8 +126,10 @@ async def test_a_run_that_waits_can_be_cancelled(tmp_path: Path) -> None:
         assert await session.answer(run, question, {}) is False
 
 
-async def test_what_is_no_extension_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    async with limited(tmp_path, budget_calls=0) as (_, session):
+async def test_what_is_no_extension_is_refused_and_a_person_may_end_it_there(
+    tmp_path: Path,
+) -> None:
+    async with limited(tmp_path, budget_calls=0) as (model, session):
         run = await begun(session)
         question = await waits(session, run)
         before = session.log(run)
@@ -149,14 +142,11 @@ async def test_what_is_no_extension_is_refused_and_changes_nothing(tmp_path: Pat
             with pytest.raises(BadExtension):
                 await session.answer(run, question, wrong)
             assert (session.log(run), session.waiting(run)) == (before, question), wrong
-
-
-async def test_only_what_is_named_is_added(tmp_path: Path) -> None:
-    async with limited(tmp_path, budget_calls=1) as (_, session):
-        run = await begun(session)
-        await session.answer(run, await waits(session, run), {"calls": 3})
-        assert (await followed(session, run)).outcome == "healed"
-        assert events(session.log(run), "extended") == [Extended(calls=3)]
+        assert await session.answer(run, question, {"end": True}) is True
+        assert session.waiting(run) is None
+        assert [end.outcome for end in ends(session, run)] == ["budget"]
+        assert ends(session, run)[0].reason.startswith("ended by the user")
+    assert model.asked == []
 
 
 async def test_a_role_has_caps_of_its_own_which_are_raised_too(tmp_path: Path) -> None:

@@ -233,12 +233,3 @@ async def test_what_is_cut_twice_ends_with_the_true_cap_named(tmp_path: Path) ->
     assert "At most 59,904 can be had, since claude-sonnet-5-5 gives no answer above 64,000" in (
         result.reason
     )
-
-
-async def test_a_snippet_without_end_is_something_to_see(tmp_path: Path) -> None:
-    debugger = [claudes("run_snippet", {"code": "while True: pass"}), json.dumps(FOUND)]
-    async with claude(generator=fenced(SOLVED), debugger=debugger) as model:
-        result, events = await healed(model.settings(tmp_path), HARD, HARD_TESTS)
-    assert result.outcome == "healed"
-    ((_, seen),) = seen_by(events)
-    assert json.loads(seen)["error"] == "wall time 5 s"

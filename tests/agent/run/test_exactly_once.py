@@ -260,7 +260,7 @@ async def test_a_reader_meets_everything_once_wherever_a_run_is_killed(
         assert (fold(plain).outcome, fold(plain).strategy) == ("healed", "model")
         assert {"attempt", "critique", "learn"} <= set(steps(plain))
         places = range(2 * kills.writes)
-        for place in places if whole else places[:: max(1, len(places) // 12)]:
+        for place in places if whole else places[:: max(1, len(places) // 6)]:
             model.asked.clear()
             run, killed = await healed(session, model, kills, {place})
             log = session.log(run)
@@ -298,7 +298,7 @@ async def test_many_kills_of_a_run_and_of_its_fork_change_neither_what_is_told_n
     chance = random.Random(7)
     kills = Kills()
     async with opened(tmp_path, kills) as (session, model):
-        for _ in range(40 if whole else 3):
+        for _ in range(40 if whole else 2):
             run, _ = await healed(session, model, kills, {chance.randrange(240) for _ in range(4)})
             assert_once(session.log(run))
             parent = to_jsonl(session.log(run))

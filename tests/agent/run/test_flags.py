@@ -92,16 +92,6 @@ async def told(
         return result, events, model.asked
 
 
-async def test_without_search_a_model_that_is_nearly_right_is_not_helped(tmp_path: Path) -> None:
-    nearly = fenced(SOLVED.replace("' '.join", "''.join"))
-    given = {"max_candidates": 2_000, "search_s": 20.0, "max_iterations": 2}
-    helped, *_ = await told(tmp_path / "a", {}, HARD, HARD_TESTS, given=given, generator=nearly)
-    alone, *_ = await told(
-        tmp_path / "b", {"enable_search": False}, HARD, HARD_TESTS, given=given, generator=nearly
-    )
-    assert (helped.outcome, alone.outcome) == ("healed", "unresolved")
-
-
 async def test_without_a_model_and_a_search_the_run_says_what_is_off(tmp_path: Path) -> None:
     settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, enable_search=False)
     result, _ = await healed(settings)

@@ -195,27 +195,9 @@ async def test_beside_tests_of_the_user_a_derived_one_that_fails_is_a_doubt(tmp_
 # The critic
 
 
-async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test(tmp_path: Path) -> None:
-    upper = "def shout(words):\n    return words.upper()\n"
-    result, events, asked = await told(
-        tmp_path, generator=[fenced(upper), fenced(SOLVED)],
-        critic=[
-            objecting("shout('a b')", "'A! B!'", "with an exclamation mark after it"),
-            json.dumps({"note": "fine", "approve": True}),
-        ],
-        arbiter=specs(("shout('a b')", "'A! B!'")),
-    )
-    assert (result.outcome, result.code) == ("healed", SOLVED)
-    assert rulings(events) == [("shout('a b') == 'A! B!'", "confirmed")]
-    assert asked == [
-        "spec_tester", "generator", "qa_adversary", "critic", "arbiter", "generator", "debugger",
-        "generator", "critic", "memory_summariser",
-    ]
-    verdicts = [one.verdict for one in events if isinstance(one, Critiqued)]
-    assert verdicts == ["reject", "approve"]
-
-
-async def test_what_the_critic_says_is_told_to_the_next_round(tmp_path: Path) -> None:
+async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test_and_is_told(
+    tmp_path: Path,
+) -> None:
     upper = "def shout(words):\n    return words.upper()\n"
     async with claude(
         generator=[fenced(upper), fenced(SOLVED)],
@@ -225,10 +207,18 @@ async def test_what_the_critic_says_is_told_to_the_next_round(tmp_path: Path) ->
         ],
         arbiter=specs(("shout('a b')", "'A! B!'")),
     ) as model:
-        await healed(model.settings(tmp_path), "", "", WORDS)
+        result, events = await healed(model.settings(tmp_path), "", "", WORDS)
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert rulings(events) == [("shout('a b') == 'A! B!'", "confirmed")]
     sent = [str(seen.json["messages"]) for seen in model.server.seen]
     (second,) = [text for text in sent[4:] if "Repair the program" in text]
     assert "it lacks the marks" in second
+    assert model.asked == [
+        "spec_tester", "generator", "qa_adversary", "critic", "arbiter", "generator", "debugger",
+        "generator", "critic", "memory_summariser",
+    ]
+    verdicts = [one.verdict for one in events if isinstance(one, Critiqued)]
+    assert verdicts == ["reject", "approve"]
 
 
 async def test_a_critic_that_objects_to_everything_does_not_end_a_right_run(
@@ -254,13 +244,6 @@ async def test_an_objection_that_is_no_test_is_a_doubt(tmp_path: Path, quote: st
     assert (result.outcome, result.code, result.proof) == ("healed", SOLVED, "E1")
     assert "the critic objects: I do not like it" in result.proof_why
     assert [one.verdict for one in events if isinstance(one, Critiqued)] == ["object"]
-
-
-async def test_the_critic_is_not_told_how_the_tests_came_out(tmp_path: Path) -> None:
-    async with claude(generator=fenced(SOLVED)) as model:
-        await healed(model.settings(tmp_path), HARD, HARD_TESTS, WORDS)
-    critic = model.server.seen[model.asked.index("critic")].json
-    assert "pass" not in critic["messages"][0]["content"]
 
 
 # Rounds
@@ -293,16 +276,6 @@ async def test_where_no_time_is_left_for_a_verdict_no_model_is_asked(
     assert (result.outcome, result.stopped) == ("budget", "time")
     assert rounds(events) == ["search"]
     assert "generator" not in model.asked
-
-
-async def test_a_model_that_repeats_itself_is_asked_in_another_way(tmp_path: Path) -> None:
-    result, events, asked = await told(
-        tmp_path, "", HARD, HARD_TESTS, {"max_iterations": 10, "parallel_strategies": 1},
-        generator=fenced(WRONG),
-    )
-    assert rounds(events) == ["search", "minimal", "minimal", "rewrite", "fresh"]
-    assert (result.outcome, result.stopped) == ("unresolved", "stuck")
-    assert asked.count("generator") == 4
 
 
 async def test_a_tournament_takes_what_passes_and_asks_no_further(tmp_path: Path) -> None:
@@ -356,11 +329,15 @@ async def test_a_regression_is_put_away_and_what_came_nearer_is_gone_on_from(
 
 async def test_a_search_goes_on_around_what_a_model_has_nearly_right(tmp_path: Path) -> None:
     nearly = SOLVED.replace("' '.join", "''.join")
+    given = {"max_candidates": 2_000, "search_s": 20.0, "max_iterations": 2}
     result, events, asked = await told(
-        tmp_path, "", HARD, HARD_TESTS, {"max_candidates": 2_000, "search_s": 20.0},
+        tmp_path / "with", "", HARD, HARD_TESTS, given, generator=fenced(nearly),
+    )
+    alone, *_ = await told(
+        tmp_path / "without", "", HARD, HARD_TESTS, {**given, "enable_search": False},
         generator=fenced(nearly),
     )
-    assert (result.outcome, result.strategy) == ("healed", "model")
+    assert (result.outcome, result.strategy, alone.outcome) == ("healed", "model", "unresolved")
     assert "' '.join" in result.code
     assert asked.count("generator") == 1
     assert rounds(events) == ["search", "minimal"]

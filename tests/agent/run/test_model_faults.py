@@ -67,6 +67,7 @@ def warnings(told: list[Any]) -> list[str]:
     return [one.text for one in told if one.kind == "notice" and one.level == "warning"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("role", "fault", "outcome"), [
     ("debugger", "overloaded", "healed"),
     ("debugger", "malformed", "healed"),

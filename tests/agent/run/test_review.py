@@ -19,7 +19,7 @@ from agent.intake import BadInput, from_page
 from agent.log.result import Result, fold
 from agent.log.waiting import BadReview
 from agent.run.session import Session, open_session
-from tests.agent.claude import claude, fenced
+from tests.agent.claude import Claude, claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, followed, settings
 from tests.agent.scripted import ONE_WRONG, specs
 from tests.agent.scripted import WORDS as TASK
@@ -34,9 +34,27 @@ WORDS = "Write shout(words), which gives each word in capitals with '!'. shout('
 
 
 @asynccontextmanager
-async def reviewing(folder: Path, level: str = "review_repairs") -> AsyncIterator[Session]:
-    async with open_session(settings(folder, {}, autonomy_level=level)) as session:
-        yield session
+async def reviewing(
+    folder: Path, code: str = BUG, tests: str = TESTS
+) -> AsyncIterator[tuple[Session, str]]:
+    """A run without a model, whose repair is reviewed."""
+    async with open_session(settings(folder, {}, autonomy_level="review_repairs")) as session:
+        yield session, await session.start(from_page(code, tests, "").task)
+
+
+@asynccontextmanager
+async def written(
+    folder: Path, *drafts: str, level: str = "review_repairs", words: str = "",
+    tests: str = HARD_TESTS, **given: Any,
+) -> AsyncIterator[tuple[Claude, Session, str]]:
+    """A run that is reviewed, for which a model writes these programs; without `words` it mends
+    one."""
+    brought = ("", "", words) if words else (HARD, tests, "")
+    async with (
+        claude(generator=[*map(fenced, drafts)]) as model,
+        open_session(model.settings(folder, autonomy_level=level, **given)) as session,
+    ):
+        yield model, session, await session.start(from_page(*brought).task)
 
 
 async def asked(session: Session, run: str) -> Waiting:
@@ -51,11 +69,14 @@ async def answered(session: Session, run: str, **review: Any) -> Result:
     return await followed(session, run)
 
 
-async def test_a_repair_under_review_is_shown_and_is_not_kept_yet(tmp_path: Path) -> None:
-    async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(BUG, TESTS, "").task)
+async def test_a_repair_under_review_is_shown_and_not_kept_until_nothing_is_changed_of_it(
+    tmp_path: Path,
+) -> None:
+    async with reviewing(tmp_path) as (session, run):
         await asked(session, run)
         result = fold(session.log(run))
+        kept = await answered(session, run, code=result.code)
+    assert (kept.outcome, kept.code, kept.strategy) == ("healed", result.code, "search")
     assert (result.outcome, result.phase) == ("awaiting_review", "waiting")
     assert "return a + b" in result.code
     assert "+    return a + b" in result.diff
@@ -63,8 +84,7 @@ async def test_a_repair_under_review_is_shown_and_is_not_kept_yet(tmp_path: Path
 
 
 async def test_a_persons_own_program_is_judged_proven_and_asked_about(tmp_path: Path) -> None:
-    async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(BUG, TESTS, "").task)
+    async with reviewing(tmp_path) as (session, run):
         again = await answered(session, run, code=OTHERWISE)
         assert (again.outcome, again.code) == ("awaiting_review", OTHERWISE)
         result = await answered(session, run, approve=True)
@@ -72,8 +92,7 @@ async def test_a_persons_own_program_is_judged_proven_and_asked_about(tmp_path: 
 
 
 async def test_a_persons_program_that_fails_is_told_and_the_repair_stays(tmp_path: Path) -> None:
-    async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(BUG, TESTS, "").task)
+    async with reviewing(tmp_path) as (session, run):
         again = await answered(session, run, code=BUG.replace("-", "*"), approve=True)
         assert again.outcome == "awaiting_review"
         waiting = await asked(session, run)
@@ -84,19 +103,10 @@ async def test_a_persons_program_that_fails_is_told_and_the_repair_stays(tmp_pat
     assert (result.outcome, "return a + b" in result.code) == ("healed", True)
 
 
-async def test_a_person_who_changes_nothing_keeps_what_stands(tmp_path: Path) -> None:
-    async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(BUG, TESTS, "").task)
-        repair = (await asked(session, run)).code
-        result = await answered(session, run, code=repair)
-    assert (result.outcome, result.code, result.strategy) == ("healed", repair, "search")
-
-
 async def test_a_person_has_seen_every_test_so_none_was_held_out_from_their_program(
     tmp_path: Path,
 ) -> None:
-    async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(BUG, TESTS + "assert add(7, 1) == 8\n", "").task)
+    async with reviewing(tmp_path, tests=f"{TESTS}assert add(7, 1) == 8\n") as (session, run):
         unseen = await followed(session, run)
         assert "1 of them never seen by the repair" in unseen.proof_why
         changed = await answered(session, run, code=OTHERWISE)
@@ -110,8 +120,7 @@ async def test_a_person_has_seen_every_test_so_none_was_held_out_from_their_prog
 async def test_what_is_no_review_is_refused_and_the_question_stays(
     tmp_path: Path, review: dict[str, Any]
 ) -> None:
-    async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(BUG, TESTS, "").task)
+    async with reviewing(tmp_path) as (session, run):
         waiting = await asked(session, run)
         with pytest.raises(BadReview, match="approve"):
             await session.answer(run, waiting.interrupt, review)
@@ -122,8 +131,7 @@ async def test_what_is_no_review_is_refused_and_the_question_stays(
 async def test_a_text_that_no_file_can_hold_is_refused_and_the_question_stays(
     tmp_path: Path,
 ) -> None:
-    async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(BUG, TESTS, "").task)
+    async with reviewing(tmp_path) as (session, run):
         waiting = await asked(session, run)
         with pytest.raises(BadInput, match="lone surrogate"):
             await session.answer(run, waiting.interrupt, {"code": "x = '\ud800'\n"})
@@ -133,8 +141,7 @@ async def test_a_text_that_no_file_can_hold_is_refused_and_the_question_stays(
 
 
 async def test_whoever_answers_drives_on_and_nobody_else_takes_the_run_up(tmp_path: Path) -> None:
-    async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(BUG, TESTS, "").task)
+    async with reviewing(tmp_path) as (session, run):
         waiting = await asked(session, run)
         session._store.release(run)  # the process that asked is gone
         assert await session.answer(run, waiting.interrupt, {"approve": True})
@@ -146,8 +153,7 @@ async def test_whoever_answers_drives_on_and_nobody_else_takes_the_run_up(tmp_pa
 async def test_a_hint_that_no_model_could_read_is_refused_and_nothing_is_lost(
     tmp_path: Path, code: str
 ) -> None:
-    async with reviewing(tmp_path) as session:
-        run = await session.start(from_page(code, TESTS if code == BUG else HARD_TESTS, "").task)
+    async with reviewing(tmp_path, code, TESTS if code == BUG else HARD_TESTS) as (session, run):
         waiting = await asked(session, run)
         with pytest.raises(BadReview, match="no model is there that could read it"):
             await session.answer(run, waiting.interrupt, {"hint": "use sum"})
@@ -156,13 +162,10 @@ async def test_a_hint_that_no_model_could_read_is_refused_and_nothing_is_lost(
 
 
 async def test_a_hint_is_told_to_the_model_that_tries_next(tmp_path: Path) -> None:
-    async with claude(generator=[fenced(SOLVED), fenced(SHOUTED)]) as model:
-        given = model.settings(tmp_path, autonomy_level="review_repairs")
-        async with open_session(given) as session:
-            run = await session.start(from_page(HARD, HARD_TESTS, "").task)
-            first = await answered(session, run, hint="do not add strings")
-            assert (first.outcome, first.code) == ("awaiting_review", SHOUTED)
-            result = await answered(session, run, approve=True)
+    async with written(tmp_path, SOLVED, SHOUTED) as (model, session, run):
+        first = await answered(session, run, hint="do not add strings")
+        assert (first.outcome, first.code) == ("awaiting_review", SHOUTED)
+        result = await answered(session, run, approve=True)
     assert (result.outcome, result.code) == ("healed", SHOUTED)
     told = [
         str(seen.json["messages"]) for seen, role in
@@ -175,12 +178,11 @@ async def test_a_hint_is_told_to_the_model_that_tries_next(tmp_path: Path) -> No
 async def test_a_hint_that_tells_the_held_out_test_makes_it_one_that_was_read(
     tmp_path: Path,
 ) -> None:
-    async with claude(generator=[fenced(SOLVED), fenced(SHOUTED)]) as model:
-        given = model.settings(tmp_path, autonomy_level="review_repairs", proof_s=0.0)
-        async with open_session(given) as session:
-            run = await session.start(from_page(HARD, FOUR_TESTS, "").task)
-            assert (await followed(session, run)).proof == "E2"
-            result = await answered(session, run, hint="look at shout('held out')")
+    async with written(
+        tmp_path, SOLVED, SHOUTED, proof_s=0.0, tests=FOUR_TESTS
+    ) as (_, session, run):
+        assert (await followed(session, run)).proof == "E2"
+        result = await answered(session, run, hint="look at shout('held out')")
     assert (result.code, result.proof) == (SHOUTED, "E1")
     assert "its model has read the held-out test" in result.proof_why
 
@@ -188,14 +190,11 @@ async def test_a_hint_that_tells_the_held_out_test_makes_it_one_that_was_read(
 async def test_a_hint_is_read_by_a_model_where_a_search_would_come_next(tmp_path: Path) -> None:
     words = f"{WORDS} shout('a b') gives 'A! B!'. shout('') gives ''."
     drafts = [WRONG, SOLVED, SHOUTED, SOLVED.replace("word", "part")]
-    async with claude(generator=[*map(fenced, drafts)]) as model:
-        given = model.settings(
-            tmp_path, autonomy_level="review_repairs", parallel_strategies=1
-        )
-        async with open_session(given) as session:
-            run = await session.start(from_page("", "", words).task)
-            await answered(session, run, hint="another way")
-            last = await answered(session, run, hint="and another")
+    async with written(
+        tmp_path, *drafts, parallel_strategies=1, words=words
+    ) as (_, session, run):
+        await answered(session, run, hint="another way")
+        last = await answered(session, run, hint="and another")
     assert (last.outcome, last.code) == ("awaiting_review", drafts[-1]), last.reason
 
 
@@ -222,27 +221,21 @@ async def test_after_a_hint_nobody_is_told_of_a_test_that_was_set_aside(tmp_path
 async def test_leave_is_asked_before_a_model_writes_and_without_it_none_does(
     tmp_path: Path,
 ) -> None:
-    async with claude(generator=fenced(SOLVED)) as model:
-        given = model.settings(tmp_path, autonomy_level="review_all")
-        async with open_session(given) as session:
-            run = await session.start(from_page("", "", WORDS).task)
-            waiting = await asked(session, run)
-            assert (waiting.needs, "generator" in model.asked) == ("leave", False)
-            assert "shout('x') == 'X!'" in waiting.question
-            assert fold(session.log(run)).reason == waiting.question
-            refused = await answered(session, run, approve=False)
+    async with written(tmp_path, SOLVED, level="review_all", words=WORDS) as (model, session, run):
+        waiting = await asked(session, run)
+        assert (waiting.needs, "generator" in model.asked) == ("leave", False)
+        assert "shout('x') == 'X!'" in waiting.question
+        assert fold(session.log(run)).reason == waiting.question
+        refused = await answered(session, run, approve=False)
     assert (refused.outcome, refused.stopped) == ("unresolved", "person")
     assert "generator" not in model.asked
 
 
 async def test_with_leave_a_first_draft_is_reviewed_too(tmp_path: Path) -> None:
-    async with claude(generator=fenced(SOLVED)) as model:
-        given = model.settings(tmp_path, autonomy_level="review_all")
-        async with open_session(given) as session:
-            run = await session.start(from_page("", "", WORDS).task)
-            drafted = await answered(session, run, approve=True)
-            assert (drafted.outcome, drafted.code) == ("awaiting_review", SOLVED)
-            result = await answered(session, run, approve=True)
+    async with written(tmp_path, SOLVED, level="review_all", words=WORDS) as (_, session, run):
+        drafted = await answered(session, run, approve=True)
+        assert (drafted.outcome, drafted.code) == ("awaiting_review", SOLVED)
+        result = await answered(session, run, approve=True)
     assert (result.outcome, result.code) == ("healthy", SOLVED)
 
 
@@ -253,7 +246,7 @@ async def test_each_level_asks_for_what_it_says_and_waits_through_restarts(
     tmp_path: Path, level: str, needs: list[str]
 ) -> None:
     seen = []
-    async with claude(generator=fenced(SOLVED)) as model:
+    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
         given = model.settings(tmp_path, autonomy_level=level)
         async with open_session(given) as session:
             run = await session.start(from_page(HARD, HARD_TESTS, "").task)
@@ -266,38 +259,20 @@ async def test_each_level_asks_for_what_it_says_and_waits_through_restarts(
     assert (seen, result.outcome, result.code) == (needs, "healed", SOLVED)
 
 
-async def test_leave_is_asked_once_before_models_repair(tmp_path: Path) -> None:
-    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        given = model.settings(tmp_path, autonomy_level="review_all")
-        async with open_session(given) as session:
-            run = await session.start(from_page(HARD, HARD_TESTS, "").task)
-            waiting = await asked(session, run)
-            assert (waiting.needs, model.asked) == ("leave", [])
-            repaired = await answered(session, run, approve=True)
-            assert (repaired.outcome, repaired.code) == ("awaiting_review", SOLVED)
-            result = await answered(session, run, approve=True)
-    assert result.outcome == "healed"
-
-
 async def test_where_nothing_helped_a_person_is_asked_what_else_to_try(tmp_path: Path) -> None:
-    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        given = model.settings(tmp_path, autonomy_level="review_repairs", max_iterations=2)
-        async with open_session(given) as session:
-            run = await session.start(from_page(HARD, HARD_TESTS, "").task)
-            waiting = await asked(session, run)
-            assert (waiting.needs, fold(session.log(run)).outcome) == ("help", "unresolved")
-            again = await answered(session, run, hint="split it into words")
-            assert (again.outcome, again.code) == ("awaiting_review", SOLVED)
-            result = await answered(session, run, approve=True)
+    async with written(tmp_path, WRONG, SOLVED, max_iterations=2) as (model, session, run):
+        waiting = await asked(session, run)
+        assert (waiting.needs, fold(session.log(run)).outcome) == ("help", "unresolved")
+        again = await answered(session, run, hint="split it into words")
+        assert (again.outcome, again.code) == ("awaiting_review", SOLVED)
+        result = await answered(session, run, approve=True)
     assert (result.outcome, result.iterations) == ("healed", 3)
     assert "split it into words" in str(model.server.seen[-3].json["messages"])
 
 
 async def test_help_may_be_the_program_itself_or_none(tmp_path: Path) -> None:
-    async with reviewing(tmp_path) as session:
-        run, other = [
-            await session.start(from_page(HARD, HARD_TESTS, "").task) for _ in range(2)
-        ]
+    async with reviewing(tmp_path, HARD, HARD_TESTS) as (session, run):
+        other = await session.start(from_page(HARD, HARD_TESTS, "").task)
         wrong = await answered(session, run, code=WRONG)
         assert (wrong.outcome, wrong.phase) == ("unresolved", "waiting")
         given = await answered(session, run, code=SOLVED)

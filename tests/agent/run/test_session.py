@@ -100,15 +100,6 @@ async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
     assert not any(words in one for one in told for words in ("WIDE", "1271", "test_wide"))
 
 
-async def test_the_same_failure_again_is_healed_from_memory(session: Session) -> None:
-    first = last(await finished(session, from_page(ONE_BUG, TESTS, "").task))
-    again = await finished(session, from_page(ONE_BUG, TESTS, "").task)
-    assert (last(again).strategy, last(again).candidates, last(again).code) == (
-        "memory", 0, first.code
-    )
-    assert of_kind(again, "recalled")[0].replayed is True
-
-
 async def test_a_poisoned_memory_never_passes(session: Session, tmp_path: Path) -> None:
     first = last(await finished(session, from_page(ONE_BUG, TESTS, "").task))
     with sqlite3.connect(tmp_path / "memory.db") as memory:

@@ -166,6 +166,7 @@ async def test_whoever_reviews_or_attacks_is_shown_the_words_the_tests_and_the_c
     for role in ("debugger", "critic"):
         assert WORDS in questions[role]
         assert "assert shout('x') == 'X!'" in questions[role]
+    assert "pass" not in questions["critic"]  # nor how the tests came out
     assert "-    return words\n+    return ' '.join" in questions["critic"]
 
 

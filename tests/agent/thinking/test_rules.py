@@ -4,16 +4,13 @@ import json
 
 import pytest
 
-from agent.core.domain import Example, File, Solution
+from agent.core.domain import Example
 from agent.core.settings import ROLES
 from agent.thinking.roles import MOST_CALLS
 from agent.thinking.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
 from llm import Message, NoModel, Request, rules_provider
 from llm.asking.ask import whole
-
-
-def program(text: str) -> Solution:
-    return Solution(files=(File(path="p.py", text=text),), entry="p.py")
+from tests.agent.values import program
 
 
 def calls(code: str, *tests: Example) -> list[str]:

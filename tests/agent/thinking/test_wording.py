@@ -7,20 +7,13 @@ from agent.core.domain import (
     Example,
     Report,
     Script,
-    Verdict,
 )
 from agent.healing.context import PROMPTS
 from agent.run.nodes.diagnose import combined
 from agent.thinking import wording
 from agent.thinking.roles import RootCause
 from llm.asking.prompts import load
-
-
-def verdict(name: str, **fields: object) -> Verdict:
-    known = {
-        "name": name, "test": name, "origin": "user", "status": "failed", "integrity": "outside",
-    }
-    return Verdict.model_validate({**known, **fields})
+from tests.agent.values import verdict
 
 
 def test_a_file_that_several_tests_come_from_is_shown_once() -> None:
@@ -43,10 +36,10 @@ def test_a_failure_is_told_by_its_values_or_else_by_its_message() -> None:
     report = Report(
         solution="s",
         verdicts=(
-            verdict("one", call="f(1)", got="1", expected="2"),
-            verdict("two", message="IndexError: too far"),
-            verdict("right", status="passed"),
-            verdict("guess", origin="adversarial", message="no veto"),
+            verdict(name="one", call="f(1)", got="1", expected="2"),
+            verdict(name="two", message="IndexError: too far"),
+            verdict("passed", "right"),
+            verdict(name="guess", origin="adversarial", message="no veto"),
         ),
         ending=Ending(
             kind="raised", exception="IndexError", message="too far", line=3, traceback="Trace\n"
@@ -62,7 +55,9 @@ def test_the_question_for_a_repair_fills_both_templates_of_it() -> None:
     question = wording.repair_question(
         "def f(a):\n    return a\n", task="f(1) is 2",
         cases=[Example(name="c", origin="user", call="f(1)", expected="2")],
-        report=Report(solution="s", verdicts=(verdict("c", call="f(1)", got="1", expected="2"),)),
+        report=Report(solution="s", verdicts=(
+            verdict(name="c", call="f(1)", got="1", expected="2"),
+        )),
         found=Diagnosis(
             category="wrong_result", cause="f(1) gives 1", evidence=("always",),
             blamed=(BlamedLine(line=2, suspicion=1, text="return a"),),

@@ -177,8 +177,9 @@ async def test_lines_are_found_in_files_of_a_pattern(tools: ToolRegistry) -> Non
 
 
 async def test_a_pattern_that_takes_for_ever_is_ended(
-    tools: ToolRegistry, workspace: Workspace
+    tools: ToolRegistry, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("agent.tools.standard.SEARCH_S", 1.0)
     workspace.write("a.txt", "a" * 60 + "!")
     said = await refusal(tools, "search", pattern="^(a+)+$")
     assert "the search was ended" in said

@@ -30,7 +30,7 @@ HELLO = Request("generator", "", (Message("user", "Hello"),), max_tokens=12)
 class Slow:
     """Stands for a loaded model: writes a token at each step until it is told to stop."""
 
-    fitted = LoadedModel("cpu", "float32", False, 1, 0.0)
+    fitted = LoadedModel("cpu", "float32", False, 1)
     counting = SimpleNamespace(
         encode=lambda text, add_special_tokens: SimpleNamespace(ids=text.split())
     )

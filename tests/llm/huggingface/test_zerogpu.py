@@ -37,7 +37,7 @@ HELLO = Request("generator", "", (Message("user", "Hello"),), deadline_s=30)
 class Model:
     """Says in which process it ran."""
 
-    fitted = LoadedModel("cuda", "bfloat16", False, 1, 0.0)
+    fitted = LoadedModel("cuda", "bfloat16", False, 1)
 
     def answer(
         self, request: Request, emit: Callable[[str], None], cancelled: threading.Event

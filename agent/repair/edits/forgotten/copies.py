@@ -50,7 +50,7 @@ def block(program: Program, node: ast.stmt) -> Iterator[Splice]:
         assert one.end_lineno is not None
         if one.orelse or is_elif(program, one) or one.end_lineno - one.lineno >= MOST_LINES:
             continue
-        text = indented(program, lines_of(program, one), program.indent(node))
+        text = indented(lines_of(program, one), program.indent(node))
         start, end = program.whole_lines(node)
         if around[0] is node and not isinstance(parent, Function):
             yield Splice(start, start, text, 3.2, node.lineno)
@@ -72,7 +72,7 @@ def guard(program: Program, node: Function) -> Iterator[Splice]:
             continue
         names = {one.id for one in ast.walk(at) if isinstance(one, ast.Name)}
         if names <= known and names & own:
-            found[indented(program, lines_of(program, at), program.indent(first))] = None
+            found[indented(lines_of(program, at), program.indent(first))] = None
     start = program.whole_lines(first)[0]
     here = program.between(start, program.whole_lines(node)[1])
     for text in [*found][:MOST_SIBLINGS]:

@@ -1,17 +1,16 @@
 """What repeats itself is told from what is only slow, and doubt counts for the program."""
 
 import sys
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.repair.screening.programs import endless, ticks
+from tests.agent.values import table
 
 LIMIT, LOOK_AT = 2_000, 50
 
-PROGRAMS = tomllib.loads(Path(__file__).with_name("endless.toml").read_text("utf-8"))
+PROGRAMS = table(__file__, "endless.toml")
 ENDLESS, ENDS = PROGRAMS["endless"], PROGRAMS["ends"]
 
 

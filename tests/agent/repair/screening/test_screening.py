@@ -11,6 +11,7 @@ from agent.repair.screening.screening import screening
 from agent.repair.screening.tracing import trace
 from sandbox.sandbox import Batch, open_sandbox
 from sandbox.types import Job
+from tests.agent.values import program
 
 BASE = (
     "def triple(n):\n    total = 0\n    while n > 0:\n        total += 2\n        n -= 1\n"
@@ -23,10 +24,6 @@ TESTS: tuple[TestCase, ...] = (
     Property(name="type", origin="user", call="triple(1)", predicate="isinstance(result, int)"),
     Raises(name="text", origin="user", call="triple('a')", exception="TypeError"),
 )
-
-
-def program(text: str, entry: str = "shop.py") -> Solution:
-    return Solution(files=(File(path=entry, text=text),), entry=entry)
 
 
 async def screened(

@@ -6,14 +6,12 @@ from agent import intake
 from agent.core.domain import (
     Ending,
     Example,
-    File,
     Integrity,
     Proof,
     ProofLevel,
     Raises,
     Report,
     Script,
-    Solution,
     TestCase,
     Verdict,
 )
@@ -21,6 +19,7 @@ from agent.core.state import Suite
 from agent.intake.asked.held_out import file_without_test
 from agent.run.nodes.prove import is_told, of_a_suite, proof_of, seen_through
 from agent.run.nodes.specify import derived_test, hold_out, is_asked
+from tests.agent.values import program
 
 
 def example(name: str) -> Example:
@@ -38,10 +37,6 @@ def verdict(name: str, passed: bool, **changes: object) -> Verdict:
 def report(**passed: bool) -> Report:
     verdicts = tuple(verdict(name, value) for name, value in passed.items())
     return Report(solution="s", verdicts=verdicts)
-
-
-def program(text: str) -> Solution:
-    return Solution(files=(File(path="shop.py", text=text),), entry="shop.py")
 
 
 ADD = program("def f(a, b=3):\n    return a - b\n")

@@ -1,0 +1,23 @@
+"""Values as many tests make them: programs of one file, what tests say of them, tables of data."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from agent.core.domain import File, Solution, Verdict
+
+
+def program(text: str, entry: str = "shop.py") -> Solution:
+    return Solution(files=(File(path=entry, text=text),), entry=entry)
+
+
+def verdict(status: str = "failed", name: str = "t", **fields: object) -> Verdict:
+    known = {"name": name, "test": name, "origin": "user", "integrity": "outside"}
+    return Verdict.model_validate({**known, "status": status, **fields})
+
+
+def table(test: str, name: str) -> dict[str, Any]:
+    """What stands in a file of TOML beside a test."""
+    return tomllib.loads(Path(test).with_name(name).read_text("utf-8"))
