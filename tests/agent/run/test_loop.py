@@ -292,6 +292,23 @@ async def test_a_tournament_takes_what_passes_and_asks_no_further(tmp_path: Path
     assert all("+def shout" in one.diff or "+    return" in one.diff for one in lost)
 
 
+async def test_of_several_that_pass_a_tournament_takes_what_most_answer_and_asks_by_the_others(
+    tmp_path: Path,
+) -> None:
+    # For two spaces it answers otherwise.
+    lucky = SOLVED.replace("words.split()", "words.split(' ') if words")
+    same = SOLVED.replace("words.split()", "(words + ' ').split()")
+    result, events, asked = await told(
+        tmp_path, "", HARD, HARD_TESTS,
+        generator=[fenced(one) for one in (WRONG, WRONG, lucky, same, SOLVED)],
+    )
+    assert rounds(events)[-1] == "tournament"
+    assert asked.count("generator") == 5
+    assert (result.outcome, result.code) == ("healed", SOLVED)
+    assert result.rivals is not None
+    assert {one.label for one in result.rivals.behaviours} == {"A", "B"}
+
+
 async def test_several_models_take_part_in_a_tournament_by_turns(tmp_path: Path) -> None:
     given = {"rivals": ("anthropic/claude-opus-5-5",), "max_iterations": 4}
     result, events, _ = await told(
