@@ -111,6 +111,9 @@ class Parts:
                     yield in_order(update, changed, request)
             except Unavailable as lack:
                 yield in_order(lacking(lack, changed), changed, request)
+            # As a stream ends, Gradio tells its last values once more: by then another one may have
+            # told newer ones.
+            yield in_order({}, changed, request)
 
         acting = streaming if inspect.isasyncgenfunction(act) else once
         return event(acting, self.of(*given), self.of(*told), **how, **AS_SENT)

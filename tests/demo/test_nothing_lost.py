@@ -169,7 +169,7 @@ class Browsing:
     async def serve(self, call: Call) -> None:
         """The server hears of an event, and begins to answer it."""
         scope = {"type": "http", "headers": [], "query_string": call.query.encode(), "client": None}
-        request = gr.Request(Request(scope))
+        request = gr.Request(Request(scope), session_hash=str(id(self.tab)))
 
         def told(values: Any) -> None:
             call.answers.append([values] if len(call.act.outputs) == 1 else list(values))
@@ -177,7 +177,10 @@ class Browsing:
         async def answer() -> None:
             answering = call.act.fn(request, *call.values)
             if hasattr(answering, "__aiter__"):
+                values = None
                 async for values in answering:
+                    told(values)
+                if values is not None:  # Gradio tells the last of a stream again as it ends
                     told(values)
             else:
                 told(await answering)
@@ -299,6 +302,35 @@ async def play(stage: Stage, again: str, script: list[tuple[str, int]]) -> None:
             assert task is not None
             task.cancel()
         await asyncio.gather(*(one.task for one in tab.calls if one.task), return_exceptions=True)
+
+
+async def stopped_amid_a_beat(stage: Stage) -> None:
+    """The stream of the click on Heal is between two beats while that of Stop tells of the end."""
+    async with stage.host.serving():
+        await stage.host.running()
+        browsing = Browsing(stage.session, stage.ui, "")
+        await browsing.settle()
+        tab = browsing.tab
+        tab.parts["words"]["value"] = "held"
+        tab.click("heal")
+        (healing,) = tab.calls
+        await browsing.serve(healing)
+        while healing.answers:
+            tab.answered(healing)
+        tab.click("stop")
+        while others := [one for one in tab.calls if one is not healing and (
+            one.task is None or one.is_ready
+        )]:
+            await browsing.serve(others[0]) if others[0].task is None else tab.answered(others[0])
+        assert 'data-phase="finished"' in tab.value("bench")
+        assert healing.task is not None
+        await healing.task
+        await browsing.settle()
+        assert 'data-phase="finished"' in tab.value("bench")
+
+
+def test_a_stream_that_ends_puts_nothing_back_that_another_has_told_since(stage: Stage) -> None:
+    stage.runner.run(stopped_amid_a_beat(stage))
 
 
 @settings(max_examples=100)
