@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import gradio as gr
 
 from agent.core.settings import Autonomy
 from demo.acts import CHOICES, LONGEST_KEPT, Page, begun_page
-from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, TYPED, WISHES
-from demo.layout.inputs import lay_chips, lay_examples, lay_inputs
+from demo.browser_state import (
+    NEW_VISIT,
+    NO_RUN,
+    OPTIONS,
+    TYPED,
+    WISHES,
+    BrowserRun,
+    Update,
+    Visit,
+)
+from demo.layout.inputs import examples, lay_chips, lay_examples, lay_inputs
 from demo.layout.login import lay_login, wire_login
 from demo.layout.output import lay_output
 from demo.layout.panels import lay_api, lay_benchmarks, lay_memory, lay_runs
-from demo.layout.parts import ANSWERED, QUICK, STREAMED, Parts
+from demo.layout.parts import ADDRESS, ANSWERED, QUICK, STREAMED, Parts
 from demo.layout.theme import ASSETS
 from demo.models.panel import SHOWN
 from demo.panels.acts import Panels
@@ -38,7 +48,9 @@ ANSWERS = (*BEGUN, "tests")
 """Those that change where a question is answered."""
 FOLLOWED = ("bench", "said", "writing")
 """Those that change while one goes on."""
-ARRIVED = ("kept", "said", "bench", *WISHES, *SHOWN, "heal", "stop", "banner")
+ARRIVED = ("kept", "said", "bench", "heal", "stop")
+"""Those that change on arrival, but where by then a run is begun; and those that do so then too."""
+KNOWN = (*WISHES, *SHOWN, "banner")
 PANELS = {"runs": lay_runs, "memory": lay_memory, "benchmarks": lay_benchmarks, "api": lay_api}
 """The tabs beside that of the workbench."""
 MOST_PASTED = 1_000_000
@@ -56,13 +68,8 @@ def build(
     parts = Parts()
     ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
-        for name, nothing, key in (
-            ("kept", NO_RUN, ""), ("visit", NEW_VISIT, "-visit"), (ANSWERED, {}, "-answered"),
-        ):
-            parts.add(name, gr.BrowserState(
-                dict(nothing), secret="kept-in-your-browser",
-                storage_key=f"self-healing-code-agent{key}",
-            ))
+        for name, nothing in ((*KEPT.items(), (ANSWERED, {}))):
+            parts.add(name, gr.JSON(dict(nothing), visible=False))
         parts.add("banner", gr.HTML(""))
         parts.add("masthead", gr.HTML(MASTHEAD))
         if sign_in:
@@ -71,7 +78,7 @@ def build(
         with gr.Tabs(elem_id="panels"):
             with gr.Tab("Heal"), gr.Row(elem_id="shell"):
                 with gr.Column(scale=36, min_width=320, elem_id="editors"):
-                    chips = lay_chips()
+                    lay_chips(parts)
                     lay_inputs(
                         parts, public=host.access.public, max_iterations=max_iterations,
                         autonomy=autonomy,
@@ -79,13 +86,13 @@ def build(
                 with gr.Column(scale=64, min_width=320, elem_id="output"):
                     lay_output(parts)
                 with gr.Column(scale=36, min_width=320, elem_id="examples"):
-                    cards = lay_examples()
+                    lay_examples(parts)
             for name, lay in PANELS.items():
                 label = "API" if name == "api" else name.capitalize()
                 with parts.add(f"{name}-panel", gr.Tab(label)):
                     lay(parts)
         page = Page(host)
-        arrived = _wire(ui, parts, page, [*chips, *cards])
+        arrived = _wire(ui, parts, page, public=host.access.public)
         if sign_in:
             wire_login(arrived, parts, page.panel)
         _wire_panels(parts, Panels(host, page.panel))
@@ -121,45 +128,45 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
     parts.on(parts["api-panel"].select, panels.endpoints, (), ("api-list",))
 
 
-def _wire(
-    ui: gr.Blocks, parts: Parts, page: Page, cards: list[tuple[gr.Button, dict[str, str]]]
-) -> Any:
+def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
     """What happens at which event; gives that of an arrival."""
     on, guarded, state = parts.on, parts.guarded, ("kept", "visit")
 
-    def addressed(event: Any) -> Any:
-        return event.then(None, parts["kept"], None, js=_ADDRESS, **QUICK)
+    def followed(event: Any, act: Any, settle: Any = page.settle) -> None:
+        """Streams a run, and gives the buttons back."""
+        guarded(on(event, act, state, FOLLOWED, STREAMED).then, settle, state, SETTLED)
 
-    begun = addressed(parts["heal"].click(
+    begun = parts["heal"].click(
         None, parts.of(*TYPED, *WISHES[1:], *OPTIONS), parts.of(*BEGUN), js=begins(), **QUICK
-    ))
+    )
     run = on(
         begun.then, page.heal, (*WISHES, "kept", *TYPED, *OPTIONS),
         FOLLOWED, STREAMED
     )
-    addressed(guarded(run.then, page.settle, state, SETTLED))
+    guarded(run.then, page.settle, state, SETTLED)
     parts["stop"].click(None, parts["kept"], parts["kept"], js=_STOPS, **QUICK)
-    for event in (
-        on(parts["stop"].click, page.stop, state, ("said",)),
-        on(parts["approve"].click, page.decide, state, ("said", "review"), approve=True),
-        on(parts["reject"].click, page.decide, state, ("said", "review"), approve=False),
-        *(on(event, page.advise, (*state, "hint"), ("said", "review"))
-          for event in (parts["advise"].click, parts["hint"].submit)),
-        on(parts["bring"].click, page.bring, (*state, "edited"), ("said", "review")),
-        on(parts["go-on"].click, page.go_on, state, ("said", "review")),
-        on(parts["end-here"].click, page.go_on, state, ("said", "review"), end=True),
-        parts["follow"].click(None, None, None, js="() => {}", **QUICK),
-    ):
-        watched = on(event.then, page.watch, state, FOLLOWED, STREAMED)
-        guarded(watched.then, page.settle, state, SETTLED)
-    for event in (
-        *(guarded(parts[name].click, page.choose_behaviour, (*state, "tests"), ANSWERS, place=place)
-          for place, name in enumerate(CHOICES)),
-        *(guarded(given, page.write_behaviour, ("kept", "written", "visit", "tests"), ANSWERS)
-          for given in (parts["write"].click, parts["written"].submit)),
-    ):
-        answered = on(addressed(event).then, page.answer, state, FOLLOWED, STREAMED)
-        addressed(guarded(answered.then, page.settle_answer, state, SETTLED))
+    on(parts["stop"].click, page.stop, state, ("said",), stirs="stirred")
+    parts["follow"].click(None, None, parts["stirred"], js="() => [String(Math.random())]", **QUICK)
+    decided: dict[str, Any] = {"changed": ("said", "review"), "stirs": "stirred"}
+    on(parts["approve"].click, page.decide, state, **decided, approve=True)
+    on(parts["reject"].click, page.decide, state, **decided, approve=False)
+    for event in (parts["advise"].click, parts["hint"].submit):
+        on(event, page.advise, (*state, "hint"), **decided)
+    on(parts["bring"].click, page.bring, (*state, "edited"), **decided)
+    on(parts["go-on"].click, page.go_on, state, **decided)
+    on(parts["end-here"].click, page.go_on, state, **decided, end=True)
+    followed(parts["stirred"].change, page.watch)
+    for place, name in enumerate(CHOICES):
+        guarded(
+            parts[name].click, page.choose_behaviour, (*state, "tests"), ANSWERS,
+            stirs="answering", place=place,
+        )
+    for event in (parts["write"].click, parts["written"].submit):
+        guarded(
+            event, page.write_behaviour, ("kept", "written", "visit", "tests"), ANSWERS,
+            stirs="answering",
+        )
+    followed(parts["answering"].change, page.answer, page.settle_answer)
     guarded(parts["use"].click, page.use, ("kept",), ("code", "said"))
     guarded(
         parts["open"].click, page.edit, ("kept", "looked", "visit"), (*TYPED, "said"),
@@ -169,41 +176,50 @@ def _wire(
         parts["compare"].click, page.compare, ("kept", "looked", "visit"), ("bench", "said"),
         js=_LOOKED_AT,
     )
-    begun = guarded(
+    forks = guarded(
         parts["fork"].click, page.begin_fork, ("kept", "looked"), BEGUN, js=_LOOKED_AT
     )
-    forked = on(addressed(begun).then, page.fork, state, FOLLOWED, STREAMED)
-    addressed(guarded(forked.then, page.settle_answer, state, SETTLED))
+    followed(forks.then, page.fork, page.settle_answer)
     lingered = on(parts["linger"].click, page.linger, state, ("moved",), STREAMED)
     lingered.success(
         None, parts["moved"], None, js="(moved) => { window.movedOn(moved); }", **QUICK
     )
-    for button, typed in cards:
-        chosen = on(button.click, page.choose, state, (*TYPED, "said"), typed=typed)
+    offered = {str(place): typed for place, (_, _, typed) in enumerate(examples())}
+
+    async def choose(told: dict[str, Any], kept: BrowserRun, visit: Visit) -> Update:
+        typed = offered.get(str(told.get("example")))
+        return await page.choose(kept, visit, typed=typed) if typed else {}
+
+    for name in ("chips", "cards"):
+        chosen = parts.on_told(name, choose, state, (*TYPED, "said"))
         chosen.then(None, None, None, js=_PRESS, **QUICK)
+    latest: dict[str, Any] = {**QUICK, "trigger_mode": "always_last"}
     answering = ("visit", *SHOWN, "came")
-    for left in (parts["provider"].input, *(
+    left = [parts["provider"].input, *(
         event for name in ("model", "roles") for event in (parts[name].blur, parts[name].submit)
-    )):
-        on(left, page.panel.want, (*WISHES, *TYPED), answering)
+    )]
+    on(partial(gr.on, left), page.panel.want, (*WISHES, *TYPED), answering, latest)
     for name, action in (("use-key", "use"), ("test-key", "test"), ("forget-keys", "forget")):
         on(
             parts[name].click, page.panel.change_keys, (*WISHES, "whose", "key", *TYPED),
             (*answering, "key"), action=action,
         )
-    for name in TYPED:
-        on(parts[name].blur, page.foresee, (*WISHES, *TYPED), ("spending",))
+    on(
+        partial(gr.on, [parts[name].blur for name in TYPED]), page.foresee, (*WISHES, *TYPED),
+        ("spending",), latest,
+    )
+    gr.on([parts[name].change for name in KEPT], None, parts.of(*KEPT), None, js=_KEEPS, **QUICK)
 
-    arrived = on(
-        ui.load, page.arrive, ("kept", *TYPED, "visit"), ARRIVED, {**QUICK, "js": _ARRIVES},
-        asked=("run",),
+    came = ui.load(
+        None, None, parts.of(*KEPT, "heal"), js=_COMES % json.dumps(public), **QUICK
+    )
+    arrived = guarded(
+        came.then, page.arrive, ("kept", *TYPED, "visit"), ARRIVED, always=KNOWN, asked=("run",),
     )
     restored = arrived.then(
         None, parts.of("kept", *TYPED), parts.of(*TYPED), js=_RESTORED, **QUICK
     )
-    named = restored.then(None, parts["kept"], None, js=_NAMED, **QUICK)
-    resumed = on(named.then, page.resume, state, FOLLOWED, STREAMED)
-    addressed(guarded(resumed.then, page.settle, state, SETTLED))
+    followed(restored.then, page.resume)
     return arrived
 
 
@@ -216,36 +232,58 @@ def begins() -> str:
     )
 
 
-_BEGINS = """(code, tests, words, ...values) => {
+_UUID = """() => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 15) | 64;
   bytes[8] = (bytes[8] & 63) | 128;
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const run = [[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]]
+  return [[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]]
     .map(([from, to]) => hex.slice(from, to)).join("-");
-  const typed = { code: code || "", tests: tests || "", words: words || "" };
+}"""
+"""An identifier of random bytes, also where the page came without https."""
+_BEGINS = f"""(code, tests, words, ...values) => {{
+  const run = ({_UUID})();
+  const typed = {{ code: code || "", tests: tests || "", words: words || "" }};
   const files = values.pop();
   const asked = JSON.stringify([...values, null]);
   const short = typed.code.length + typed.tests.length + typed.words.length + asked.length <= %d;
   const whole = short && !files ? asked : "null";
-  const begins = `{"run": "${run}", "at": ${Date.now()}, "values": ${whole}}`;
-  return [{ ...%s, run, begins, ...(short ? typed : {}) }, ...%s];
-}"""
-"""A run's identifier is a UUID of random bytes, also where the page came without https."""
-_ARRIVES = """(kept, ...rest) => {
-  const at = /"at": (\\d+)/.exec((kept && kept.begins) || "");
-  return [at && at[1] > Date.now() - 60000 ? kept : { ...kept, begins: "" }, ...rest];
-}"""
-"""What was asked for and not heard is begun within a minute; later nobody waits for it."""
+  const begins = `{{"run": "${{run}}", "at": ${{Date.now()}}, "values": ${{whole}}}}`;
+  const kept = {{ ...%s, run, begins, ...(short ? typed : {{}}) }};
+  ({ADDRESS})(kept);
+  return [kept, ...%s];
+}}"""
+KEPT: dict[str, Any] = {"kept": NO_RUN, "visit": NEW_VISIT}
+"""The parts that a browser keeps, and what they hold before it does."""
+_STORAGE = "self-healing-code-agent-"
+_COMES = f"""() => {{
+  const [kept, visit] = Object.entries({json.dumps(KEPT)}).map(([name, nothing]) => {{
+    try {{
+      return {{ ...nothing, ...JSON.parse(localStorage.getItem("{_STORAGE}" + name)) }};
+    }} catch (error) {{
+      console.info("nothing is kept here:", error.message);
+      return nothing;
+    }}
+  }});
+  const at = /"at": (\\d+)/.exec(kept.begins);
+  if (!at || at[1] < Date.now() - 60000) kept.begins = "";
+  const follows = kept.run || new URLSearchParams(location.search).has("run");
+  const fresh = !(follows || visit.provider || visit.model || visit.roles);
+  if (%s && !visit.visitor) visit.visitor = ({_UUID})();
+  return [kept, visit, fresh ? {{ __type__: "update", interactive: true }} : undefined];
+}}"""
+"""What the browser has kept. A click that was not heard is begun within a minute; later nobody
+waits for it. Who has no run to come back to may begin one at once."""
+_KEEPS = f"""(...held) => {{
+  {json.dumps([*KEPT])}.forEach((name, place) => {{
+    try {{
+      localStorage.setItem("{_STORAGE}" + name, JSON.stringify(held[place]));
+    }} catch (error) {{
+      console.info("nothing is kept here:", error.message);
+    }}
+  }});
+}}"""
 _STOPS = """(kept) => ({ ...kept, begins: "" })"""
-_ADDRESS = """(kept) => {
-  const address = new URL(location.href);
-  if (kept.run) address.searchParams.set("run", kept.run);
-  else address.searchParams.delete("run");
-  history.replaceState(history.state, "", address);
-}"""
-_NAMED = f"(kept) => {{ if (kept.run) ({_ADDRESS})(kept); }}"
-"""The address of a page that was left before it was told is set on arrival."""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""
 """What was typed in an earlier visit comes back, unless by now something else is typed."""

@@ -148,6 +148,10 @@ class Result:
     cost_usd: float | None = 0.0
     """Dollars spent; `None` when a model's price is unknown."""
     seconds: float = 0.0
+    """From its first event to its last, `waited_s` among them."""
+    waited_s: float = 0.0
+    """How long it waited for a person."""
+    waits_from: float | None = None
     provider: str = ""
     provider_why: str = ""
     sandbox: str = ""
@@ -208,6 +212,11 @@ class Result:
         if self.error:
             return "failed"
         return "running" if self.run_id else "empty"
+
+    @property
+    def worked_s(self) -> float:
+        """How long it worked."""
+        return max(0.0, self.seconds - self.waited_s)
 
     @property
     def current(self) -> TimelineStep | None:
@@ -440,8 +449,13 @@ class Folding:
 
 def _after(result: Result, stamped: Stamped) -> Result:
     """The result after one more event."""
-    result = replace(result, timeline=with_event(result.timeline, stamped))
-    event = stamped.event
+    event, waited_s = stamped.event, result.waited_s
+    if result.waits_from is not None:
+        waited_s += max(0.0, stamped.at - result.waits_from)
+    result = replace(
+        result, timeline=with_event(result.timeline, stamped), waited_s=waited_s,
+        waits_from=stamped.at if isinstance(event, Waiting) else None,
+    )
     match event:
         case RunStarted():
             entry = event.entry or "program.py"

@@ -293,12 +293,16 @@ def _facts(result: Result) -> Iterator[str]:
     by = others.get(result.strategy, f"by {result.strategy}, ")
     yield f"{by}{cost_words(result)}"
     if result.iterations:
-        yield counted(result.iterations, "iteration")
+        tried = len({one.iteration for one in result.columns} - {0})
+        bare = result.iterations - tried if result.columns else 0
+        without = f", {bare} without a program" if bare > 0 else ""
+        yield counted(result.iterations, "iteration") + without
     if result.outcome == "crash_stopped" and result.rivals is not None:
         yield f"{counted(len(result.rivals.behaviours) - 1, 'other repair')} found that stop it too"
     if result.candidates:
         yield counted(result.candidates, "candidate") + (" in all" if result.iterations > 1 else "")
-    yield f"{result.seconds:.1f} s"
+    waited = f", and waited {result.waited_s:.1f} s for a person" if result.waited_s > 0.05 else ""
+    yield f"{result.worked_s:.1f} s{waited}"
 
 
 def meaning(level: ProofLevel, result: Result) -> str:

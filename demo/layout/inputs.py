@@ -14,6 +14,7 @@ from demo.models.choice import keyed
 from demo.models.choice import offered as providers_offered
 from demo.options import most_iterations
 from demo.shown.bench import EXAMPLES_TITLE, KEYS
+from demo.shown.escape import escaped
 from llm.provider import MOCK
 
 CHIPS = 3
@@ -87,7 +88,7 @@ def lay_inputs(
     parts.add("files", gr.HTML(None, html_template=FILES, js_on_load=SENDS))
     parts.add("keys", gr.HTML(KEYS))
     parts.add("spending", gr.HTML(""))
-    with gr.Accordion("Models and keys", open=False, elem_id="models"):
+    with parts.later("models", "Models and keys"):
         with gr.Row(elem_classes="pair"):
             names = [(name, name) for name in providers_offered(public=public)]
             parts.add("provider", gr.Dropdown(
@@ -115,7 +116,7 @@ def lay_inputs(
                 parts.add(name, gr.Button(label, min_width=80, size="sm"))
         parts.add("at-hand", gr.HTML(""))
         parts.add("came", gr.HTML(""))
-    with gr.Accordion("Options", open=False, elem_id="options"):
+    with parts.later("options", "Options"):
         _lay_options(parts, max_iterations=max_iterations, autonomy=autonomy)
 
 
@@ -163,11 +164,16 @@ def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> No
     parts.add("learn", gr.Checkbox(True, label="Learn from this run"))
 
 
-Card = tuple[gr.Button, dict[str, str]]
-"""A button, and what it fills in."""
+CHOOSES = """
+element.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-example]");
+  if (button) trigger("submit", { example: button.dataset.example });
+});
+"""
+"""Tells which example was chosen."""
 
 
-def _examples() -> list[tuple[str, str, dict[str, str]]]:
+def examples() -> list[tuple[str, str, dict[str, str]]]:
     """Title, blurb and what is filled in of each worked example: code to mend, or a task in words,
     for which the mode without a model has a scripted first draft."""
     cards = yaml.safe_load(DRAFTS_FILE.read_text(encoding="utf-8"))["cards"]
@@ -181,21 +187,22 @@ def _examples() -> list[tuple[str, str, dict[str, str]]]:
     ]
 
 
-def lay_chips() -> list[Card]:
+def lay_chips(parts: Parts) -> None:
     """The first examples, one line above the editors."""
-    with gr.Row(elem_id="chips"):
-        gr.HTML("<p>Try</p>", elem_classes="chips-title")
-        return [
-            (gr.Button(title, elem_classes="chip", size="sm", min_width=60), typed)
-            for title, _, typed in _examples()[:CHIPS]
-        ]
+    chips = "".join(
+        f'<button type="button" class="chip" data-example="{place}">{escaped(title)}</button>'
+        for place, (title, _, _) in enumerate(examples()[:CHIPS])
+    )
+    parts.add("chips", gr.HTML(f"<p>Try</p>{chips}", js_on_load=CHOOSES))
 
 
-def lay_examples() -> list[Card]:
+def lay_examples(parts: Parts) -> None:
     """A card for each of the others."""
-    gr.HTML(EXAMPLES_TITLE, elem_classes="cards-title")
-    with gr.Column(elem_classes="cards"):
-        return [
-            (gr.Button(f"{title}\n{blurb}", elem_classes="card"), typed)
-            for title, blurb, typed in _examples()[CHIPS:]
-        ]
+    cards = "".join(
+        f'<button type="button" class="card" data-example="{place}"><b>{escaped(title)}</b>'
+        f"{escaped(blurb)}</button>"
+        for place, (title, blurb, _) in enumerate(examples()[CHIPS:], CHIPS)
+    )
+    parts.add("cards", gr.HTML(
+        f'{EXAMPLES_TITLE}<div class="cards">{cards}</div>', js_on_load=CHOOSES,
+    ))

@@ -52,5 +52,5 @@ def lay_output(parts: Parts) -> None:
     for name in ("use", "open", "fork", "compare", "linger", "follow"):
         parts.add(name, gr.Button(name, elem_classes="faceless"))
     parts.add("writing", gr.HTML("", elem_classes="faceless"))
-    for name in ("looked", "moved"):
+    for name in ("looked", "moved", "stirred", "answering"):
         parts.add(name, gr.Textbox(visible=False))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import gradio as gr
 
@@ -38,6 +40,14 @@ ANSWERED = "answered"
 """The part that holds the answer to an act until it is known whether the page still follows the run
 that it was asked about."""
 
+ADDRESS = """(kept) => {
+  const address = new URL(location.href);
+  if (kept.run) address.searchParams.set("run", kept.run);
+  else address.searchParams.delete("run");
+  history.replaceState(history.state, "", address);
+}"""
+"""Has the page's address name the run that it follows."""
+
 
 class Parts:
     """The parts of the page by their names, which are their identifiers in the browser too."""
@@ -51,6 +61,20 @@ class Parts:
         self._parts[name] = part
         return part
 
+    @contextmanager
+    def later(self, name: str, label: str) -> Iterator[None]:
+        """A closed accordion, whose parts the page loads when it is first opened."""
+        before = {*self._parts}
+        with self.add(name, gr.Accordion(label, open=False)):
+            yield
+        inside = [part for one, part in self._parts.items() if one not in {*before, name}]
+        for part in inside:
+            part.visible = False
+        self[name].expand(
+            None, None, inside, **QUICK,
+            js=f"() => Array({len(inside)}).fill({{ __type__: 'update', visible: true }})",
+        )
+
     def __getitem__(self, name: str) -> Any:
         return self._parts[name]
 
@@ -60,11 +84,13 @@ class Parts:
     def on(
         self, event: Callable[..., Any], act: Callable[..., Any], given: tuple[str, ...],
         changed: tuple[str, ...], how: dict[str, Any] = QUICK, asked: tuple[str, ...] = (),
-        **fixed: object,
+        stirs: str = "", **fixed: object,
     ) -> Any:
         """Has `act` change some parts from what others hold, whenever `event` happens. `WISHES`,
         where `given` begins with them, are given as one visit. Who visits is what the request
-        says; `asked` names what of its page's address comes before all that."""
+        says; `asked` names what of its page's address comes before all that. The part `stirs`
+        changes each time, so that what is the same after many acts is wired once."""
+        told = (*changed, stirs) if stirs else changed
         wishes = len(WISHES) if given[:len(WISHES)] == WISHES else 0
 
         def taken(request: gr.Request, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -77,7 +103,7 @@ class Parts:
                 update = await act(*taken(request, values), **fixed)
             except Unavailable as lack:
                 update = lacking(lack, changed)
-            return in_order(update, changed, request)
+            return in_order({**update, stirs: uuid4().hex}, told, request)
 
         async def streaming(request: gr.Request, *values: Any) -> AsyncIterator[Any]:
             try:
@@ -85,9 +111,12 @@ class Parts:
                     yield in_order(update, changed, request)
             except Unavailable as lack:
                 yield in_order(lacking(lack, changed), changed, request)
+            # As a stream ends, Gradio tells its last values once more: by then another one may have
+            # told newer ones.
+            yield in_order({}, changed, request)
 
         acting = streaming if inspect.isasyncgenfunction(act) else once
-        return event(acting, self.of(*given), self.of(*changed), **how, **AS_SENT)
+        return event(acting, self.of(*given), self.of(*told), **how, **AS_SENT)
 
     def on_told(
         self, name: str, act: Callable[..., Any], given: tuple[str, ...], changed: tuple[str, ...]
@@ -109,26 +138,37 @@ class Parts:
 
     def guarded(
         self, event: Callable[..., Any], act: Callable[..., Any], given: tuple[str, ...],
-        changed: tuple[str, ...], *, js: str | None = None, **fixed: Any,
+        changed: tuple[str, ...], *, js: str | None = None, always: tuple[str, ...] = (),
+        stirs: str = "", asked: tuple[str, ...] = (), **fixed: Any,
     ) -> Any:
         """As `on`, for an act upon the run that the page follows, the first of what is `given`:
-        where by the time of its answer the page follows another, nothing is changed. Answers can
-        come in any order, and one about an earlier run would undo what was begun since."""
+        where by the time of its answer the page follows another, nothing is changed but the parts
+        that are `always`. Answers can come in any order, and one about an earlier run would undo
+        what was begun since. The page's address comes to name the run that it follows, and the
+        part `stirs` changes where something is to follow."""
 
-        async def boxed(kept: BrowserRun, *values: Any, **fixed: Any) -> Update:
+        async def boxed(*values: Any, **fixed: Any) -> Update:
+            kept: BrowserRun = values[len(asked)]
             try:
-                update = await act(kept, *values, **fixed)
+                update = await act(*values, **fixed)
             except Unavailable as lack:
                 update = lacking(lack, changed)
             placed = {str(n): update[name] for n, name in enumerate(changed) if name in update}
-            return {ANSWERED: {"run": kept["run"], "parts": placed}}
+            said = {name: update[name] for name in always if name in update}
+            return {**said, ANSWERED: {"run": kept["run"], "parts": placed}}
 
         how = {**QUICK, **MULTIPLE, "js": js}
-        told = self.on(event, partial(boxed, **fixed), given, (ANSWERED,), how)
+        told = self.on(event, partial(boxed, **fixed), given, (*always, ANSWERED), how, asked)
+        last = (ANSWERED, stirs) if stirs else (ANSWERED,)
+        place = changed.index("kept") if "kept" in changed else -1
         return told.then(
-            None, self.of("kept", ANSWERED), self.of(*changed, ANSWERED), **QUICK,
-            js=f"""(kept, answered) => [...Array.from({{ length: {len(changed)} }}, (_, place) =>
-              answered.run === kept.run ? answered.parts[place] : undefined), {{}}]""",
+            None, self.of("kept", ANSWERED), self.of(*changed, *last), **QUICK,
+            js=f"""(kept, answered) => {{
+              const parts = answered.run === kept.run ? answered.parts : {{}};
+              if (parts[{place}]) ({ADDRESS})(parts[{place}]);
+              return [...Array.from({{ length: {len(changed)} }}, (_, place) => parts[place]), {{}},
+                String(Math.random())].slice(0, {len(changed) + len(last)});
+            }}""",
         )
 
 

@@ -110,8 +110,8 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     mark = "?" if result.fitting > 1 else "!" if result.below else STATE_MARKS[_state(result)]
     rest = "".join(_fact(fact, result) for fact in facts)
     if result.phase == "running":
-        rest += f'<span class="clock" data-elapsed="{result.seconds:.1f}"></span>'
-        if result.start is not None and result.seconds < result.start.limit_s:
+        rest += f'<span class="clock" data-elapsed="{result.worked_s:.1f}"></span>'
+        if result.start is not None and result.worked_s < result.start.limit_s:
             rest += f"<span>of {result.start.limit_s:.0f} s at most</span>"
     reason = _reason(result)
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
@@ -152,8 +152,9 @@ def _fact(fact: str, result: Result) -> str:
 
 
 def _downloads(result: Result) -> str:
-    """What can be done with a run that has ended, beside its verdict."""
-    if result.phase not in ("finished", "failed"):
+    """What can be done with a run that has ended, beside its verdict; one that was never begun
+    leaves nothing."""
+    if result.phase not in ("finished", "failed") or result.outcome == "needs_model":
         return ""
     run = escaped(result.run_id)
 

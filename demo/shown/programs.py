@@ -220,6 +220,10 @@ def _caused(result: Result, place: int) -> str:
     return f'<p class="note">It passes. Of “{label}”:</p>{_caused(result, before)}'
 
 
+ALIKE, MOST_ALIKE = 0.02, 3
+"""Shares of suspicion that are one, and how many lines of the same still tell something."""
+
+
 def _cause(found: Diagnosis, text: str) -> str:
     evidence = "".join(f"<li>{escaped(item, 600)}</li>" for item in found.evidence)
     fixable = "" if found.fixable else '<p class="note">No edit of this program could help.</p>'
@@ -228,7 +232,7 @@ def _cause(found: Diagnosis, text: str) -> str:
     code = "".join(_lines(lines, blamed)) if blamed else ""
     return (
         f'<p class="cause">{escaped(found.cause, 1_000)}'
-        f" <small>{category_words(found)}, {found.confidence:.0%} sure</small></p>{fixable}"
+        f" <small>{category_words(found)}, {_sure(found.confidence)}</small></p>{fixable}"
         f"{f'<ul>{evidence}</ul>' if evidence else ''}"
         f"{_within('div', 'blame', code)}"
     )
@@ -242,19 +246,29 @@ def _lines(lines: list[str], blamed: dict[int, BlamedLine]) -> Iterator[str]:
             if near in blamed or 1 <= near <= len(lines)
         })
     )
-    before = 0
+    top, before = max(one.suspicion for one in blamed.values()), 0
+    alike = sum(top - one.suspicion < ALIKE for one in blamed.values())
+    if alike > MOST_ALIKE:
+        yield '<p class="note">The tests do not tell which of the marked lines it is.</p>'
     for number in numbers:
         if number != before + 1:
             yield '<p class="gap">⋯</p>'
         before = number
         one = blamed.get(number)
         text = lines[number - 1] if number <= len(lines) else one.text if one else ""
-        yield _line(number, text, one)
+        first = one is not None and top - one.suspicion < ALIKE and alike <= MOST_ALIKE
+        yield _line(number, text, one, first)
 
 
-def _line(number: int, text: str, one: BlamedLine | None) -> str:
-    level = ceil(one.suspicion * 5) if one is not None else 0
-    share = f"<b>{one.suspicion:.0%}<i class=\"sr\"> suspected</i></b>" if one is not None else ""
+def _sure(confidence: float) -> str:
+    """In words: two digits would say more than is known."""
+    return "sure" if confidence >= 0.9 else "likely" if confidence >= 0.5 else "a guess"
+
+
+def _line(number: int, text: str, one: BlamedLine | None, first: bool) -> str:
+    level = 0 if one is None else 5 if first else min(4, ceil(one.suspicion * 5))
+    said = f'<i class="sr">{"" if first else "suspected"}</i>{"suspected most" if first else ""}'
+    share = f"<b>{said}</b>" if one is not None else ""
     values = "".join(
         f"<span><i>{escaped(name, 80)}</i> = {escaped(value, 160)}</span>"
         for name, value in one.values

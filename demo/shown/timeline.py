@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.core.domain import Report
-from agent.core.events import Searched
+from agent.core.events import Recalled, Searched
 from agent.log.result import Result
 from agent.log.timeline import TimelineStep
 from agent.log.words import STEP_WORDS, Line, event_lines
@@ -42,9 +42,12 @@ def judged_last(result: Result) -> Report | None:
 def step_shown(step: TimelineStep, now: bool, judged: Report | None) -> str:
     """One step, which may be the one that goes on `now`."""
     took = "" if step.wall_ms is None else _duration(step.wall_ms)
-    # How far a search has come stands in the headline while it goes on.
     events = [one for one in step.events if not (now and isinstance(one, Searched))]
-    lines = [line for event in events for line in event_lines(event, judged)]
+    # Lessons have a tab of their own, and a search tells how far it has come in the headline.
+    lines = [
+        line for one in events for line in event_lines(one, judged)
+        if not (isinstance(one, Recalled) and line.text.startswith("seen before"))
+    ]
     bad = bool(lines) and lines[-1].tone == "bad"
     ended = ("✓", "done") if step.wall_ms is not None else ("○", "left")
     mark, state = ("●", "now") if now else ("!", "bad") if bad else ended

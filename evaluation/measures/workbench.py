@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Measure = Callable[[], Iterator[str]]
 TURNS = 5
+ARRIVALS = 10
 STOPPED = 9
 APART_MS = 300
 """How much later each run is stopped than the one before."""
@@ -129,7 +130,8 @@ def _in_browser(measure: Measure) -> Measure:
 
 @_in_browser
 def interactive() -> Iterator[str]:
-    """From the address to a button that can be pressed, beside a minimal Gradio page."""
+    """From the address to an editor and a button that can be pressed, beside a minimal Gradio page,
+    in pairs."""
     times: list[float] = []
     floors: list[float] = []
     with tempfile.TemporaryDirectory() as folder, browser() as opened:
@@ -137,14 +139,16 @@ def interactive() -> Iterator[str]:
         minimal.write_text(MINIMAL_PAGE, encoding="utf-8")
         with served(ROOT / "app.py", Path(folder) / "data") as ours, \
                 served(minimal, Path(folder)) as floor:
-            for _ in range(TURNS + 1):
-                for server, taken, sign in (
-                    (ours, times, "#heal:enabled"), (floor, floors, "button.lg:enabled"),
+            for _ in range(ARRIVALS + 1):
+                for server, taken, signs in (
+                    (ours, times, ("#code .cm-content", "#heal:enabled")),
+                    (floor, floors, ("button.lg:enabled",)),
                 ):
                     shown = opened.new_context().new_page()
                     started = time.perf_counter()
                     shown.goto(server.address, wait_until="commit")
-                    shown.locator(sign).wait_for()
+                    for sign in signs:
+                        shown.locator(sign).wait_for()
                     taken.append(time.perf_counter() - started)
                     shown.context.close()
     yield figure("interactive", times[1:], "minimal Gradio page", floors[1:])

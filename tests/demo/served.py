@@ -16,9 +16,6 @@ WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "assert add(2, 3) == 5"
 
 
-KEPT = {"self-healing-code-agent": "kept", "self-healing-code-agent-visit": "visit"}
-
-
 class Program:
     """Asks a served page by its named endpoints; to be used as a context."""
 
@@ -72,7 +69,7 @@ class Stranger(Program):
             of = parts.get(act["targets"][0][0] if act["targets"] else None, {})
             if not act["backend_fn"] or of.get("elem_id") == "linger":  # which waits with a run
                 continue
-            values = [told.get(_name(parts[part]), parts[part].get("value"))
+            values = [told.get(parts[part].get("elem_id"), parts[part].get("value"))
                       for part in act["inputs"]]
             yield f"{act['id']} {act['api_name']}", self.acted(act, values)
 
@@ -114,12 +111,6 @@ class Stranger(Program):
                         if "session_not_found" in line or "heartbeat" in line:
                             break
             yield path, "\n".join(told)
-
-
-def _name(props: dict[str, Any]) -> str:
-    """A part's name, of what the browser keeps too."""
-    kept: str = props.get("storage_key") or ""
-    return props.get("elem_id") or KEPT.get(kept, kept)
 
 
 class Refused(Exception):

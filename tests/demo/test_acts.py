@@ -331,7 +331,7 @@ async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -
             parts = {part.elem_id for part in act.outputs}
             if "told" in inspect.signature(act.fn).parameters:
                 pressed = "delete" if "runs-list" in parts else "forget-all"
-                given = [gr.EventData(None, {"act": pressed}), *given]
+                given = [gr.EventData(None, {"act": pressed, "example": "0"}), *given]
             answering = act.fn(request, *given)
             if "moved" in parts:  # it has no part to say it in
                 with pytest.raises(gr.Error, match="install one"):

@@ -23,7 +23,7 @@ from demo.acts import begun_page
 from demo.browser_state import NEW_VISIT, NO_RUN
 from demo.layout.parts import ANSWERED
 from demo.serving.host import Host
-from demo.web import _ADDRESS, _NAMED, _PRESS, _STOPS, BEGUN, begins, build
+from demo.web import _COMES, _PRESS, _STOPS, BEGUN, KEPT, begins, build
 from tests.demo.recorded import Log, RecordedSession, recorded
 
 RUNS = ("healed", "waiting", "rivals", "held")
@@ -89,9 +89,11 @@ class Tab:
         return part["interactive"] is not False and bool(self.parts[shown]["visible"])
 
     def click(self, name: str) -> None:
+        self.tell(name, "click")
+
+    def tell(self, name: str, kind: str) -> None:
         for act in self.acts:
-            if any(self.names.get(part) == name and event == "click"
-                   for part, event in act.targets):
+            if any(self.names.get(part) == name and event == kind for part, event in act.targets):
                 self.happen(act)
 
     def happen(self, act: Any) -> None:
@@ -104,10 +106,12 @@ class Tab:
 
     def change(self, act: Any, values: list[Any] | None) -> None:
         for part, value in zip(act.outputs, values or (), strict=False):
+            name = self.names[part._id]
             if isinstance(value, dict) and value.get("__type__") == "update":
-                self.parts[self.names[part._id]].update(value)
-            elif value is not None:
-                self.parts[self.names[part._id]]["value"] = value
+                self.parts[name].update(value)
+            elif value is not None and value != self.value(name):
+                self.parts[name]["value"] = value
+                self.tell(name, "change")
 
     def follow(self, act: Any) -> None:
         for one in self.acts:
@@ -130,18 +134,24 @@ def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
         click = json.dumps({"run": run, "values": [*asked[:-1], None]})
         kept = {**NO_RUN, "run": run, "code": code, "tests": tests, "words": words,
                 "begins": click}
+        tab.query = f"run={run}"
         return [kept, *(page[name] for name in BEGUN[1:])]
     if "answered.run === kept.run" in act.js:
         kept, answered = values
         current = answered.get("run") == kept["run"]
-        places = range(len(act.outputs) - 1)
+        names = [tab.names[part._id] for part in act.outputs]
+        at = names.index(ANSWERED)
         parts = answered["parts"] if current else {}
-        return [*(parts.get(str(place)) for place in places), {}]
+        if "kept" in names[:at] and (told := parts.get(str(names.index("kept")))):
+            tab.query = f"run={told['run']}" if told["run"] else ""
+        return [*(parts.get(str(place)) for place in range(at)), {}, str(uuid4())][:len(names)]
     if act.js == _STOPS:
         return [{**values[0], "begins": ""}]
-    if act.js == _ADDRESS or (act.js == _NAMED and values[0]["run"]):
-        tab.query = f"run={values[0]['run']}"
-    elif act.js == _PRESS and tab.enabled("heal"):
+    if act.js == _COMES % "false" and not tab.value("kept")["run"] and not tab.query:
+        return [None, None, {"__type__": "update", "interactive": True}]
+    if act.js == "() => [String(Math.random())]":
+        return [str(uuid4())]
+    if act.js == _PRESS and tab.enabled("heal"):
         tab.click("heal")
     return None
 
@@ -154,13 +164,12 @@ class Browsing:
         self.begun: list[str] = []
         """The runs that a click on Heal began."""
         self.stopped: set[str] = set()
-        self.tab = Tab(ui, {"kept": {**NO_RUN, "run": again}, "visit": dict(NEW_VISIT),
-                            ANSWERED: {}}, "")
+        self.tab = Tab(ui, {"kept": {**NO_RUN, "run": again}, "visit": dict(NEW_VISIT)}, "")
 
     async def serve(self, call: Call) -> None:
         """The server hears of an event, and begins to answer it."""
         scope = {"type": "http", "headers": [], "query_string": call.query.encode(), "client": None}
-        request = gr.Request(Request(scope))
+        request = gr.Request(Request(scope), session_hash=str(id(self.tab)))
 
         def told(values: Any) -> None:
             call.answers.append([values] if len(call.act.outputs) == 1 else list(values))
@@ -168,7 +177,10 @@ class Browsing:
         async def answer() -> None:
             answering = call.act.fn(request, *call.values)
             if hasattr(answering, "__aiter__"):
+                values = None
                 async for values in answering:
+                    told(values)
+                if values is not None:  # Gradio tells the last of a stream again as it ends
                     told(values)
             else:
                 told(await answering)
@@ -205,8 +217,7 @@ class Browsing:
         for call in self.tab.calls:
             if call.task is None and place % 2:
                 await self.serve(call)
-        names = ("kept", "visit", ANSWERED)
-        self.tab = Tab(self.ui, {name: self.tab.value(name) for name in names}, self.tab.query)
+        self.tab = Tab(self.ui, {name: self.tab.value(name) for name in KEPT}, self.tab.query)
 
     async def settle(self) -> None:
         """Every answer arrives, and none is a fault."""
@@ -291,6 +302,35 @@ async def play(stage: Stage, again: str, script: list[tuple[str, int]]) -> None:
             assert task is not None
             task.cancel()
         await asyncio.gather(*(one.task for one in tab.calls if one.task), return_exceptions=True)
+
+
+async def stopped_amid_a_beat(stage: Stage) -> None:
+    """The stream of the click on Heal is between two beats while that of Stop tells of the end."""
+    async with stage.host.serving():
+        await stage.host.running()
+        browsing = Browsing(stage.session, stage.ui, "")
+        await browsing.settle()
+        tab = browsing.tab
+        tab.parts["words"]["value"] = "held"
+        tab.click("heal")
+        (healing,) = tab.calls
+        await browsing.serve(healing)
+        while healing.answers:
+            tab.answered(healing)
+        tab.click("stop")
+        while others := [one for one in tab.calls if one is not healing and (
+            one.task is None or one.is_ready
+        )]:
+            await browsing.serve(others[0]) if others[0].task is None else tab.answered(others[0])
+        assert 'data-phase="finished"' in tab.value("bench")
+        assert healing.task is not None
+        await healing.task
+        await browsing.settle()
+        assert 'data-phase="finished"' in tab.value("bench")
+
+
+def test_a_stream_that_ends_puts_nothing_back_that_another_has_told_since(stage: Stage) -> None:
+    stage.runner.run(stopped_amid_a_beat(stage))
 
 
 @settings(max_examples=100)

@@ -383,3 +383,18 @@ def test_each_level_of_proof_has_a_look_of_its_own(level: ProofLevel) -> None:
     shown = workbench(replace(fold(log), proof=level))
     assert f'class="bench is-healed at-{level}"' in shown
     assert f'<b class="level-{level}">proof {level}' in shown
+
+
+def test_suspicion_is_told_in_words_and_only_where_it_tells_lines_apart() -> None:
+    def told(*suspicion: float) -> str:
+        blamed = tuple(BlamedLine(line=n, suspicion=one) for n, one in enumerate(suspicion, 1))
+        found = Diagnosis(category="crash", cause="it is", blamed=blamed, confidence=0.6)
+        one, *rest = recorded("healed")
+        log = [stamped.model_copy(update={"event": stamped.event.model_copy(
+            update={"diagnosis": found}
+        )}) if isinstance(stamped.event, Diagnosed) else stamped for stamped in rest]
+        return workbench(fold((one, *log)))
+
+    assert told(1.0, 0.5, 0.4).count("suspected most") == 2  # of that program, and after it
+    assert "do not tell which" in (alike := told(1.0, 1.0, 1.0, 0.99))
+    assert "suspected most" not in alike and "likely</small>" in alike and "60%" not in alike

@@ -47,7 +47,7 @@ from agent.core.events import (
 from agent.doors.exits import NEXT_PROOF, SAY_WHICH, Requirements, exit_code, shortfall
 from agent.log.metrics import Degraded, NodeMetrics
 from agent.log.result import Folding, Result, document, fold
-from agent.log.words import node_words
+from agent.log.words import headline, node_words
 from tests.demo.recorded import recorded
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -103,6 +103,19 @@ def test_of_programs_with_one_entry_the_kept_one_gives_the_files_and_the_report(
     ))
     assert (dict(result.files)["beside.py"], result.report) == ("x = 2\n", passing)
     assert result.program == f"FILE sum.py\n{BROKEN}\nFILE beside.py\nx = 2\n"
+
+
+def test_working_is_told_apart_from_waiting_and_rounds_without_a_program_from_others() -> None:
+    asked = Waiting(interrupt="ask-1", question="Which is right?")
+    result = fold(log_of(
+        STARTED, judged(0, "s"), judged(1, "t"), asked,
+        Answered(interrupt="ask-1", answer="A"),
+        FINISHED.model_copy(update={"seconds": 5.0, "iterations": 3}),
+    ))
+    assert (result.seconds, result.waited_s, result.worked_s) == (5.0, 1.0, 4.0)
+    _, facts = headline(result)
+    assert facts[-1] == "4.0 s, and waited 1.0 s for a person"
+    assert "3 iterations, 2 without a program" in facts
 
 
 def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
