@@ -1,7 +1,9 @@
 """Failures that come and go: each failing test is run three times before anything is searched.
 
 A failure that is not there in every run is no evidence of a bug that an edit could mend, and a
-search driven by it would take chance for a repair.
+search driven by it would take chance for a repair. One that is gone where only the failing tests
+run, and there in each run of all of them in their order, is a bug: what an earlier test left in the
+program is still there.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ import ast
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from agent.core.domain import Report, Solution, TestCase, Verdict
+from agent.core.domain import Report, Script, Solution, TestCase, Verdict
 from agent.core.trees import readable_nodes
 from agent.healing.context import Context
 from agent.judge.judge import check
@@ -27,15 +30,25 @@ MOST_S = 2.0
 """Tests are run again as long as all of them are not expected to take longer than this."""
 
 
-async def flaky(
+@dataclass(frozen=True)
+class Unsteady:
+    """Names of failing tests that pass in another run."""
+
+    flaky: tuple[str, ...] = ()
+    """By chance."""
+    together: tuple[str, ...] = ()
+    """Each time without the tests that pass, and never beside them."""
+
+
+async def unsteady(
     ctx: Context, solution: Solution, tests: Sequence[TestCase], report: Report
-) -> tuple[str, ...]:
-    """Names of the tests that fail in `report` and pass in another run.
+) -> Unsteady:
+    """The tests that fail in `report` and pass in another run.
 
     What ran into its deadline is not run again: it would be waited for twice more.
     """
     if not readable_nodes(solution.text):
-        return ()
+        return Unsteady()
     failing = {verdict.test for verdict in report.failing}
     hanging = {verdict.test for verdict in report.verdicts if verdict.status == "timeout"}
     expected_s = {verdict.test: verdict.wall_s for verdict in report.verdicts}
@@ -43,16 +56,33 @@ async def flaky(
     while chosen and sum(expected_s[test.name] for test in chosen) * (RUNS - 1) > MOST_S:
         chosen.remove(max(chosen, key=lambda test: expected_s[test.name]))
     if not chosen:
-        return ()
-    # Side by side: whoever waits for a remembered fix waits for these runs first.
-    runs = await asyncio.gather(*(
-        check(solution, chosen, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds)
-        for seeds in again_with(solution, tests)
+        return Unsteady()
+    seeds = again_with(solution, tests)
+    alone = await _failing_in_each(ctx, solution, chosen, seeds)
+    steady = set.intersection(*alone)
+    passing = [test for test in chosen if test.name not in set.union(*alone)]
+    together: set[str] = set()
+    # A snippet has the program to itself in any case.
+    if any(isinstance(test, Script) and test.node for test in passing):
+        together = set.intersection(*await _failing_in_each(ctx, solution, tests, seeds))
+    names = tuple(test.name for test in passing if test.name in together)
+    return Unsteady(
+        tuple(test.name for test in chosen if test.name not in {*steady, *names}), names
+    )
+
+
+async def _failing_in_each(
+    ctx: Context, solution: Solution, tests: Sequence[TestCase], runs: Sequence[Seeds]
+) -> list[set[str]]:
+    """Names of the tests that fail, run by run. The runs are side by side: whoever waits for a
+    remembered fix waits for them first."""
+    reports = await asyncio.gather(*(
+        check(
+            solution, tests, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds, observe=False
+        )
+        for seeds in runs
     ))
-    steady = {test.name for test in chosen}
-    for again in runs:
-        steady &= {verdict.test for verdict in again.verdicts if not verdict.passed}
-    return tuple(test.name for test in chosen if test.name not in steady)
+    return [{one.test for one in report.verdicts if not one.passed} for report in reports]
 
 
 async def crash_is_flaky(ctx: Context, solution: Solution, report: Report) -> bool:
@@ -121,4 +151,15 @@ def flaky_words(names: Sequence[str]) -> str:
     return (
         f"{shown}{more} {'is' if one else 'are'} flaky: in {RUNS} runs of the program as it is, "
         f"{'it' if one else 'each'} fails in some and passes in others"
+    )
+
+
+def together_words(names: Sequence[str]) -> str:
+    """What a person is told of tests that fail beside others alone."""
+    shown = ", ".join(f"`{name}`" for name in names[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    one = len(names) == 1
+    return (
+        f"{shown}{more} {'fails' if one else 'fail'} only together with the other tests, and "
+        f"{'passes' if one else 'pass'} without them: state is kept between tests"
     )
