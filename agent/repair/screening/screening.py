@@ -206,7 +206,8 @@ class Screener:
         it; none where its process ended."""
         item: Json = {
             "kind": "baseline", "text": self._base, "tests": [*tests], "hanging": [*self._hanging],
-            "together": self._together, "short_steps": STEPS_SHORT, "limits": limits(STEPS_BASELINE, BASELINE_CPU_S),
+            "short_steps": STEPS_SHORT, "limits": limits(STEPS_BASELINE, BASELINE_CPU_S),
+            "together": self._together,
         }
         rows: list[BaseRow] | None = None
         answer: dict[str, Json] = {}

@@ -59,18 +59,17 @@ async def trace(
 async def _watched(
     batch: TimedBatch, places: Sequence[int], hangs: bool = False
 ) -> Json | LostItem:
-    reply: Json | LostItem = None
     item: Json = [[*places], STEPS_HANGING if hangs else STEPS]
-    async for _, reply in batch.replies([item], BUSY * CPU_S * len(places) + KILL_S):
-        pass
-    return reply
+    wall_s = BUSY * CPU_S * len(places) + KILL_S
+    found = [reply async for _, reply in batch.replies([item], wall_s)]
+    return found[-1] if found else None
 
 
 async def _together(
     batch: TimedBatch, tests: Sequence[TestCase], replies: Sequence[Json | LostItem],
     report: Report | None,
 ) -> dict[int, Json | LostItem]:
-    """What is seen of tests that fail beside earlier ones alone: of all of these, on one program."""
+    """What is seen of tests that fail beside earlier ones alone, and of these, on one program."""
     failing = {one.test for one in report.failing} if report is not None else set[str]()
     of_files = [
         place for place, test in enumerate(tests) if isinstance(test, Script) and test.node
