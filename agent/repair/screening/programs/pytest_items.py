@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.assertion.rewrite import _rewrite_test
+from _pytest.assertion import rewrite
 from _pytest.runner import runtestprotocol
 
 from agent.judge.nodes import stands_for
@@ -89,8 +89,9 @@ class Items:
             modules += dict.fromkeys(
                 item.module for items in self._items.values() for item in items
             )
+            config = self._session.config
             self._codes = [
-                (one, _rewrite_test(Path(one.__file__), self._session.config)[1]) for one in modules
+                (one, rewrite._rewrite_test(Path(one.__file__), config)[1]) for one in modules
             ]
         for module, code in self._codes:
             exec(code, vars(module))
