@@ -84,6 +84,7 @@ async def search_repair(
     verify: Verify,
     known: SearchCache | None = None,
     wall_s: float | None = None,
+    together: bool = False,
 ) -> SearchResult:
     """Searches until a candidate passes the judge, the budget is spent, or nothing is left.
 
@@ -99,7 +100,7 @@ async def search_repair(
     known.begin(base, tests)
     driver = _Driver(
         task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
-        known, hanging(tests, report), ProcessorTime(),
+        known, hanging(tests, report), ProcessorTime(), together,
     )
     protected = await asyncio.to_thread(_own_asserts, base.text)
     return await driver.run(protected, Budget(candidates=max_candidates, over=driver.over))
@@ -121,6 +122,8 @@ class _Driver:
     known: SearchCache
     hanging: frozenset[int]
     work: ProcessorTime
+    together: bool = False
+    """Tests are known to fail together with others alone."""
     started: float = field(default_factory=time.monotonic)
     left: bool = False
     """Whoever waited for the search has gone."""
@@ -194,7 +197,7 @@ class _Driver:
             return None
         return self.known.trace_of(self.base, self.tests) or await trace(
             self.base, self.tests, self.task, self.sandbox, hanging=self.hanging,
-            work=self.work, report=self.report,
+            work=self.work, report=self.report, together=self.together,
         )
 
     def _is_passed(self, test: TestCase) -> bool:

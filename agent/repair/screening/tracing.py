@@ -30,13 +30,14 @@ SLOW_TESTS = 3
 async def trace(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
     hanging: Collection[int] = frozenset(), work: ProcessorTime | None = None,
-    report: Report | None = None,
+    report: Report | None = None, together: bool = False,
 ) -> Trace:
     """Runs each test once under a tracer; a test that ends its process is seen as failed.
 
     `hanging` are the places of tests known not to end: a few of their steps show enough. What the
     process works is added to `work`. A test of a file that fails in `report` and passes by itself
-    is run beside those before it.
+    is run beside those before it; where tests are known to fail `together`, each file is executed
+    anew for that, as what an earlier one leaves may be there.
     """
     watched = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
     replies: list[Json | LostItem] = []
@@ -51,15 +52,15 @@ async def trace(
             reply = await _watched(batch, [index], index in hanging)
             slow += _is_late(reply)
             replies.append(reply)
-        found = await _together(batch, tests, replies, report)
+        found = await _together(batch, tests, replies, report, together)
     seen = trace_of([found.get(place, reply) for place, reply in enumerate(replies)])
     return replace(seen, together=bool(found))
 
 
 async def _watched(
-    batch: TimedBatch, places: Sequence[int], hangs: bool = False
+    batch: TimedBatch, places: Sequence[int], hangs: bool = False, together: bool = False
 ) -> Json | LostItem:
-    item: Json = [[*places], STEPS_HANGING if hangs else STEPS]
+    item: Json = [[*places], STEPS_HANGING if hangs else STEPS, together]
     wall_s = BUSY * CPU_S * len(places) + KILL_S
     found = [reply async for _, reply in batch.replies([item], wall_s)]
     return found[-1] if found else None
@@ -67,7 +68,7 @@ async def _watched(
 
 async def _together(
     batch: TimedBatch, tests: Sequence[TestCase], replies: Sequence[Json | LostItem],
-    report: Report | None,
+    report: Report | None, known: bool,
 ) -> dict[int, Json | LostItem]:
     """What is seen of tests that fail beside earlier ones alone, and of these, on one program."""
     failing = {one.test for one in report.failing} if report is not None else set[str]()
@@ -77,17 +78,18 @@ async def _together(
     found: dict[int, Json | LostItem] = {}
     beside: Sequence[int] = ()
     for place in of_files:
-        if tests[place].name not in failing or _fails(replies[place]):
-            continue
-
         async def fails(before: Sequence[int], place: int = place) -> bool:
-            return bool(before) and _fails(await _watched(batch, [*before, place]))
+            return _fails(await _watched(batch, [*before, place], together=True))
 
+        if tests[place].name not in failing:
+            continue
+        if _fails(replies[place]) and not (known and not await fails(())):
+            continue
         earlier = [one for one in of_files if one < place]
-        if not await fails(beside):
+        if not (beside and await fails(beside)):
             beside = await company(earlier, fails) if await fails(earlier) else ()
         if beside:
-            found[place] = await _watched(batch, [*beside, place])
+            found[place] = await _watched(batch, [*beside, place], together=True)
     return found
 
 

@@ -41,6 +41,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         seen = await trace(
             solution, suite.visible, ctx.task, ctx.sandbox,
             hanging=hanging(suite.visible, report), report=report,
+            together=bool(suite.together),
         )
         ctx.screenings.watched(solution, suite.visible, seen)
         lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)

@@ -10,17 +10,20 @@ from agent.repair.screening.programs.watcher import Watcher, shown
 
 
 def main(jail: Any) -> None:
-    """Answers each item, the numbers of tests and their steps, with what was seen of the last; of
-    several, which run on one program, with what all of them did until its end."""
+    """Answers each item, the numbers of tests, their steps and whether they run on one program,
+    with how the last of them ended and what all of them did until then."""
 
     def answer(harness: Any, item: list[Any]) -> dict[str, Any]:
-        places, steps = item
-        return _seen(harness, places, Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"]))
+        places, steps, together = item
+        limits = Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"])
+        return _seen(harness, places, limits, together)
 
     answer_items(jail, answer)
 
 
-def _seen(harness: Any, places: list[int], limits: Any) -> dict[str, Any]:
+def _seen(
+    harness: Any, places: list[int], limits: Any, together: bool = False
+) -> dict[str, Any]:
     watcher = Watcher(harness.path)
     harness.keeps = False
     try:
@@ -28,7 +31,7 @@ def _seen(harness: Any, places: list[int], limits: Any) -> dict[str, Any]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         run = TestRun(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
     else:
-        if len(places) > 1:
+        if together:
             run = watcher.run(lambda: harness.begin_together(code, limits))
         for index in places:
             run = watcher.run(lambda: harness.run(code, index, limits))  # noqa: B023
