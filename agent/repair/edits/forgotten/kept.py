@@ -30,7 +30,7 @@ def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
     ), None)
     for one in node.body:
         target, value = _bound(one)
-        if value is None or not _is_container(value) or not program.alone(one):
+        if value is None or not _lasts(value) or not program.alone(one):
             continue
         if not any(_is_own(each, target) for each in ast.walk(node)):
             continue
@@ -42,13 +42,13 @@ def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
                 f"{indent}def __init__(self):{program.newline}"
                 f"{indent}{program.step}{field}{program.newline}"
             )
-            yield Splice(start, end, text, 1.4, one.lineno)
+            yield Splice(start, end, text, 0.8, one.lineno)
         first = opening(program, made) if made is not None else None
         if first is not None and first.lineno > one.lineno:
             place = program.whole_lines(first)[0]
             rest = program.between(end, place)
             text = f"{rest.lstrip(program.newline)}{program.indent(first)}{field}{program.newline}"
-            yield Splice(start, place, text, 1.4, one.lineno)
+            yield Splice(start, place, text, 0.8, one.lineno)
 
 
 def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
@@ -66,9 +66,11 @@ def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
         }
         if users <= {node, program.tree}:
             if changes([node], name) or not _is_container(value):
-                yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.6)
+                yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
         elif isinstance(value, _MADE) and _is_empty(value):
-            yield program.insert_before(first, [f"{name}.clear()"], 2.0)
+            yield program.insert_before(first, [f"{name}.clear()"], 1.6)
+    for text in _fields_begun(program, node):
+        yield program.insert_before(first, [text], 1.4)
 
 
 def reset_too(program: Program, node: ast.Expr) -> Iterator[Splice]:
@@ -77,7 +79,7 @@ def reset_too(program: Program, node: ast.Expr) -> Iterator[Splice]:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="clear")):
             for other, value in _tops(program).items():
                 if other != name and isinstance(value, _MADE) and _is_empty(value):
-                    yield program.insert_after(node, [f"{other}.clear()"], 1.4)
+                    yield program.insert_after(node, [f"{other}.clear()"], 0.8)
 
 
 def of_the_module(program: Program, node: Function) -> Iterator[Splice]:
@@ -91,15 +93,16 @@ def of_the_module(program: Program, node: Function) -> Iterator[Splice]:
         if name in tops and not any(
             isinstance(one, ast.Global) and name in one.names for one in ast.walk(node)
         ):
-            read = any(one.id == name and isinstance(one.ctx, ast.Load) for one in names)
-            yield program.insert_before(first, [f"global {name}"], 2.6 if read else 1.2)
+            place = next(one for one in sorted(names, key=program.start) if one.id == name)
+            is_read = isinstance(place.ctx, ast.Load)
+            yield program.insert_before(first, [f"global {name}"], 2.0 if is_read else 0.6)
 
 
 def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
     """A parameter that the key under which answers are kept lacks."""
     if not program.together:
         return
-    given = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    given = _given(node)
     for memo in _tables(program, node):
         keys = _keys(program, node, memo)
         if len({program.code(one) for one in keys}) != 1 or not _gives(program, node, memo):
@@ -121,7 +124,7 @@ def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
             if names and all(isinstance(one, _PURE) for one in told):
                 yield _rewritten(program, told, lambda one, add=names: _joined(  # type: ignore[misc]
                     program, one, add
-                ), 1.2 + 0.3 * (names is not missing))
+                ), 0.6 + 0.3 * (names is not missing))
 
 
 def handed_out(program: Program, node: Function) -> Iterator[Splice]:
@@ -154,7 +157,7 @@ def handed_out(program: Program, node: Function) -> Iterator[Splice]:
             code = program.code(one)
             return f"{code}.copy()" if kind == "copy" else f"{kind}({code})"
 
-        yield _rewritten(program, given, copied, 1.5 + 0.1 * place)
+        yield _rewritten(program, given, copied, 0.9 + 0.1 * place)
 
 
 def own_copy(program: Program, node: ast.Assign) -> Iterator[Splice]:
@@ -173,15 +176,15 @@ def own_copy(program: Program, node: ast.Assign) -> Iterator[Splice]:
             if changes(rest, name):
                 kinds = program.seen(name) & {"list", "dict", "set"}
                 for kind in sorted(kinds or {"list"}):
-                    yield program.replace(value, f"{kind}({program.code(value)})", 1.8)
+                    yield program.replace(value, f"{kind}({program.code(value)})", 1.0)
             return
         case _:
             return
     copy = f"deepcopy({program.code(given)})"
     if "deepcopy" in program.imported:
-        yield program.replace(value, copy, 1.4)
+        yield program.replace(value, copy, 0.8)
     elif "copy" in program.imported:
-        yield program.replace(value, f"copy.{copy}", 1.4)
+        yield program.replace(value, f"copy.{copy}", 0.8)
     else:
         first = next((one for one in program.tree.body if not is_docstring(one)), node)
         while isinstance(first, ast.ImportFrom) and first.module == "__future__":
@@ -192,7 +195,7 @@ def own_copy(program: Program, node: ast.Assign) -> Iterator[Splice]:
         text = (
             f"from copy import deepcopy{gap}{program.between(start, program.start(value))}{copy}"
         )
-        yield Splice(start, program.end(value), text, 1.8, node.lineno)
+        yield Splice(start, program.end(value), text, 1.2, node.lineno)
 
 
 def used_up(program: Program, node: ast.Assign) -> Iterator[Splice]:
@@ -202,27 +205,31 @@ def used_up(program: Program, node: ast.Assign) -> Iterator[Splice]:
     value = node.value
     if isinstance(value, ast.GeneratorExp):
         inner = program.code(value)[1:-1]
-        yield program.replace(value, f"[{inner}]", 1.2)
+        yield program.replace(value, f"[{inner}]", 0.6)
     elif _called(value) in _USED_UP:
-        yield program.replace(value, f"list({program.code(value)})", 1.2)
+        yield program.replace(value, f"list({program.code(value)})", 0.6)
 
 
 def in_place(program: Program, node: ast.Expr) -> Iterator[Splice]:
-    """A sequence of the module that is sorted or turned round to be given back."""
-    block = block_of(program, node)
+    """A sequence that is sorted or turned round where it belongs to others: the caller's, or the
+    module's where it is given back."""
+    block, scope = block_of(program, node), program.scope(node)
     after = block[block.index(node) + 1 :][:1]
-    match (node.value, *after) if program.together else None:
-        case (
-            ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="sort" | "reverse" as how))
-            as call, ast.Return(value=ast.Name(id=given)),
-        ) if name == given:
+    match node.value if program.together else None:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name), attr="sort" | "reverse" as how)
+        ) as call:
             more = program.between(program.end(call.func), program.end(call))[1:]
             text = f"{name}[::-1]" if how == "reverse" else (
                 f"sorted({name}{', ' if more != ')' else ''}{more}"
             )
-            yield Splice(
-                program.start(node), program.end(after[0]), f"return {text}", 1.6, node.lineno
-            )
+            match after:
+                case [ast.Return(value=ast.Name(id=given)) as last] if name == given:
+                    end = program.end(last)
+                    yield Splice(program.start(node), end, f"return {text}", 1.0, node.lineno)
+                    return
+            if isinstance(scope, Function) and name in _given(scope):
+                yield program.replace_statement(node, f"{name} = {text}", 1.0)
 
 
 def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
@@ -241,7 +248,7 @@ def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
         f"{indent}try:{newline}{step}{program.between(start, middle)}"
         f"{indent}finally:{newline}{''.join(inner)}"
     )
-    yield Splice(start, end, text, 1.4, node.lineno)
+    yield Splice(start, end, text, 0.8, node.lineno)
 
 
 def _bound(node: ast.stmt) -> tuple[str, ast.expr | None]:
@@ -259,10 +266,32 @@ def _tops(program: Program) -> dict[str, ast.expr]:
     found = (_bound(one) for one in program.tree.body)
     return {
         name: value for name, value in found
-        if value is not None
-        and (_is_container(value) or isinstance(value, ast.GeneratorExp)
-             or _called(value) in _USED_UP | _ENDLESS)
+        if value is not None and _lasts(value)
     }
+
+
+def _lasts(value: ast.expr) -> bool:
+    """Whether a value is filled or used up by those who share it."""
+    return _is_container(value) or isinstance(value, ast.GeneratorExp) or (
+        _called(value) in _USED_UP | _ENDLESS
+    )
+
+
+def _fields_begun(program: Program, node: Function) -> Iterator[str]:
+    """Fields that a method reads and the constructor begins empty, begun again."""
+    owner = program.parents.get(node)
+    if not isinstance(owner, ast.ClassDef) or node.name == "__init__":
+        return
+    read = {program.code(one) for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    for made in owner.body:
+        if isinstance(made, ast.FunctionDef) and made.name == "__init__":
+            for one in made.body:
+                match one:
+                    case ast.Assign(targets=[ast.Attribute() as field], value=value):
+                        if _is_container(value) and _is_empty(value) and (
+                            program.code(field) in read
+                        ):
+                            yield program.code(one)
 
 
 def _is_container(value: ast.expr) -> bool:
@@ -289,14 +318,16 @@ def _is_own(node: ast.AST, name: str) -> bool:
 
 def _binds(node: Function, name: str) -> bool:
     """Whether a function has a name for itself, or declares it the module's."""
-    arguments = node.args
-    return any(
-        one.arg == name for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    ) or any(
+    return name in _given(node) or any(
         (isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load))
         or (isinstance(one, ast.Global) and name in one.names)
         for one in ast.walk(node)
     )
+
+
+def _given(node: Function) -> list[str]:
+    """The names of a function's parameters."""
+    return [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
 
 
 def _tables(program: Program, node: Function) -> list[str]:
