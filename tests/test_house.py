@@ -90,7 +90,7 @@ CEILINGS = {
     "app.py": 93, "setup.py": 74, "agent": 36, "agent/core": 2_400, "agent/doors": 6_300,
     "agent/healing": 2_975, "agent/intake": 4_800, "agent/judge": 9_750, "agent/log": 2_650,
     "agent/memory": 2_400, "agent/planning": 500, "agent/project": 2_600, "agent/repair": 4_900,
-    "agent/repair/edits": 4_650, "agent/repair/screening": 2_720, "agent/repair/syntax": 2_200,
+    "agent/repair/edits": 4_680, "agent/repair/screening": 2_720, "agent/repair/syntax": 2_200,
     "agent/run": 3_670, "agent/thinking": 1_850, "agent/tools": 1_600, "demo": 5_800,
     "evaluation": 5_400, "llm": 6_750, "prompts": 1, "sandbox": 9_200, "selfheal": 94,
     "tests": 4_600, "tests/agent": 26_400, "tests/agent/project": 1_900, "tests/agent/tools": 1_250,
