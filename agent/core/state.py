@@ -34,6 +34,8 @@ class Suite(Value):
     flaky: tuple[str, ...] = ()
     """Names of tests that fail in some runs of the first program only: no search goes by them,
     and a repair must pass them in every run."""
+    together: tuple[str, ...] = ()
+    """Names of tests that fail only where the others run before them."""
 
     was_urged: bool = False
     """Another repair was tried once for the sake of confirmed tests."""

@@ -1,7 +1,9 @@
 """Failures that come and go: each failing test is run three times before anything is searched.
 
 A failure that is not there in every run is no evidence of a bug that an edit could mend, and a
-search driven by it would take chance for a repair.
+search driven by it would take chance for a repair. One that is gone where only the failing tests
+run, and there in each run of all of them in their order, is a bug: what an earlier test left in the
+program is still there.
 """
 
 from __future__ import annotations
@@ -9,33 +11,48 @@ from __future__ import annotations
 import ast
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-from agent.core.domain import Report, Solution, TestCase, Verdict
-from agent.core.trees import readable_nodes
+from agent.core.domain import Report, Script, Solution, TestCase, Verdict
+from agent.core.trees import readable, readable_nodes
 from agent.healing.context import Context
 from agent.judge.judge import check
 from agent.judge.subject import Seeds
+from agent.repair.edits.functions import changes
+from agent.repair.screening.tracing import trace
 
 OTHER_CHANCE = (Seeds(0, 1), Seeds(0, 2))
 """The runs after the first."""
 OTHER_ORDER = (Seeds(0, 1), Seeds(1, 3))
 """The same where sets or hashes are in use: another hash seed takes an interpreter of its own."""
+MORE_CHANCE = (Seeds(0, 3), Seeds(0, 4), Seeds(0, 5))
+"""Those of tests that seem to fail together alone: chance may look like that."""
 RUNS = 3
 _HASHED = frozenset({"set", "frozenset", "hash", "id"})
 MOST_S = 2.0
 """Tests are run again as long as all of them are not expected to take longer than this."""
 
 
-async def flaky(
+@dataclass(frozen=True)
+class Unsteady:
+    """Names of failing tests that pass in another run."""
+
+    flaky: tuple[str, ...] = ()
+    """By chance."""
+    together: tuple[str, ...] = ()
+    """Each time without the tests that pass, and never beside them."""
+
+
+async def unsteady(
     ctx: Context, solution: Solution, tests: Sequence[TestCase], report: Report
-) -> tuple[str, ...]:
-    """Names of the tests that fail in `report` and pass in another run.
+) -> Unsteady:
+    """The tests that fail in `report` and pass in another run.
 
     What ran into its deadline is not run again: it would be waited for twice more.
     """
     if not readable_nodes(solution.text):
-        return ()
+        return Unsteady()
     failing = {verdict.test for verdict in report.failing}
     hanging = {verdict.test for verdict in report.verdicts if verdict.status == "timeout"}
     expected_s = {verdict.test: verdict.wall_s for verdict in report.verdicts}
@@ -43,16 +60,36 @@ async def flaky(
     while chosen and sum(expected_s[test.name] for test in chosen) * (RUNS - 1) > MOST_S:
         chosen.remove(max(chosen, key=lambda test: expected_s[test.name]))
     if not chosen:
-        return ()
-    # Side by side: whoever waits for a remembered fix waits for these runs first.
-    runs = await asyncio.gather(*(
-        check(solution, chosen, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds)
-        for seeds in again_with(solution, tests)
+        return Unsteady()
+    seeds = again_with(solution, tests)
+    steady, ever = await _failing_again(ctx, solution, chosen, seeds)
+    # A snippet has the program to itself in any case.
+    together = {test.name for test in chosen if isinstance(test, Script) and test.node} - ever
+    brief = sum(expected_s.values()) <= MOST_S
+    for runs in (seeds, MORE_CHANCE) if brief else (seeds,):
+        if together:
+            together &= (await _failing_again(ctx, solution, tests, runs))[0]
+        if together and runs is MORE_CHANCE:
+            together -= (await _failing_again(ctx, solution, chosen, runs))[1]
+    return Unsteady(
+        tuple(test.name for test in chosen if test.name not in steady | together),
+        tuple(test.name for test in chosen if test.name in together),
+    )
+
+
+async def _failing_again(
+    ctx: Context, solution: Solution, tests: Sequence[TestCase], runs: Sequence[Seeds]
+) -> tuple[set[str], set[str]]:
+    """Names of the tests that fail in each run, and in any. The runs are side by side: whoever
+    waits for a remembered fix waits for them first."""
+    reports = await asyncio.gather(*(
+        check(
+            solution, tests, ctx.task, ctx.sandbox, wall_s=ctx.test_s, seeds=seeds, observe=False
+        )
+        for seeds in runs
     ))
-    steady = {test.name for test in chosen}
-    for again in runs:
-        steady &= {verdict.test for verdict in again.verdicts if not verdict.passed}
-    return tuple(test.name for test in chosen if test.name not in steady)
+    failing = [{one.test for one in report.verdicts if not one.passed} for report in reports]
+    return set.intersection(*failing), set.union(*failing)
 
 
 async def crash_is_flaky(ctx: Context, solution: Solution, report: Report) -> bool:
@@ -122,3 +159,67 @@ def flaky_words(names: Sequence[str]) -> str:
         f"{shown}{more} {'is' if one else 'are'} flaky: in {RUNS} runs of the program as it is, "
         f"{'it' if one else 'each'} fails in some and passes in others"
     )
+
+
+def together_words(names: Sequence[str]) -> str:
+    """What a person is told of tests that fail beside others alone."""
+    shown = ", ".join(f"`{name}`" for name in names[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    one = len(names) == 1
+    return (
+        f"{shown}{more} {'fails' if one else 'fail'} only together with the other tests, and "
+        f"{'passes' if one else 'pass'} without them: state is kept between tests"
+    )
+
+
+async def changed_by_tests(
+    ctx: Context, solution: Solution, tests: Sequence[TestCase], names: Sequence[str]
+) -> dict[str, str]:
+    """For names of tests that fail together with others alone: what they read of their own file,
+    in words, where an earlier test of it has changed that itself. What stands at the top of the
+    file makes them fail though each has the program to itself; a fixture is not looked at so."""
+    found: dict[str, str] = {}
+    seen = None
+    for place, test in enumerate(tests):
+        if test.name not in names or not isinstance(test, Script):
+            continue
+        tops, fixtures = _shared(test)
+        name, who = _changed(test, tops | fixtures)
+        if name in tops and ctx.task.project is None:
+            seen = seen or await trace(solution, tests, ctx.task, ctx.sandbox)
+        if name in fixtures or (name in tops and (seen is None or not seen.tests[place].passed)):
+            found[test.name] = f"`{name}` of the tests, which `{who}` changes before"
+    return found
+
+
+def _shared(test: Script) -> tuple[set[str], set[str]]:
+    """Names that stand at the top of a test's file, and fixtures made for several tests."""
+    body = readable(test.code).body
+    tops = {
+        target.id for one in body if isinstance(one, ast.Assign)
+        for target in one.targets if isinstance(target, ast.Name)
+    }
+    return tops, {
+        one.name for one in body if isinstance(one, ast.FunctionDef)
+        for each in one.decorator_list if isinstance(each, ast.Call)
+        for word in each.keywords
+        if word.arg == "scope" and getattr(word.value, "value", "function") != "function"
+    }
+
+
+def _changed(test: Script, shared: Collection[str]) -> tuple[str, str]:
+    """Which of these names a test reads that one before it in its file changes, and which does."""
+    own = test.node.rpartition("::")[2].partition("[")[0]
+    earlier: list[ast.FunctionDef] = []
+    for node in ast.walk(readable(test.code)):
+        if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test"):
+            continue
+        if node.name == own:
+            read = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+            read |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+            for name in sorted(read & {*shared}):
+                for one in earlier:
+                    if changes([one], name) and not changes([node], name):
+                        return name, one.name
+        earlier.append(node)
+    return "", ""

@@ -12,7 +12,7 @@ import ast
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.core.domain import Alternative, Alternatives, Project, Report, Solution, Task
 from agent.core.events import Searched
@@ -47,6 +47,7 @@ from agent.repair.facts import (
     Trace,
 )
 from agent.repair.ranking.rank import ranked, weight
+from agent.repair.screening.company import company
 from agent.repair.search import search
 from agent.repair.wording import edit_in_words
 from sandbox.sandbox import Sandbox
@@ -139,6 +140,10 @@ async def search_project(
             rows |= await suite.baseline(waiting[:LOOKED_AT])
             del waiting[:LOOKED_AT]
         going_by = [number for number in numbers if number in rows and not rows[number].passed]
+        quiet = [number for number in numbers if number in rows and rows[number].passed]
+        beside = await _beside_others(suite, quiet, rows) if quiet else []
+        if beside:
+            going_by = [one for one in numbers if one in rows and not rows[one].passed]
         if not any(number in rows for number in numbers):
             return ProjectFound(None, 0, problem="the failing tests came to no end where the suite "
                                 f"is kept, within {wall_s:.3g} s")
@@ -146,8 +151,32 @@ async def search_project(
             return ProjectFound(None, 0, problem="the tests pass when they are run once more")
         return await _ProjectSearch(
             suite, project, base, rows, going_by, verify, progress, budget_s,
-            end, max_candidates,
+            end, max_candidates, beside,
         ).run()
+
+
+async def _beside_others(
+    suite: Suite, quiet: Sequence[int], rows: dict[int, TestRow]
+) -> list[int]:
+    """Tests beside which some of the failing ones fail that pass without them; how these do there
+    is written into the rows."""
+
+    async def fails(before: Sequence[int], number: int) -> bool:
+        found = await suite.baseline([*before, number])
+        return number in found and not found[number].passed
+
+    beside: set[int] = set()
+    together = await suite.baseline(range(max(quiet) + 1))
+    for number in quiet:
+        if number not in together or together[number].passed:
+            continue
+        if not (beside and await fails(sorted(one for one in beside if one < number), number)):
+            beside |= {*await company(
+                range(number), lambda before, at=number: fails(before, at)  # type: ignore[misc]
+            )}
+    order = sorted({*beside, *quiet})
+    rows |= {**together, **(await suite.baseline(order) if beside else {})}
+    return sorted(beside)
 
 
 def _others(nodes: Sequence[str], numbers: Sequence[int]) -> list[int]:
@@ -192,6 +221,8 @@ class _ProjectSearch:
     budget_s: float
     end: float
     max_candidates: int
+    beside: Sequence[int] = ()
+    """Tests beside which failing ones fail: all that screen then run in their order."""
     started: float = field(default_factory=time.monotonic)
     tried: int = 0
     plausible: int = 0
@@ -294,12 +325,23 @@ class _ProjectSearch:
             self.failing, key=lambda one: (self.rows[one].cpu_s, one)
         ), LEAST_FAILING)
         failing = self.screened_by = [one for one in self.failing if one in quick][:MOST_FAILING]
-        seen = await self.suite.coverage(failing, sorted(editable), lines=False)
-        healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
+        if self.beside:
+            # What they take belongs to a failing run.
+            run = await self.suite.coverage(
+                sorted({*self.beside, *failing, *passing}), sorted(editable), lines=False
+            )
+            taken = [run[one] for one in self.beside if one in run]
+            seen = {one: _joined([*taken, run[one]]) for one in failing if one in run}
+            healthy = {one: row for one, row in run.items() if one not in seen}
+        else:
+            seen = await self.suite.coverage(failing, sorted(editable), lines=False)
+            healthy = await self.suite.coverage(passing, sorted(editable), lines=False)
         self.order = [*failing, *self._beside([*seen.values()], healthy)]
+        if self.beside:
+            self.order = sorted({*self.order, *self.beside})
         self.codes = tuple(self._code(self.suite.nodes[number]) for number in self.order)
         self.words = words_told(
-            self.codes[: len(failing)],
+            [self._code(self.suite.nodes[number]) for number in failing],
             [self.suite.nodes[number].partition("[")[2] for number in failing],
         )
         self.asked = [self._asked(self.suite.nodes[number]) for number in self.order]
@@ -354,6 +396,7 @@ class _ProjectSearch:
         match question:
             case Examine(text=text):
                 trace = await self.suite.trace(file, self.order, None if text == base else text)
+                trace = self._with_others(trace)
                 if text == base:
                     self._keep_moment(file, trace)
                 return with_top(text, trace, self.asked)
@@ -363,6 +406,7 @@ class _ProjectSearch:
                 answers = await self.suite.screen(
                     file, texts, self.order, len(self.screened_by), mode,
                     min(MOST_S, max(LEAST_S, FACTOR * slowest_s)),
+                    together=self.screened_by if self.beside else (),
                 )
                 self.tried += sum(answer is not None for answer in answers)
                 passing = sum(1 for answer in answers if answer and answer.ended == "ok")
@@ -377,6 +421,15 @@ class _ProjectSearch:
                 one.is_close = False
                 self._offered(one, findings)
                 return False
+
+    def _with_others(self, trace: Trace) -> Trace:
+        """The same, where the lines of those beside which a test fails are its own too."""
+        lines = frozenset[int]().union(
+            *(trace.tests[self.order.index(one)].covered for one in self.beside)
+        )
+        return replace(trace, together=bool(self.beside), tests=tuple(
+            one if one.passed else replace(one, covered=one.covered | lines) for one in trace.tests
+        ))
 
     def _goes_on(self, one: _FileSearch) -> bool:
         """Whether a search still has its turns: all have until one offers something."""
@@ -483,6 +536,17 @@ class _ProjectSearch:
             return names_read(nodes_of(self.suite.code))
         found = self._tests_of(path).get(name.partition("[")[0])
         return names_read(ast.walk(found)) if found is not None else frozenset()
+
+
+def _joined(runs: Sequence[Coverage]) -> Coverage:
+    """What several tests ran, as one."""
+    functions: dict[str, dict[int, int]] = {}
+    for one in runs:
+        for file, calls in one.functions.items():
+            known = functions.setdefault(file, {})
+            for line, count in calls.items():
+                known[line] = known.get(line, 0) + count
+    return Coverage(functions)
 
 
 def _entered(one: Coverage) -> set[tuple[str, int]]:

@@ -39,6 +39,7 @@ def attempt_of(state: State, ctx: Context) -> Attempt:
         tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),
         report=suite.seen_of(ctx.store.get(state["report_id"], Report)),
         diagnosis=ctx.store.get(state["diagnosis_id"], Diagnosis),
+        together=bool(suite.together),
     )
 
 

@@ -26,6 +26,7 @@ from agent.repair.facts import (
     Question,
     Screen,
     Screened,
+    Trace,
 )
 from agent.repair.ranking.rank import ranked
 from agent.repair.ranking.rivals import MOST as MOST_RIVALS
@@ -83,6 +84,7 @@ async def search_repair(
     verify: Verify,
     known: SearchCache | None = None,
     wall_s: float | None = None,
+    together: bool = False,
 ) -> SearchResult:
     """Searches until a candidate passes the judge, the budget is spent, or nothing is left.
 
@@ -98,7 +100,7 @@ async def search_repair(
     known.begin(base, tests)
     driver = _Driver(
         task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
-        known, hanging(tests, report), ProcessorTime(),
+        known, hanging(tests, report), ProcessorTime(), together,
     )
     protected = await asyncio.to_thread(_own_asserts, base.text)
     return await driver.run(protected, Budget(candidates=max_candidates, over=driver.over))
@@ -120,6 +122,8 @@ class _Driver:
     known: SearchCache
     hanging: frozenset[int]
     work: ProcessorTime
+    together: bool = False
+    """Tests are known to fail together with others alone."""
     started: float = field(default_factory=time.monotonic)
     left: bool = False
     """Whoever waited for the search has gone."""
@@ -130,6 +134,8 @@ class _Driver:
     judged: set[str] = field(default_factory=set)
     """Texts the judge has seen."""
     found: SearchResult | None = None
+    seen: Trace | None = None
+    """What each test of the base does, where that compiles."""
     latest: Findings = field(default_factory=Findings)
 
     def over(self) -> bool:
@@ -156,8 +162,15 @@ class _Driver:
         """Searches, unless tests that the judge saw pass cannot pass where candidates are screened,
         for they start processes or take long: these are left to the judge, and the search is to
         begin again."""
+        try:
+            async with asyncio.timeout(self.end - time.monotonic()):
+                self.seen = await self._seen()
+        except TimeoutError:
+            self._cut(True)
+            return False
         async with screening(
-            self.task, self.base, self.tests, self.sandbox, hanging=self.hanging, work=self.work
+            self.task, self.base, self.tests, self.sandbox, hanging=self.hanging, work=self.work,
+            together=self.seen is not None and self.seen.together,
         ) as screener:
             try:
                 async with asyncio.timeout(self.end - time.monotonic()):
@@ -177,6 +190,15 @@ class _Driver:
             facts = Facts(tests=tuple(test.code for test in self.tests), protected=protected)
             await self._driven(search(self.base.text, facts, budget), screener)
             return False
+
+    async def _seen(self) -> Trace | None:
+        """What one run of each test of the base shows; none where it does not compile."""
+        if not compiles(self.base.text):
+            return None
+        return self.known.trace_of(self.base, self.tests) or await trace(
+            self.base, self.tests, self.task, self.sandbox, hanging=self.hanging,
+            work=self.work, report=self.report, together=self.together,
+        )
 
     def _is_passed(self, test: TestCase) -> bool:
         """Whether the judge saw the program that is repaired pass a test; after a repair that did
@@ -224,11 +246,8 @@ class _Driver:
     async def _answered(self, screener: Screener, question: Question) -> Answer:
         match question:
             case Examine(text=text):
-                if text == self.base.text:
-                    return self.known.trace_of(self.base, self.tests) or await trace(
-                        self.base, self.tests, self.task, self.sandbox, hanging=self.hanging,
-                        work=self.work,
-                    )
+                if text == self.base.text and self.seen is not None:
+                    return self.seen
                 solution = self.base.with_text(text)
                 return await trace(
                     solution, self.tests, self.task, self.sandbox, work=self.work

@@ -56,6 +56,8 @@ class Attempt:
     tests: tuple[TestCase, ...]
     report: Report
     diagnosis: Diagnosis
+    together: bool = False
+    """Some of the tests fail together with the others alone."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ async def _searched(
         ),
         max_candidates=max(1, int(share * ctx.settings.max_candidates)),
         progress=ctx.emit, verify=verify, known=ctx.screenings if share == 1.0 else None,
+        together=attempt.together,
     )
 
 

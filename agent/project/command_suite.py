@@ -88,7 +88,7 @@ class CommandSuite:
 
     async def screen(
         self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
-        cpu_s: float,
+        cpu_s: float, *, together: Sequence[int] = (),
     ) -> list[Screened | None]:
         """How the command ends with each text, until one passes; `None` for those not tried."""
         found: list[Screened | None] = []

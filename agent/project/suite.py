@@ -134,9 +134,11 @@ class Suite:
 
     async def screen(
         self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
-        cpu_s: float,
+        cpu_s: float, *, together: Sequence[int] = (),
     ) -> list[Screened | None]:
-        """How far each text of a file comes; `None` for those it could not be told of."""
+        """How far each text of a file comes; `None` for those it could not be told of. So many of
+        the first tests fail; or those do that fail `together` with the others alone, in whose order
+        each text has a copy of the suite to itself."""
         base = self.files[file]
         results: list[Screened | None] = [None] * len(texts)
         done = 0
@@ -145,7 +147,8 @@ class Suite:
             answer = await self._asked(
                 {"ask": "screen", "file": file, "base": base,
                  "changes": [[*change(base, one)] for one in chunk], "order": _json(order),
-                 "failing": failing, "mode": mode, "limits": _limits(cpu_s), "slice_s": SLICE_S,
+                 "failing": _json(together or order[:failing]), "together": bool(together),
+                 "mode": mode, "limits": _limits(cpu_s), "slice_s": SLICE_S,
                  "wall_s": 20 * SLICE_S + 5 * cpu_s * len(order)}, 60.0 + 5 * cpu_s * len(order),
             )
             match answer:

@@ -145,7 +145,7 @@ def localized(state: SearchState, text: str, trace: Trace) -> Localized:
     """Raises `SyntaxError`, `ValueError` or `RecursionError` where the text does not parse."""
     program = Program(
         text, types=trace.types, crash=crash_of(trace), moments=trace.moments,
-        words=state.facts.words, beside=state.facts.beside,
+        words=state.facts.words, beside=state.facts.beside, together=trace.together,
     )
     protected = _shifted(state.facts.protected, state.source, text)
     if not state.facts.tests:

@@ -89,6 +89,8 @@ class Trace:
     """Type names seen in each variable."""
     moments: tuple[Moment, ...] = ()
     """A few for each line and test, in the order they came."""
+    together: bool = False
+    """A test fails beside others alone: its run is that of those it takes, and then its own."""
 
     @property
     def failing(self) -> tuple[int, ...]:

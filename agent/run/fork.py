@@ -144,6 +144,7 @@ def edited_suite(
         "aside": {name: why for name, why in shown.aside.items() if name not in gone},
         "heard": tuple(name for name in shown.heard if name not in gone),
         "flaky": tuple(name for name in shown.flaky if name not in gone),
+        "together": tuple(name for name in shown.together if name not in gone),
         "unheld": UNHELD if suite.held_out else suite.unheld,
     })
 

@@ -220,7 +220,8 @@ class _Suite(WholeSuite):
         rows: list[Any] = []
         cpu_s = 0.0
         while len(rows) < len(changes) and cpu_s < item["slice_s"]:
-            together = self._together.get(item["file"], len(changes))
+            # Where tests act on each other, a candidate would act on the next one's too.
+            together = 1 if item["together"] else self._together.get(item["file"], len(changes))
             left = changes[len(rows) : len(rows) + together]
             found, used_s = _in_copy(
                 functools.partial(self._candidates, live, item, left), item["wall_s"]
@@ -244,7 +245,7 @@ class _Suite(WholeSuite):
         and at last `False`, if the base then does otherwise than before."""
         clock = Clock()
         before = self._did(clock, item, live) if len(changes) > 1 else []
-        likely = before[: min(ALIKE, item["failing"])]
+        likely = before[: min(ALIKE, len(item["failing"]))]
         began = time.process_time()
         for one in changes:
             row = self._candidate(clock, item, live, one, likely)
@@ -274,8 +275,9 @@ class _Suite(WholeSuite):
             return [("its own text cannot be given back", "")]
         did: list[tuple[str, str]] = []
         began = time.process_time()
-        first = min(ALIKE, item["failing"])
-        for number in [*item["order"][:first], *item["order"][item["failing"] :]]:
+        first = min(ALIKE, len(item["failing"]))
+        passing = [one for one in item["order"] if one not in item["failing"]]
+        for number in [*item["failing"][:first], *passing]:
             run, _, _ = self._timed(clock, number, item["limits"])
             did.append(_did_of(run))
             if len(did) >= first and time.process_time() - began > _LOOK_S:
@@ -304,7 +306,7 @@ class _Suite(WholeSuite):
     ) -> list[Any]:
         """How far a candidate comes; `likely` is what the base's first failing tests do."""
         order: list[int] = item["order"]
-        failing: int = item["failing"]
+        waiting = {*item["failing"]}
         marks = ["-"] * len(order)
         near = [0] * len(order)
         did: list[str] = []
@@ -315,7 +317,9 @@ class _Suite(WholeSuite):
             late = clock.rang
             passed = run.passed and not late
             marks[place] = "1" if passed else "0"
-            gained += passed and place < failing
+            was_failing = number in waiting
+            waiting.discard(number)
+            gained += passed and was_failing
             if passed:
                 continue
             pair = _equal_sides(sides)
@@ -330,9 +334,7 @@ class _Suite(WholeSuite):
             alike += place < len(likely) and _did_of(run) == likely[place]
             if alike == ALIKE:
                 did = []  # so is the rest, as far as is worth a look
-            hopeless = (
-                place >= failing or (place + 1 >= failing and not gained) or alike == ALIKE
-            )
+            hopeless = not was_failing or (not waiting and not gained) or alike == ALIKE
             if item["mode"] == "fit" and hopeless:
                 break
         if first is None:

@@ -27,7 +27,7 @@ from agent.repair.edits import (
     sequences,
     statements,
 )
-from agent.repair.edits.forgotten import absent, asked, copies, entries, given, loops, upkeep
+from agent.repair.edits.forgotten import absent, asked, copies, entries, given, kept, loops, upkeep
 from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
 
@@ -166,6 +166,16 @@ EDITS: tuple[Operator, ...] = (
     Operator("flag", (ast.stmt,), upkeep.flag),
     Operator("begun anew", (ast.stmt,), upkeep.begun_anew),
     Operator("counterpart", (ast.stmt,), upkeep.counterpart),
+    Operator("field of each object", (ast.ClassDef,), kept.of_each_object),
+    Operator("begun in each call", _FUNCTIONS, kept.begun_in_each_call),
+    Operator("reset too", (ast.Expr,), kept.reset_too),
+    Operator("name of the module", _FUNCTIONS, kept.of_the_module),
+    Operator("key of a memo", _FUNCTIONS, kept.key_of_a_memo),
+    Operator("copy handed out", _FUNCTIONS, kept.handed_out),
+    Operator("copy of one's own", (ast.Assign,), kept.own_copy),
+    Operator("used up", (ast.Assign,), kept.used_up),
+    Operator("changed in place", (ast.Expr,), kept.in_place),
+    Operator("given back", (ast.Expr,), kept.given_back),
     Operator("crash", (ast.Module,), crashes.crash),
 )
 

@@ -76,7 +76,7 @@ def copied(program: Program, node: ast.Assign | ast.For | ast.Return) -> Iterato
         return
     text = program.code(value)
     if isinstance(node, ast.For):
-        changed = _changes(node.body, program.code(base))
+        changed = changes(node.body, program.code(base))
         cost = 2.0 if changed else 4.8
         if base is not value:
             yield program.replace(value, f"list({text})", cost)
@@ -90,7 +90,7 @@ def copied(program: Program, node: ast.Assign | ast.For | ast.Return) -> Iterato
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             rest = block_of(program, node)
             rest = rest[rest.index(node) + 1 :]
-            cost = 2.6 if _changes(rest, node.targets[0].id) else cost
+            cost = 2.6 if changes(rest, node.targets[0].id) else cost
     if not kinds or "list" in kinds:
         yield program.replace(value, f"{text}[:]", cost)
         yield program.replace(value, f"list({text})", cost + 0.1)
@@ -113,7 +113,7 @@ def _is_shared(node: ast.Assign | ast.For | ast.Return) -> bool:
     return False
 
 
-def _changes(body: Iterable[ast.AST], name: str) -> bool:
+def changes(body: Iterable[ast.AST], name: str) -> bool:
     """Whether statements change the value that a name or attribute stands for."""
     for one in (inner for statement in body for inner in ast.walk(statement)):
         match one:

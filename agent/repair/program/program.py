@@ -44,6 +44,7 @@ class Program(Scopes):
         moments: tuple[Moment, ...] = (),
         words: tuple[str, ...] = (),
         beside: Mapping[str, tuple[str, ...]] | None = None,
+        together: bool = False,
     ) -> None:
         super().__init__(text)
         self.types = types or {}
@@ -53,6 +54,8 @@ class Program(Scopes):
         """Texts that the failing tests write."""
         self.beside = beside or {}
         """For the name of a field those that classes set beside it."""
+        self.together = together
+        """Whether its tests fail only together with others."""
         self._held: dict[tuple[str, int], Vector] = {}
         self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
 

@@ -30,8 +30,11 @@ def dropped_calls(before: str, after: str) -> tuple[str, ...]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     made, still = Counter(_effects(old)), Counter(_effects(new))
+    # What has come to be called on a value of its own is still called.
+    own = Counter(_effects(new, outside=False)) - still
+    own -= Counter(_effects(old, outside=False)) - made
     named, named_still = dict.fromkeys(_named(old)), set(_named(new))
-    lost = [*(made - still), *(name for name in named if name not in named_still)]
+    lost = [*(made - still - own), *(name for name in named if name not in named_still)]
     fresh = [*(still - made), *(name for name in named_still if name not in named)]
     return tuple(dict.fromkeys(
         name for name in lost
@@ -109,16 +112,16 @@ def idle_assignments(text: str, functions: Collection[int]) -> tuple[tuple[int, 
     return tuple(sorted(found))
 
 
-def _effects(tree: ast.AST) -> Iterator[str]:
-    """What statements call without using what it gives, but for methods of a local value: what
-    becomes of that shows in the answers."""
+def _effects(tree: ast.AST, *, outside: bool = True) -> Iterator[str]:
+    """What statements call without using what it gives; `outside` leaves out methods of a local
+    value, of which what becomes shows in the answers."""
     pending: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset())]
     while pending:
         node, local = pending.pop()
         match node:
             case ast.Expr(value=ast.Call(func=func) | ast.Await(value=ast.Call(func=func))):
                 name = _name(func)
-                if name.partition(".")[0] not in local:
+                if not outside or name.partition(".")[0] not in local:
                     yield name
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 local = _assigned(node)

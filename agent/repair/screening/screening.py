@@ -67,9 +67,10 @@ class Screener:
 
     def __init__(
         self, batches: Sequence[Batch], base: str, count: int,
-        hanging: Collection[int] = frozenset(),
+        hanging: Collection[int] = frozenset(), together: bool = False,
     ) -> None:
         self._batches = [*batches]
+        self._together = together
         self._base = base
         self._count = count
         self._hanging = sorted(hanging)
@@ -166,9 +167,12 @@ class Screener:
         return {
             "kind": "candidates",
             "changes": [self._change(texts[index]) for index in chunk],
-            "order": cast(Json, baseline.failing + baseline.passing),
-            "failing": len(baseline.failing),
-            "mode": mode,
+            "order": cast(
+                Json, [*range(self._count)] if self._together
+                else baseline.failing + baseline.passing,
+            ),
+            "failing": cast(Json, baseline.failing),
+            "mode": mode, "together": self._together,
             "limits": limits(int(baseline.step_limit * patience), cpu_s, baseline.look_at),
             "slice_s": SLICE_S,
             "base_output": baseline.output,
@@ -203,6 +207,7 @@ class Screener:
         item: Json = {
             "kind": "baseline", "text": self._base, "tests": [*tests], "hanging": [*self._hanging],
             "short_steps": STEPS_SHORT, "limits": limits(STEPS_BASELINE, BASELINE_CPU_S),
+            "together": self._together,
         }
         rows: list[BaseRow] | None = None
         answer: dict[str, Json] = {}
@@ -221,12 +226,13 @@ class Screener:
 async def screening(
     task: Task, base: Solution, tests: Sequence[TestCase], sandbox: Sandbox, *,
     hanging: Collection[int] = frozenset(), processes: int | None = None,
-    work: ProcessorTime | None = None,
+    work: ProcessorTime | None = None, together: bool = False,
 ) -> AsyncIterator[Screener]:
     """A screener for candidates of `base`; leaving the context ends its processes.
 
     `hanging` are the places of tests that the base is known not to end; `processes` screen side
-    by side, by default one a core and at most two.
+    by side, by default one a core and at most two. Each test has a candidate to itself, unless they
+    run `together`, in their order.
     """
     ordered = await job(task, base, tests, sandbox, "screen")
     spent = work or ProcessorTime()
@@ -235,7 +241,7 @@ async def screening(
             TimedBatch(await stack.enter_async_context(sandbox.batch(ordered)), spent)
             for _ in range(processes or min(MOST_PROCESSES, os.cpu_count() or 1))
         ]
-        screener = Screener(batches[:1], base.text, len(tests) or 1, hanging)
+        screener = Screener(batches[:1], base.text, len(tests) or 1, hanging, together)
         joining = [asyncio.create_task(screener.join(batch)) for batch in batches[1:]]
         try:
             yield screener

@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from agent.core.domain import Report, Solution, Task, TestCase
+from agent.core.domain import Report, Script, Solution, Task, TestCase
 from agent.repair.facts import Moment, Trace, Traced
 from agent.repair.screening.batches import ProcessorTime, TimedBatch
+from agent.repair.screening.company import company
 from agent.repair.screening.jobs import KILL_S, job
 from agent.repair.screening.members import members
 from agent.repair.screening.rows import NO_SENSE
@@ -29,11 +30,14 @@ SLOW_TESTS = 3
 async def trace(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
     hanging: Collection[int] = frozenset(), work: ProcessorTime | None = None,
+    report: Report | None = None, together: bool = False,
 ) -> Trace:
     """Runs each test once under a tracer; a test that ends its process is seen as failed.
 
     `hanging` are the places of tests known not to end: a few of their steps show enough. What the
-    process works is added to `work`.
+    process works is added to `work`. A test of a file that fails in `report` and passes by itself
+    is run beside those before it; where tests are known to fail `together`, each file is executed
+    anew for that, as what an earlier one leaves may be there.
     """
     watched = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
     replies: list[Json | LostItem] = []
@@ -45,11 +49,53 @@ async def trace(
             if slow >= SLOW_TESTS:
                 replies.append(LostItem("timeout"))
                 continue
-            item: Json = [index, STEPS_HANGING if index in hanging else STEPS]
-            async for _, reply in batch.replies([item], BUSY * CPU_S + KILL_S):
-                slow += _is_late(reply)
-                replies.append(reply)
-    return trace_of(replies)
+            reply = await _watched(batch, [index], index in hanging)
+            slow += _is_late(reply)
+            replies.append(reply)
+        found = await _together(batch, tests, replies, report, together)
+    seen = trace_of([found.get(place, reply) for place, reply in enumerate(replies)])
+    return replace(seen, together=bool(found))
+
+
+async def _watched(
+    batch: TimedBatch, places: Sequence[int], hangs: bool = False, together: bool = False
+) -> Json | LostItem:
+    item: Json = [[*places], STEPS_HANGING if hangs else STEPS, together]
+    wall_s = BUSY * CPU_S * len(places) + KILL_S
+    found = [reply async for _, reply in batch.replies([item], wall_s)]
+    return found[-1] if found else None
+
+
+async def _together(
+    batch: TimedBatch, tests: Sequence[TestCase], replies: Sequence[Json | LostItem],
+    report: Report | None, known: bool,
+) -> dict[int, Json | LostItem]:
+    """What is seen of tests that fail beside earlier ones alone, and of these, on one program."""
+    failing = {one.test for one in report.failing} if report is not None else set[str]()
+    of_files = [
+        place for place, test in enumerate(tests) if isinstance(test, Script) and test.node
+    ]
+    found: dict[int, Json | LostItem] = {}
+    beside: Sequence[int] = ()
+    for place in of_files:
+        async def fails(before: Sequence[int], place: int = place) -> bool:
+            return _fails(await _watched(batch, [*before, place], together=True))
+
+        if tests[place].name not in failing:
+            continue
+        if _fails(replies[place]) and not (known and not await fails(())):
+            continue
+        earlier = [one for one in of_files if one < place]
+        if not (beside and await fails(beside)):
+            beside = await company(earlier, fails) if await fails(earlier) else ()
+        if beside:
+            found[place] = await _watched(batch, [*beside, place], together=True)
+    return found
+
+
+def _fails(reply: Json | LostItem) -> bool:
+    """Whether a run was seen to fail."""
+    return isinstance(reply, dict) and reply.get("passed") is False
 
 
 def _is_late(reply: Json | LostItem) -> bool:

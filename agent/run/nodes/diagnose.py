@@ -9,7 +9,7 @@ from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, TestCase
 from agent.core.events import Diagnosed, Notice, Recalled
 from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
-from agent.healing.flakiness import RUNS
+from agent.healing.flakiness import RUNS, together_words
 from agent.healing.ladder import UNSURE
 from agent.healing.rounds import by_diagnosis, first_or_next
 from agent.healing.strategies import is_guess
@@ -40,11 +40,15 @@ async def diagnose(state: State, ctx: Context) -> State:
     if found.fixable and not found.blamed and ctx.task.project is None:
         seen = await trace(
             solution, suite.visible, ctx.task, ctx.sandbox,
-            hanging=hanging(suite.visible, report),
+            hanging=hanging(suite.visible, report), report=report,
+            together=bool(suite.together),
         )
         ctx.screenings.watched(solution, suite.visible, seen)
         lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)
         found = found.model_copy(update={"blamed": lines})
+    if found.fixable and failing & {*suite.together}:
+        words = together_words([name for name in suite.together if name in failing])
+        found = found.model_copy(update={"cause": f"{words}; {found.cause}"})
     if found.fixable:
         answer = await _asked(ctx, state, suite, solution, report, _shown(
             ctx, solution, report, found,

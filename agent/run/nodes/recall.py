@@ -19,7 +19,13 @@ from agent.core.domain import (
 from agent.core.events import CodeWritten, Diagnosed, Judged, Notice, Recalled
 from agent.core.state import State, Suite
 from agent.healing.context import Context
-from agent.healing.flakiness import crash_is_flaky, flaky, flaky_words
+from agent.healing.flakiness import (
+    changed_by_tests,
+    crash_is_flaky,
+    flaky_words,
+    together_words,
+    unsteady,
+)
 from agent.healing.recollection import RecalledFix, apply_recalled_fix, with_rivals
 from agent.intake import outside_failure_words, still_counting_tests, with_outside_failures
 from agent.memory import (
@@ -75,16 +81,30 @@ async def recall(state: State, ctx: Context) -> State:
         return update
     if not tests and await crash_is_flaky(ctx, base, report):
         return update | _refused(ctx, "The crash is flaky: other runs come to a good end")
-    unsteady = await flaky(ctx, base, tests, report)
-    if unsteady:
-        words = flaky_words(unsteady)
-        if {verdict.test for verdict in report.failing} <= {*unsteady}:
+    found_again = await unsteady(ctx, base, tests, report)
+    if found_again.together:
+        words = together_words(found_again.together)
+        leaks = await changed_by_tests(ctx, base, tests, found_again.together)
+        if leaks:
+            words = f"{words}, namely {next(iter(leaks.values()))}"
+        failing = {verdict.test for verdict in report.failing}
+        if ctx.task.project is None and failing <= {*leaks}:
+            return update | _ended(ctx, "invalid_tests", (
+                f"{words}. No edit of the program is searched for that: have each test make its own"
+            ))
+        ctx.emit(Notice(level="warning", text=f"{words}. Repairs are judged by all of them, in "
+                        "their order."))
+        suite = suite.model_copy(update={"together": found_again.together})
+        update["suite_id"] = ctx.store.put(suite)
+    if flaky := found_again.flaky:
+        words = flaky_words(flaky)
+        if {verdict.test for verdict in report.failing} <= {*flaky}:
             return update | _refused(ctx, words)
         ctx.emit(Notice(level="warning", text=f"{words}. No search goes by such a test; a repair "
                         "must pass it in every run."))
-        update["suite_id"] = ctx.store.put(suite.model_copy(update={"flaky": unsteady}))
-        report = _without(report, unsteady)
-        tests = tuple(test for test in tests if test.name not in unsteady)
+        update["suite_id"] = ctx.store.put(suite.model_copy(update={"flaky": flaky}))
+        report = _without(report, flaky)
+        tests = tuple(test for test in tests if test.name not in flaky)
     if not tests:
         ctx.emit(Recalled(hit=False, note="without a test nothing is taken from memory"))
         return update

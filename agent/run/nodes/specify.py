@@ -158,6 +158,10 @@ def hold_out(
     that show nothing, neither count nor are held out; nor is one that was `answered`, whose value
     a repair gave before a person chose it.
     """
+    if suite.together:
+        return suite.model_copy(update={
+            "unheld": "no test was held out: they fail together, and it may be one that it takes"
+        })
     names = {verdict.test for verdict in report.failing} - {*suite.flaky}
     showing = {verdict.test for verdict in report.verdicts if verdict.shows}
     trusted = [

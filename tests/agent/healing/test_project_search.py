@@ -96,6 +96,61 @@ async def test_what_mends_a_part_is_kept_as_no_fix_with_what_was_held_where_it_f
     assert found.moments == {money: (6, (("amount", "7"), ("people", "0")))}
 
 
+KEPT = """total, _places = sum, 2
+
+
+def places():
+    return _places
+
+
+def rounded(value, digits):
+    global _places
+    before = _places
+    _places = digits
+    if value is None:
+        raise ValueError("nothing to round")
+    text = f"{value:.{_places}f}"
+    _places = before
+    return text
+"""
+BESIDE = """
+import pytest
+from till.money import places, rounded
+
+
+def test_rounded():
+    assert rounded(0.125, 1) == "0.1"
+
+
+def test_nothing():
+    with pytest.raises(ValueError):
+        rounded(None, 3)
+
+
+def test_places():
+    assert places() == 2
+"""
+
+
+async def test_a_test_that_fails_beside_another_alone_is_screened_beside_it() -> None:
+    money, tests = "src/till/money.py", "tests/test_money.py"
+    sandbox, files = open_sandbox(), task(**{money: KEPT, tests: BESIDE})
+
+    async def verify(solution: Solution) -> Report:
+        return await project_report(
+            solution, scripts([f"{tests}::test_places"]), files, PROJECT, sandbox
+        )
+
+    found = await search_project(
+        files, PROJECT, base().with_file(money, KEPT), [f"{tests}::test_places"], sandbox,
+        budget_s=20.0, wall_s=160.0, max_candidates=5_000, progress=[].append, verify=verify,
+    )
+    # The function that leaves the state is not one that the failing test enters.
+    assert found.suspects[0].file == money
+    assert found.candidates > 0 and found.screened_by >= 2
+    assert found.solution is not None
+
+
 TEXT = "def f(a, b):\n    return a - b\n"
 
 

@@ -341,8 +341,8 @@ def rows_of(said: Iterable[str], failing: int = 1) -> list[Any]:
     told: list[Any] = []
     suite._candidates(
         live,
-        {"order": [*range(failing)], "failing": failing, "mode": "fit", "limits": [1.0, 1.0, 1.0],
-         "slice_s": 60.0},
+        {"order": [*range(failing)], "failing": [*range(failing)], "mode": "fit",
+         "limits": [1.0, 1.0, 1.0], "slice_s": 60.0},
         [[*change("", "x")], [*change("", "y")]], told.append,
     )
     return told

@@ -29,6 +29,7 @@ SAVE = "def save(user, store):\n    check(user)\n    store[user] = 1\n    return
      "def fib(n):\n    return fib(n - 1)\n", ()),
     ("def f(n):\n    return sorted(n)\n", "def f(n):\n    return n\n", ()),
     ("app.run()\n", "pass\n", ("app.run",)),
+    ("s = set()\ndef f(n):\n    s.add(n)\n", "def f(n):\n    s = set()\n    s.add(n)\n", ()),
     ("async def f(q):\n    await q.put(1)\n", "async def f(q):\n    pass\n", ("q.put",)),
     ("open_all()" + ".next()" * 390 + "\n", "pass\n", ("open_all" + ".next" * 390, "open_all")),
     ("broken(:\n", "fixed()\n", ()),

@@ -3,19 +3,23 @@
 The files are collected once, importing the base program. For each candidate the names the
 test modules took from the program are bound to the candidate's, and the items run again: a
 plain function is simply called; anything with fixtures or marks goes through pytest's own
-protocol.
+protocol. Where tests fail beside others alone, their files are executed anew for each candidate,
+and what they share is set up as long as pytest would keep it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.assertion import rewrite
 from _pytest.runner import runtestprotocol
 
 from agent.judge.nodes import stands_for
@@ -56,9 +60,13 @@ class Items:
         self._found: dict[tuple[str, str, tuple[str, ...]], list[Any]] = {}
         self._bound: dict[str, list[tuple[str, str, str]]] = {}
         self._raised: BaseException | None = None
+        self._session: pytest.Session | None = None
+        self._codes: list[tuple[types.ModuleType, types.CodeType]] = []
+        """Files of tests, and their fixtures', with their code."""
 
     def collected(self, session: pytest.Session, paths: dict[str, str]) -> None:
         """Remembers the session's items; `paths` leads from a file's name to its text."""
+        self._session = session
         for item in session.items:
             text = paths.get(os.path.basename(item.nodeid.partition("::")[0]))
             if text is not None:
@@ -67,8 +75,32 @@ class Items:
                 if module is not None and module.__name__ not in self._bound:
                     self._bound[module.__name__] = self._origins(module)
 
-    def run(self, text: str, node: str, without: tuple[str, ...] = ()) -> None:
-        """Runs all items of a node against the program now in `sys.modules`."""
+    def renew(self) -> None:
+        """Executes the files of tests again, with the program now in `sys.modules`; their functions
+        see the new names. What an earlier candidate's tests have set up is torn down."""
+        assert self._session is not None
+        with contextlib.suppress(Exception):
+            self._session._setupstate.teardown_exact(None)
+        if not self._codes:
+            modules = [
+                one for one in self._session.config.pluginmanager.get_plugins()
+                if str(getattr(one, "__file__", "")).endswith(os.sep + "conftest.py")
+            ]
+            modules += dict.fromkeys(
+                item.module for items in self._items.values() for item in items
+            )
+            config = self._session.config
+            self._codes = [
+                (one, rewrite._rewrite_test(Path(one.__file__), config)[1]) for one in modules
+            ]
+        for module, code in self._codes:
+            exec(code, vars(module))
+
+    def run(
+        self, text: str, node: str, without: tuple[str, ...] = (), together: bool = False
+    ) -> None:
+        """Runs all items of a node against the program now in `sys.modules`; `together` where its
+        file is of that program already, and keeps what it shares."""
         key = (text, node, without)
         if key not in self._found:
             self._found[key] = [
@@ -78,9 +110,14 @@ class Items:
         if not self._found[key] and not (node == "*" and text in self._items):
             raise LookupError(f"pytest collects no test {node}")
         for item in self._found[key]:
-            self._bind(item.module)
+            if not together:
+                self._bind(item.module)
             if _is_plain(item):
                 _function(item)(**_parameters(item))
+            elif together:
+                # What no longer holds this one is torn down first, and what holds it is kept.
+                item.session._setupstate.teardown_exact(item)
+                self._with_protocol(item, item.parent)
             else:
                 self._with_protocol(item)
 
@@ -89,11 +126,11 @@ class Items:
         if call.excinfo is not None:
             self._raised = call.excinfo.value
 
-    def _with_protocol(self, item: Any) -> None:
+    def _with_protocol(self, item: Any, kept: Any = None) -> None:
         self._raised = None
         if hasattr(item, "_initrequest"):
             item._initrequest()
-        reports = runtestprotocol(item, log=False, nextitem=None)
+        reports = runtestprotocol(item, log=False, nextitem=kept)
         if any(report.failed for report in reports):
             raise self._raised or AssertionError(f"{item.nodeid} failed")
 

@@ -105,6 +105,8 @@ class Harness:
         self.clock = Clock()
         self.items: Any = None
         """The `pytest_items.Items` of tests that are nodes of pytest files."""
+        self.keeps = False
+        """Nodes run on the program as the test before has left it."""
         self.base_output: str | None = None
         self._quiet = DiscardedOutput()
         self._fresh: list[str] = []
@@ -157,8 +159,18 @@ class Harness:
                 return self._pieces.compiled(text)
         return [compile(counted(text), self.path, "exec", dont_inherit=True)]
 
+    def begin_together(self, code: Code, limits: Limits) -> TestRun:
+        """Executes a candidate for all nodes that run from now on, and their files anew."""
+
+        def load() -> None:
+            self.module(code, self.stem)
+            self.items.renew()
+
+        self.keeps = True
+        return self.guarded(load, limits)
+
     def run(self, code: Code, index: int, limits: Limits) -> TestRun:
-        """Runs one test on a freshly executed candidate."""
+        """Runs one test, on a freshly executed candidate unless that is kept."""
         test = self.tests[index] if self.tests else None
         if test is not None and test.broken:
             return TestRun(False, exception=test.broken, message="the test does not compile")
@@ -288,8 +300,9 @@ class Harness:
 
     def _as_item(self, code: Code, test: PreparedTest) -> None:
         assert self.items is not None
-        self.module(code, self.stem)
-        self.items.run(test.text, test.node, test.without)
+        if not self.keeps:
+            self.module(code, self.stem)
+        self.items.run(test.text, test.node, test.without, self.keeps)
 
     def _with_output(self, code: Code, test: PreparedTest) -> None:
         assert test.code is not None

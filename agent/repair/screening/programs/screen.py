@@ -47,7 +47,8 @@ def _baseline(harness: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]
     runs = _all(harness, item, limits)
     return {
         "runs": [_row(run) for run in runs], "output": harness.base_output,
-        "hidden": _has_hidden_state(harness, item, limits, runs),
+        # What one test leaves to the next is not seen from within either.
+        "hidden": item["together"] or _has_hidden_state(harness, item, limits, runs),
     }
 
 
@@ -84,17 +85,21 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
         return ["syntax", "", type(error).__name__, str(error)[:200],
                 getattr(error, "lineno", None), [], [], ""]
     order: list[int] = item["order"]
-    failing: int = item["failing"]
+    waiting = {*item["failing"]}
     passed = ["-"] * harness.count
-    gained = 0
+    gained = missed = 0
     first: TestRun | None = None
     seen: list[str] = []
     near = [0] * harness.count
     did: list[str] = []
-    for position, index in enumerate(order):
-        run = harness.run(code, index, limits)
+    loaded = harness.begin_together(code, limits) if item["together"] else None
+    for index in order:
+        run = harness.run(code, index, limits) if loaded is None or loaded.passed else loaded
         passed[index] = "1" if run.passed else "0"
-        gained += run.passed and position < failing
+        was_failing = index in waiting
+        waiting.discard(index)
+        gained += run.passed and was_failing
+        missed += was_failing and not run.passed
         seen += run.types
         if run.passed:
             continue
@@ -104,9 +109,9 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
             first = run
         if item["mode"] == "early":
             break
-        if item["mode"] == "fit" and (run.timeout or position >= failing):
+        if item["mode"] == "fit" and (run.timeout or not was_failing):
             break
-        if item["mode"] == "fit" and gained == 0 and position + 1 >= min(failing, HOPELESS):
+        if item["mode"] == "fit" and not gained and (not waiting or missed >= HOPELESS):
             break
     if first is None:
         return ["ok", "".join(passed), "", "", None, sorted(set(seen)), near, ""]
@@ -125,6 +130,9 @@ def _all(harness: Any, item: dict[str, Any], limits: Any) -> list[TestRun]:
         line = getattr(error, "lineno", None)
         broken = TestRun(False, exception=type(error).__name__, message=str(error)[:200], line=line)
         return [broken] * len(item["tests"])
+    loaded = harness.begin_together(code, limits) if item["together"] else None
+    if loaded is not None and not loaded.passed:
+        return [loaded] * len(item["tests"])
     short = replace(limits, steps=min(item["short_steps"], limits.steps))
     runs: list[TestRun] = []
     for index in item["tests"]:

@@ -10,23 +10,31 @@ from agent.repair.screening.programs.watcher import Watcher, shown
 
 
 def main(jail: Any) -> None:
-    """Answers each item, the number of a test and its steps, with what was seen of it."""
+    """Answers each item, the numbers of tests, their steps and whether they run on one program,
+    with how the last of them ended and what all of them did until then."""
 
-    def answer(harness: Any, item: list[int]) -> dict[str, Any]:
-        index, steps = item
-        return _seen(harness, index, Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"]))
+    def answer(harness: Any, item: list[Any]) -> dict[str, Any]:
+        places, steps, together = item
+        limits = Limits(steps, jail.payload["cpu_s"], jail.payload["wall_s"])
+        return _seen(harness, places, limits, together)
 
     answer_items(jail, answer)
 
 
-def _seen(harness: Any, index: int, limits: Any) -> dict[str, Any]:
+def _seen(
+    harness: Any, places: list[int], limits: Any, together: bool = False
+) -> dict[str, Any]:
     watcher = Watcher(harness.path)
+    harness.keeps = False
     try:
         code = harness.compiled(harness.base)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         run = TestRun(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
     else:
-        run = watcher.run(lambda: harness.run(code, index, limits))
+        if together:
+            run = watcher.run(lambda: harness.begin_together(code, limits))
+        for index in places:
+            run = watcher.run(lambda: harness.run(code, index, limits))  # noqa: B023
     return {
         "passed": run.passed,
         "exception": "TimeoutError" if run.timeout else run.exception,

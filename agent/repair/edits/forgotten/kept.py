@@ -1,0 +1,407 @@
+"""State that is kept from one test to the next and should not be: what all objects or calls share,
+what is used up, what is handed out and changed by others. Proposed only where tests fail together.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from agent.repair.edits.functions import changes
+from agent.repair.program import Function, Program, Splice
+from agent.repair.program.blocks import block_of, is_docstring, opening
+
+_MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_MAKING = frozenset({
+    "list", "dict", "set", "deque", "defaultdict", "Counter", "OrderedDict", "bytearray",
+})
+_USED_UP = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
+_ENDLESS = frozenset({"cycle", "count"})
+_PURE = (ast.Name, ast.Attribute, ast.Tuple, ast.Subscript, ast.Constant, ast.JoinedStr)
+
+
+def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
+    """A container that all objects of a class share, made anew for each."""
+    if not program.together or node.decorator_list:
+        return
+    made = next((
+        one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+    ), None)
+    for one in node.body:
+        target, value = _bound(one)
+        if value is None or not _lasts(value) or not program.alone(one):
+            continue
+        if not any(_is_own(each, target) for each in ast.walk(node)):
+            continue
+        start, end = program.whole_lines(one)
+        field = f"self.{target} = {program.code(value)}"
+        indent = program.indent(one)
+        if made is None and not node.bases:
+            text = (
+                f"{indent}def __init__(self):{program.newline}"
+                f"{indent}{program.step}{field}{program.newline}"
+            )
+            yield Splice(start, end, text, 0.8, one.lineno)
+        first = opening(program, made) if made is not None else None
+        if first is not None and first.lineno > one.lineno:
+            place = program.whole_lines(first)[0]
+            rest = program.between(end, place)
+            text = f"{rest.lstrip(program.newline)}{program.indent(first)}{field}{program.newline}"
+            yield Splice(start, place, text, 0.8, one.lineno)
+
+
+def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
+    """What stands at the top of the module and is used up or filled by calls, begun by each."""
+    first = opening(program, node)
+    if not program.together or first is None:
+        return
+    own = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    for name, value in _tops(program).items():
+        if name not in own or _binds(node, name) or _is_memo(program, node, name):
+            continue
+        users = {
+            program.scope(one) for one in program.nodes
+            if isinstance(one, ast.Name) and one.id == name
+        }
+        if users <= {node, program.tree}:
+            if changes([node], name) or not _is_container(value):
+                yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
+        elif isinstance(value, _MADE) and _is_empty(value):
+            yield program.insert_before(first, [f"{name}.clear()"], 1.6)
+    for text in _fields_begun(program, node):
+        yield program.insert_before(first, [text], 1.4)
+
+
+def reset_too(program: Program, node: ast.Expr) -> Iterator[Splice]:
+    """What is kept beside that which a function empties, emptied too."""
+    match node.value if program.together else None:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="clear")):
+            for other, value in _tops(program).items():
+                if other != name and isinstance(value, _MADE) and _is_empty(value):
+                    yield program.insert_after(node, [f"{other}.clear()"], 0.8)
+
+
+def of_the_module(program: Program, node: Function) -> Iterator[Splice]:
+    """A name of the module that a function sets for itself alone."""
+    first = opening(program, node)
+    if not program.together or first is None:
+        return
+    tops = {name for one in program.tree.body for name in [_bound(one)[0]] if name}
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    for name in dict.fromkeys(one.id for one in names if isinstance(one.ctx, ast.Store)):
+        if name in tops and not any(
+            isinstance(one, ast.Global) and name in one.names for one in ast.walk(node)
+        ):
+            place = next(one for one in sorted(names, key=program.start) if one.id == name)
+            is_read = isinstance(place.ctx, ast.Load)
+            yield program.insert_before(first, [f"global {name}"], 2.0 if is_read else 0.6)
+
+
+def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
+    """A parameter that the key under which answers are kept lacks."""
+    if not program.together:
+        return
+    given = _given(node)
+    for memo in _tables(program, node):
+        keys = _keys(program, node, memo)
+        if len({program.code(one) for one in keys}) != 1 or not _gives(program, node, memo):
+            continue
+        key = keys[0]
+        told = [*keys]
+        for one in ast.walk(node):
+            match one:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    if isinstance(key, ast.Name) and name == key.id and name not in given:
+                        told = [value]
+        missing = [
+            name for name in given if name not in ("self", "cls") and not any(
+                isinstance(inner, ast.Name) and inner.id == name
+                for one in told for inner in ast.walk(one)
+            )
+        ]
+        for names in [missing, *([one] for one in missing if len(missing) > 1)]:
+            if names and all(isinstance(one, _PURE) for one in told):
+                yield _rewritten(program, told, lambda one, add=names: _joined(  # type: ignore[misc]
+                    program, one, add
+                ), 0.6 + 0.3 * (names is not missing))
+
+
+def handed_out(program: Program, node: Function) -> Iterator[Splice]:
+    """Copies of what is kept in a table, or at the top of the module, for whoever is given it."""
+    if not program.together:
+        return
+    held = {program.code(one.value) for memo in _tables(program, node) for one in _subscripts(
+        program, node, memo
+    ) if isinstance(one.ctx, ast.Store) for one in _assigned(program, one)}
+    tables = _tables(program, node)
+    tops = _tops(program)
+    given: list[ast.expr] = []
+    for one in ast.walk(node):
+        match one:
+            case ast.Return(value=ast.Name(id=name) as value):
+                if name in held or (name in tops and not _binds(node, name)):
+                    given.append(value)
+            case ast.Return(value=ast.Subscript(value=table) as value):
+                if program.code(table) in tables:
+                    given.append(value)
+    if not given:
+        return
+    kinds = frozenset[str]().union(*(program.type_of(one) for one in given))
+    names = [tops[one.id] for one in given if isinstance(one, ast.Name) and one.id in tops]
+    kinds |= frozenset[str]().union(*(program.type_of(one) for one in names))
+    for place, kind in enumerate([
+        *(one for one in ("list", "dict", "set") if one in kinds), *([] if kinds else ["copy"]),
+    ]):
+        def copied(one: ast.expr, kind: str = kind) -> str:
+            code = program.code(one)
+            return f"{code}.copy()" if kind == "copy" else f"{kind}({code})"
+
+        yield _rewritten(program, given, copied, 0.9 + 0.1 * place)
+
+
+def own_copy(program: Program, node: ast.Assign) -> Iterator[Splice]:
+    """A copy of what another function gives, where it is changed; one of all that it holds."""
+    if not program.together or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+        return
+    name, value = node.targets[0].id, node.value
+    block = block_of(program, node)
+    rest = block[block.index(node) + 1 :]
+    match value:
+        case ast.Call(func=ast.Name(id=kind), args=[given]) if kind in ("dict", "list"):
+            pass
+        case ast.Call(func=ast.Attribute(value=given, attr="copy"), args=[]):
+            pass
+        case ast.Call(func=ast.Name() | ast.Attribute()):
+            if changes(rest, name):
+                kinds = program.seen(name) & {"list", "dict", "set"}
+                for kind in sorted(kinds or {"list"}):
+                    yield program.replace(value, f"{kind}({program.code(value)})", 1.0)
+            return
+        case _:
+            return
+    copy = f"deepcopy({program.code(given)})"
+    if "deepcopy" in program.imported:
+        yield program.replace(value, copy, 0.8)
+    elif "copy" in program.imported:
+        yield program.replace(value, f"copy.{copy}", 0.8)
+    else:
+        first = next((one for one in program.tree.body if not is_docstring(one)), node)
+        while isinstance(first, ast.ImportFrom) and first.module == "__future__":
+            first = program.tree.body[program.tree.body.index(first) + 1]
+        start, gap = program.start(first), program.newline
+        if not isinstance(first, ast.Import | ast.ImportFrom):
+            gap = program.newline * 3
+        text = (
+            f"from copy import deepcopy{gap}{program.between(start, program.start(value))}{copy}"
+        )
+        yield Splice(start, program.end(value), text, 1.2, node.lineno)
+
+
+def used_up(program: Program, node: ast.Assign) -> Iterator[Splice]:
+    """A list of what at the top of the module can be gone through once."""
+    if not program.together or program.scope(node) is not program.tree:
+        return
+    value = node.value
+    if isinstance(value, ast.GeneratorExp):
+        inner = program.code(value)[1:-1]
+        yield program.replace(value, f"[{inner}]", 0.6)
+    elif _called(value) in _USED_UP:
+        yield program.replace(value, f"list({program.code(value)})", 0.6)
+
+
+def in_place(program: Program, node: ast.Expr) -> Iterator[Splice]:
+    """A sequence that is sorted or turned round where it belongs to others: the caller's, or the
+    module's where it is given back."""
+    block, scope = block_of(program, node), program.scope(node)
+    after = block[block.index(node) + 1 :][:1]
+    match node.value if program.together else None:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name), attr="sort" | "reverse" as how)
+        ) as call:
+            more = program.between(program.end(call.func), program.end(call))[1:]
+            text = f"{name}[::-1]" if how == "reverse" else (
+                f"sorted({name}{', ' if more != ')' else ''}{more}"
+            )
+            match after:
+                case [ast.Return(value=ast.Name(id=given)) as last] if name == given:
+                    end = program.end(last)
+                    yield Splice(program.start(node), end, f"return {text}", 1.0, node.lineno)
+                    return
+            if isinstance(scope, Function) and name in _given(scope):
+                yield program.replace_statement(node, f"{name} = {text}", 1.0)
+
+
+def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
+    """What stands behind a `yield`, done however that ends."""
+    block = block_of(program, node)
+    rest = block[block.index(node) + 1 :]
+    if not program.together or not isinstance(node.value, ast.Yield) or not rest:
+        return
+    if isinstance(program.parents.get(node), ast.Try) or not program.alone(node):
+        return
+    indent, step, newline = program.indent(node), program.step, program.newline
+    start, middle = program.whole_lines(node)
+    end = program.whole_lines(rest[-1])[1]
+    inner = [step + line for line in program.between(middle, end).splitlines(keepends=True)]
+    text = (
+        f"{indent}try:{newline}{step}{program.between(start, middle)}"
+        f"{indent}finally:{newline}{''.join(inner)}"
+    )
+    yield Splice(start, end, text, 0.8, node.lineno)
+
+
+def _bound(node: ast.stmt) -> tuple[str, ast.expr | None]:
+    """The one name that a statement binds, and to what."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return name, value
+        case ast.AnnAssign(target=ast.Name(id=name), value=value):
+            return name, value
+    return "", None
+
+
+def _tops(program: Program) -> dict[str, ast.expr]:
+    """Containers and what can be used up, at the top of the module."""
+    found = (_bound(one) for one in program.tree.body)
+    return {
+        name: value for name, value in found
+        if value is not None and _lasts(value)
+    }
+
+
+def _lasts(value: ast.expr) -> bool:
+    """Whether a value is filled or used up by those who share it."""
+    return _is_container(value) or isinstance(value, ast.GeneratorExp) or (
+        _called(value) in _USED_UP | _ENDLESS
+    )
+
+
+def _fields_begun(program: Program, node: Function) -> Iterator[str]:
+    """Fields that a method reads and the constructor begins empty, begun again."""
+    owner = program.parents.get(node)
+    if not isinstance(owner, ast.ClassDef) or node.name == "__init__":
+        return
+    read = {program.code(one) for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    for made in owner.body:
+        if isinstance(made, ast.FunctionDef) and made.name == "__init__":
+            for one in made.body:
+                match one:
+                    case ast.Assign(targets=[ast.Attribute() as field], value=value):
+                        if _is_container(value) and _is_empty(value) and (
+                            program.code(field) in read
+                        ):
+                            yield program.code(one)
+
+
+def _is_container(value: ast.expr) -> bool:
+    return isinstance(value, _MADE) or _called(value) in _MAKING
+
+
+def _is_empty(value: ast.expr) -> bool:
+    return not (getattr(value, "elts", ()) or getattr(value, "keys", ()))
+
+
+def _called(value: ast.expr) -> str:
+    match value:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name
+    return ""
+
+
+def _is_own(node: ast.AST, name: str) -> bool:
+    return (
+        isinstance(node, ast.Attribute) and node.attr == name
+        and isinstance(node.value, ast.Name) and node.value.id == "self"
+    )
+
+
+def _binds(node: Function, name: str) -> bool:
+    """Whether a function has a name for itself, or declares it the module's."""
+    return name in _given(node) or any(
+        (isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load))
+        or (isinstance(one, ast.Global) and name in one.names)
+        for one in ast.walk(node)
+    )
+
+
+def _given(node: Function) -> list[str]:
+    """The names of a function's parameters."""
+    return [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+
+
+def _tables(program: Program, node: Function) -> list[str]:
+    """Tables outside of a function, into which it puts something under a key."""
+    found = {
+        program.code(one.value): None for one in ast.walk(node)
+        if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store)
+    }
+    return [
+        text for text in found
+        if text.startswith("self.") or (text in _tops(program) and not _binds(node, text))
+    ]
+
+
+def _is_memo(program: Program, node: Function, name: str) -> bool:
+    """Whether a function looks a key up in a table and puts what is missing there."""
+    return name in _tables(program, node) and bool(_keys(program, node, name))
+
+
+def _keys(program: Program, node: Function, memo: str) -> list[ast.expr]:
+    """Where a function names keys of a table, in their order; none if it asks for none of them
+    before it puts one in."""
+    found: list[ast.expr] = [one.slice for one in _subscripts(program, node, memo)]
+    asked: list[ast.expr] = []
+    for one in ast.walk(node):
+        match one:
+            case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[table]):
+                asked += [key] if program.code(table) == memo else []
+            case ast.Call(func=ast.Attribute(value=table, attr="get"), args=[key, *_]):
+                asked += [key] if program.code(table) == memo else []
+    return sorted([*found, *asked], key=program.start) if asked else []
+
+
+def _gives(program: Program, node: Function, memo: str) -> bool:
+    """Whether a function answers with what a table holds."""
+    return any(
+        isinstance(one, ast.Return) and one.value is not None
+        and program.code(one.value).startswith((f"{memo}[", f"{memo}.get("))
+        for one in ast.walk(node)
+    )
+
+
+def _subscripts(program: Program, node: Function, memo: str) -> list[ast.Subscript]:
+    return [
+        one for one in ast.walk(node)
+        if isinstance(one, ast.Subscript) and program.code(one.value) == memo
+    ]
+
+
+def _assigned(program: Program, node: ast.Subscript) -> Iterator[Any]:
+    """The assignment in which an entry of a table is a target."""
+    above = program.parents.get(node)
+    if isinstance(above, ast.Assign) and isinstance(above.value, ast.Name):
+        yield above
+
+
+def _joined(program: Program, key: ast.expr, names: list[str]) -> str:
+    """A key with names beside what it has."""
+    inside = isinstance(program.parents.get(key), ast.Subscript)
+    if isinstance(key, ast.Tuple):
+        text = ", ".join([*(program.code(one) for one in key.elts), *names])
+    else:
+        text = ", ".join([program.code(key), *names])
+    return text if inside else f"({text})"
+
+
+def _rewritten(
+    program: Program, nodes: list[ast.expr], written: Callable[[ast.expr], str], cost: float
+) -> Splice:
+    """One edit of several expressions."""
+    places = sorted(nodes, key=program.start)
+    start = at = program.start(places[0])
+    text = ""
+    for one in places:
+        text += program.between(at, program.start(one)) + written(one)
+        at = program.end(one)
+    return Splice(start, at, text, cost, places[0].lineno)
