@@ -53,13 +53,13 @@ def whole(request: pytest.FixtureRequest) -> bool:
 
 
 def unsampled(items: list[pytest.Item]) -> set[pytest.Item]:
-    """All but a few cases of what is `sampled`, and all but a quarter of what is `weaker`; the same
+    """All but a few cases of what is `sampled`, and all but an eighth of what is `weaker`; the same
     each time."""
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("sampled"):
             groups.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    left = {item for item in items if item.get_closest_marker("weaker") and by_chance(item)[0] % 4}
+    left = {item for item in items if item.get_closest_marker("weaker") and by_chance(item)[0] % 8}
     for group in groups.values():
         (few,) = group[0].iter_markers("sampled")
         left.update(sorted(group, key=by_chance)[few.args[0]:])

@@ -54,6 +54,7 @@ def fits(page: Page) -> None:
     assert whole <= seen
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=["desk", "phone"])
 def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
     recorded_page: Any

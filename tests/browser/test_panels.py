@@ -100,6 +100,7 @@ def test_files_are_healed_under_their_names_and_a_zip_by_its_own_suite(page: Any
     expect(shown.locator("#files .sent")).to_contain_text("2 MB are the most")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=["desk", "phone"])
 def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page: Any) -> None:
     shown = page.page

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.demo.apart import free_port, serving
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]
 
 SECRET = "of-the-space-0123456789-0123456789"
 TOKEN = "hf_oauth_of-the-visitor"

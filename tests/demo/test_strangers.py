@@ -121,7 +121,7 @@ def interrupt(who: Stranger, run: dict[str, Any]) -> str:
     return asked
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("wrong", [7, ["x"], {"x": 1}, "no such choice", 1e300])
 def test_a_value_that_no_field_has_is_refused_in_words(home: str, wrong: Any) -> None:
     with Stranger(home) as who:

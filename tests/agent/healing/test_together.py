@@ -82,6 +82,7 @@ def test_usual():
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("code", "tests", "healing"), [
     (TAGS, TAGS_TESTS, "    if found is None:\n        found = []\n"),
     (CART, CART_TESTS, "    def __init__(self):\n        self.items = []\n"),
