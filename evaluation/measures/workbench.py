@@ -35,7 +35,7 @@ Measure = Callable[[], Iterator[str]]
 TURNS = 5
 ARRIVALS = 10
 STOPPED = 9
-APART_MS = 300
+APART_MS = 100
 """How much later each run is stopped than the one before."""
 OTHERS = 31
 """Live runs beside the one that is looked at."""
@@ -52,10 +52,12 @@ HEALS = 24
 PATIENCE_MS = 180_000
 
 FINISHED = ".bench[data-phase=finished]"
-PRESSED = """([button, sign]) => new Promise((done) => {
+PRESSED = """([button, sign]) => new Promise((done, failed) => {
   const begun = performance.now();
   const look = () => document.querySelector(sign)
     ? done((performance.now() - begun) / 1000) : requestAnimationFrame(look);
+  if (document.querySelector(button).disabled) failed(new Error(`${button} is disabled`));
+  setTimeout(() => failed(new Error(`${sign} is not there after 30 s`)), 30_000);
   document.querySelector(button).click();
   requestAnimationFrame(look);
 })"""
