@@ -49,14 +49,15 @@ async def unsteady(
 ) -> Unsteady:
     """The tests that fail in `report` and pass in another run.
 
-    What ran into its deadline is not run again: it would be waited for twice more.
+    What ran into its deadline is not run again: it would be waited for twice more. Neither is what
+    passes and is not believed: the runs hear the plain witness alone, who has said that it passes.
     """
     if not readable_nodes(solution.text):
         return Unsteady()
     failing = {verdict.test for verdict in report.failing}
-    hanging = {verdict.test for verdict in report.verdicts if verdict.status == "timeout"}
+    left = {one.test for one in report.verdicts if one.status == "timeout" or one.doubt}
     expected_s = {verdict.test: verdict.wall_s for verdict in report.verdicts}
-    chosen = [test for test in tests if test.name in failing - hanging]
+    chosen = [test for test in tests if test.name in failing - left]
     while chosen and sum(expected_s[test.name] for test in chosen) * (RUNS - 1) > MOST_S:
         chosen.remove(max(chosen, key=lambda test: expected_s[test.name]))
     if not chosen:

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from agent.core.domain import Report, Verdict
-from agent.core.events import Notice, Searched
+from agent.core.events import Judged, Notice, Searched
 from agent.healing.context import Context
 from agent.healing.flakiness import OTHER_CHANCE, OTHER_ORDER, again_with, with_reruns
 from agent.intake import from_page
@@ -28,6 +28,20 @@ async def test_a_failure_that_is_not_there_in_every_run_costs_no_search(tmp_path
     assert end.reason.startswith("`assert toss()` is flaky: in 3 runs")
     assert end.candidates == 0
     assert not any(isinstance(entry.event, Searched) for entry in log)
+
+
+async def test_a_pass_that_is_not_believed_is_not_called_flaky(tmp_path: Path) -> None:
+    code = (
+        "class Any:\n    def __eq__(self, other):\n        return True\n\n\n"
+        "def total(xs):\n    return Any()\n"
+    )
+    log = await healed(tmp_path, code, "assert total([1, 2]) == 3")
+
+    end = last(log)
+    assert end.outcome == "unresolved"
+    assert "flaky" not in end.reason
+    (judged, *_) = [one.event for one in log if isinstance(one.event, Judged)]
+    assert judged.report.verdicts[0].doubt
 
 
 async def test_a_steady_failure_is_searched_for_without_the_flaky_test(tmp_path: Path) -> None:
