@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import count
 from typing import Any
 
 import gradio as gr
@@ -132,18 +133,22 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
     """What happens at which event; gives that of an arrival."""
     on, guarded, state = parts.on, parts.guarded, ("kept", "visit")
 
-    def followed(event: Any, act: Any, settle: Any = page.settle) -> None:
-        """Streams a run, and gives the buttons back."""
-        guarded(on(event, act, state, FOLLOWED, STREAMED).then, settle, state, SETTLED)
+    def followed(
+        event: Any, act: Any, settle: Any = page.settle, *,
+        given: tuple[str, ...] = state, first: str = "",
+    ) -> None:
+        """Streams a run, and gives the buttons back, unless the page has come to another run while
+        the stream was there; `first` is what the browser does before."""
+        place, chain = given.index("kept"), next(chains)
+        streams = _STREAMS % {"first": first, "place": place, "chain": chain, "many": len(given)}
+        stream = on(event, act, given, FOLLOWED, {**STREAMED, "js": streams})
+        guarded(stream.then, settle, state, SETTLED, js=_STREAMED % (chain, json.dumps(NO_RUN)))
 
+    chains = count()
     begun = parts["heal"].click(
         None, parts.of(*TYPED, *WISHES[1:], *OPTIONS), parts.of(*BEGUN), js=begins(), **QUICK
     )
-    run = on(
-        begun.then, page.heal, (*WISHES, "kept", *TYPED, *OPTIONS),
-        FOLLOWED, STREAMED
-    )
-    guarded(run.then, page.settle, state, SETTLED)
+    followed(begun.then, page.heal, given=(*WISHES, "kept", *TYPED, *OPTIONS))
     parts["stop"].click(None, parts["kept"], parts["kept"], js=_STOPS, **QUICK)
     on(parts["stop"].click, page.stop, state, ("said",), stirs="stirred")
     parts["follow"].click(None, None, parts["stirred"], js="() => [String(Math.random())]", **QUICK)
@@ -219,7 +224,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
     restored = arrived.then(
         None, parts.of("kept", *TYPED), parts.of(*TYPED), js=_RESTORED, **QUICK
     )
-    followed(restored.then, page.resume)
+    followed(restored.then, page.resume, first=_UNLESS_BEGUN % json.dumps(NO_RUN))
     return arrived
 
 
@@ -283,6 +288,19 @@ _KEEPS = f"""(...held) => {{
     }}
   }});
 }}"""
+_STREAMS = """(...given) => {
+  const streamed = window.streamed ??= {};
+  %(first)s
+  streamed[%(chain)d] = given[%(place)d].run;
+  return given.slice(0, %(many)d);
+}"""
+_STREAMED = """(kept, ...rest) => [
+  window.streamed[%d] === kept.run ? kept : %s, ...rest
+]"""
+"""Which run a stream is of, by what began it: as it ends, that run is settled, and none that was
+begun since and is not known yet."""
+_UNLESS_BEGUN = "if (Object.values(streamed).includes(given[0].run)) given[0] = %s;"
+"""A run that was begun before the page had arrived is followed already."""
 _STOPS = """(kept) => ({ ...kept, begins: "" })"""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""

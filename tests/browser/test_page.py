@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, Stamped
@@ -144,6 +144,32 @@ def test_stop_ends_a_run(recorded_page: Any, tmp_path: Path) -> None:
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 
 
+def test_a_heal_that_is_begun_while_the_page_still_arrives_can_be_stopped(
+    recorded_page: Any, tmp_path: Path
+) -> None:
+    page, held = recorded_page.page, []
+    page.route("**/queue/join?*", lambda route: held.append(route))
+    recorded_page.reload()
+    page.locator("#words textarea").fill(f"healed held by {tmp_path / 'gate'}")
+    waits_for(page, held, 1)
+    page.get_by_role("button", name="Heal it").click()
+    waits_for(page, held, 2)
+    held[0].continue_()  # nothing was to be followed, and by now something is begun
+    page.wait_for_timeout(1_500)
+    held[1].continue_()
+    expect(page.locator(".timeline .moment").first).to_be_visible()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    ended(page, "CANCELLED")
+
+
+def waits_for(page: Page, held: list[Route], many: int) -> None:
+    for _ in range(1_000):
+        if len(held) >= many:
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"{len(held)} of {many} requests were made")
+
+
 def test_stop_ends_a_run_that_waits_for_a_person(page: Any) -> None:
     shown = page.page
     shown.get_by_text("Options", exact=True).click()
@@ -177,7 +203,7 @@ def test_while_a_run_goes_on_its_clock_does_and_what_was_opened_and_typed_stays(
     page.get_by_role("tab", name="Trace").click()
     steps = page.locator(".moment").count()
     (tmp_path / "gate").touch()
-    expect(page.locator(".moment").nth(steps)).to_be_visible()
+    expect(page.locator(".moment").nth(steps)).to_be_attached()  # of an ended run it is folded
     expect(cell).to_have_attribute("aria-expanded", "true")
     ended(page, "HEALED")
     expect(page.get_by_role("tab", name="Trace")).to_have_attribute("aria-selected", "true")
@@ -246,7 +272,7 @@ def test_a_repair_is_changed_judged_and_approved_where_the_page_asks(page: Any) 
     heal(shown, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
     expect(shown.locator("#review")).to_be_visible()
     expect(shown.locator(".verdict")).to_contain_text("AWAITING REVIEW")
-    shown.get_by_text("Change it yourself").click()
+    ready_to_edit(shown)
     shown.locator("#edited .cm-content").fill("def add(a, b):\n    return sum((a, b))\n")
     shown.get_by_role("button", name="Judge my version").click()
     expect(shown.locator("#review")).to_be_hidden()
@@ -258,22 +284,28 @@ def test_a_repair_is_changed_judged_and_approved_where_the_page_asks(page: Any) 
     expect(shown.locator(".verdict")).to_contain_text("by you")
 
 
+def ready_to_edit(page: Page) -> None:
+    """Once first shown, an editor takes in again what it was given: nobody types as soon."""
+    page.get_by_text("Change it yourself").click()
+    expect(page.locator("#edited .cm-content")).to_contain_text("a + b")
+    page.wait_for_timeout(500)
+
+
 def test_a_second_tab_follows_a_review_that_is_decided_in_the_first(page: Any) -> None:
     shown = page.page
     shown.get_by_text("Options", exact=True).click()
     shown.get_by_label("Ask me").click()
     shown.get_by_role("option", name="before a repair is kept").click()
     heal(shown, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
-    expect(shown.locator("#review")).to_be_visible()
+    ready_to_edit(shown)
     second = page.open(shown.url[shown.url.index("?"):])
     expect(second.locator("#review")).to_be_visible()
-    second.get_by_text("Change it yourself").click()
+    ready_to_edit(second)
     second.locator("#edited .cm-content").fill("def add(a, b):\n    return sum((a, b))\n")
     second.get_by_role("button", name="Judge my version").click()
     expect(second.locator(".patch")).to_contain_text("sum((a, b))")
     expect(shown.locator(".patch")).to_contain_text("sum((a, b))")
     expect(shown.locator("#review")).to_be_visible()
-    shown.get_by_text("Change it yourself").click()
     expect(shown.locator("#edited .cm-content")).to_contain_text("sum((a, b))")
     shown.locator("#edited .cm-content").fill("x = 1")
     shown.wait_for_timeout(1_500)  # whatever else comes has done so, and left what is typed
