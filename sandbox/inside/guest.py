@@ -27,12 +27,15 @@ import errno
 import marshal
 import os
 import sys
+
+# `import json` costs as much as the rest of the start (it imports re); its core does not.
+from _frozen_importlib import ModuleSpec
+from _json import encode_basestring, make_encoder
 from types import CodeType, ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take as long as the rest of the start
-    from collections.abc import Callable, Sequence
-    from importlib.machinery import ModuleSpec
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, NoReturn
 
 CHANNEL = 3
@@ -45,6 +48,17 @@ RULE = 4
 BEGUN = 5
 
 PROGRAM_NAME = "<jail program>"
+
+_STANDING = """
+    __future__ _abc _ast _codecs _collections _collections_abc _ctypes _frozen_importlib
+    _frozen_importlib_external _functools _imp _io _json _operator _signal _sitebuiltins _sre _stat
+    _thread _warnings _weakref _weakrefset abc ast builtins codecs collections contextlib copyreg
+    encodings enum errno functools genericpath importlib io itertools json keyword marshal math
+    operator os posix posixpath re reprlib resource signal stat sys threading time types warnings
+    zipimport
+"""
+STANDING = sys.stdlib_module_names & {*_STANDING.split(), *sys.builtin_module_names}
+"""Modules of Python that no program of a jail runs without: no file of a job comes before them."""
 
 _USUAL_BYTES = 1 << 14
 
@@ -85,6 +99,8 @@ class Jail:
         self.peer = peer
         """The channel to the other job of a pair, or `None`."""
         self._channel = channel
+        self.undisturbed = Undisturbed(folder, files)
+        """While it is entered, the job's own files are not imported."""
 
     def send(self, value: Any) -> None:
         """Sends a JSON value to the host."""
@@ -93,6 +109,49 @@ class Jail:
     def receive(self) -> Any:
         """The host's next value; `None` when there is no more."""
         return self._channel.receive()
+
+
+class Undisturbed:
+    """While it is entered, what is imported comes from Python, from packages or from us: none of it
+    is one of the job's own files, which come first again afterwards."""
+
+    def __init__(self, folder: str, files: Iterable[str]) -> None:
+        self._folder = folder
+        self._names = shadowed(files)
+        self._left_out: list[tuple[list[Any], int, Any]] = []
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._depth += 1
+        if self._depth > 1:
+            return
+        finders: Any = sys.meta_path
+        for entries in (sys.path, finders):
+            for place, one in reversed([*enumerate(entries)]):
+                if one == self._folder or getattr(one, "is_own", False):
+                    self._left_out.append((entries, place, entries.pop(place)))
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth:
+            return
+        while self._left_out:
+            entries, place, one = self._left_out.pop()
+            entries.insert(place, one)
+        give_way(self._names)
+
+
+def shadowed(files: Iterable[str]) -> set[str]:
+    """Modules of Python that a job's files, by path, have the names of and come before."""
+    roots = {path.partition("/")[0].removesuffix(".py") for path in files}
+    return (roots & sys.stdlib_module_names) - STANDING
+
+
+def give_way(names: Iterable[str]) -> None:
+    """Forgets loaded modules of these names, so that a job's own are found."""
+    for root in names:
+        for name in [one for one in sys.modules if one.partition(".")[0] == root]:
+            del sys.modules[name]
 
 
 class _Stream:
@@ -149,7 +208,7 @@ class Peer(_Stream):
         Raises `Malformed` for anything that is no message and `TimeoutError` when nothing
         came within `timeout_s`; after `Malformed` the channel is of no more use.
         """
-        import json
+        import json  # it stands, whatever the job's files are called
 
         body = self._body(None if timeout_s is None else _monotonic() + timeout_s)
         if body is None:
@@ -250,16 +309,18 @@ class Modules:
     """Imports a job's modules from memory; they were compiled by the host, if by the same Python.
     """
 
-    def __init__(self, sources: dict[str, tuple[str, CodeType | None]]) -> None:
+    def __init__(
+        self, sources: dict[str, tuple[str, CodeType | None]],
+        undisturbed: Undisturbed | None = None,
+    ) -> None:
         self._sources = sources
+        self._undisturbed = undisturbed or Undisturbed("", ())
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name not in self._sources:
             return None
-        from importlib.machinery import ModuleSpec
-
         package = any(other.startswith(name + ".") for other in self._sources)
         # typeshed wants a whole Loader; importlib asks for these methods only.
         return ModuleSpec(name, self, is_package=package)  # type: ignore[arg-type]
@@ -270,7 +331,8 @@ class Modules:
     def exec_module(self, module: ModuleType) -> None:
         text, code = self._sources[module.__name__]
         name = module_name(module.__name__)
-        exec(code or compile(text, name, "exec", dont_inherit=True), module.__dict__)
+        with self._undisturbed:
+            exec(code or compile(text, name, "exec", dont_inherit=True), module.__dict__)
 
     def get_source(self, name: str) -> str:
         return self._sources[name][0]
@@ -303,6 +365,7 @@ def main() -> None:
     _prepare_interpreter(job)
     peer = Peer(PEER, job["message_bytes"]) if job["peer"] else None
     jail = Jail(job["payload"], job["files"], job["folder"], job["shared"], host, peer)
+    import_own(job["modules"], jail)
     host.begin()
     run_program(job["program"], job["source"], jail)
     sys.stdout.flush()
@@ -322,8 +385,9 @@ def run_program(program: CodeType | None, source: str, jail: Jail) -> None:
     except SystemExit:
         raise
     except BaseException:  # noqa: BLE001 - whatever it is, it is told on standard error
-        import linecache
-        import traceback
+        with jail.undisturbed:
+            import linecache
+            import traceback
 
         linecache.cache[PROGRAM_NAME] = (
             len(source), None, source.splitlines(keepends=True), PROGRAM_NAME,
@@ -469,11 +533,15 @@ def _prepare_interpreter(job: dict[str, Any]) -> None:
             except OSError as error:
                 if error.errno != errno.EBADF:  # the listing's own descriptor is closed by now
                     raise
+    look_fresh()
     sys.path[0] = job["folder"]  # in place of the one that this file lies in
     sys.path.extend(job["sites"])
-    if job["modules"]:
-        sys.meta_path.insert(0, Modules(job["modules"]))
-    look_fresh()
+
+
+def import_own(modules: dict[str, tuple[str, CodeType | None]], jail: Jail) -> None:
+    """Has the modules that came with a job imported from memory."""
+    if modules:
+        sys.meta_path.insert(0, Modules(modules, jail.undisturbed))
 
 
 def look_fresh() -> None:
@@ -506,9 +574,6 @@ def _streams() -> None:
 
 def _encoder() -> Callable[[Any], bytes]:
     """JSON text as bytes; anything that is no JSON value raises `TypeError`."""
-    # `import json` costs as much as the rest of the start (it imports re); its core does not.
-    from _json import encode_basestring, make_encoder
-
     def refuse(value: object) -> NoReturn:
         raise TypeError(f"a {type(value).__name__} is no JSON value")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+from _frozen_importlib import ModuleSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,13 +19,14 @@ if TYPE_CHECKING:
 class OwnFiles:
     """Imports a job's own files where no file may be opened."""
 
+    is_own = True
+    """Left out while a job is not to be disturbed by its files."""
+
     def __init__(self, files: dict[str, str], folder: str) -> None:
         self._files = files
         self._folder = folder
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        from importlib.machinery import ModuleSpec
-
         stem = name.replace(".", "/")
         folder = any(one.startswith(f"{stem}/") for one in self._files)
         for relative, package in ((f"{stem}/__init__.py", True), (f"{stem}.py", False)):
@@ -63,8 +65,6 @@ class _Library:
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name not in self._code:
             return None
-        from importlib.machinery import ModuleSpec
-
         origin, _, package = self._code[name]
         spec = ModuleSpec(name, self, origin=origin, is_package=package)  # type: ignore[arg-type]
         spec.has_location = True

@@ -361,7 +361,7 @@ class Zygote:
         _setrlimit(resource.RLIMIT_NPROC, job["processes"] if self._grants else self._threads)
         files = job["files"]
         if files:
-            _shadow(files)
+            guest.give_way(guest.shadowed(files))
             if self._files:
                 guest.lay(folders.work, files)
             else:
@@ -369,11 +369,10 @@ class Zygote:
                 show_lines(files, folders.work)
         if self._files:
             sys.path.insert(0, folders.work)
-        if job["modules"]:
-            sys.meta_path.insert(0, guest.Modules(job["modules"]))
         peer = guest.Peer(guest.PEER, job["message_bytes"]) if paired else None
         shared = folders.shared if job["shared"] else None
         jail = guest.Jail(job["payload"], files, folders.work, shared, self._channel, peer)
+        guest.import_own(job["modules"], jail)
         self._watch.begin(self._channel.tell, folders.own, self._files, self._allowed)
         begin()
         guest.run_program(job["program"], job["source"], jail)
@@ -588,18 +587,6 @@ def _folders(base: str) -> list[str]:
 def _memories(base: str) -> list[str]:
     """What the two jobs of a folder see at `_MEMORY`."""
     return [f"{base}/a/shm", f"{base}/b/shm"]
-
-
-def _shadow(files: dict[str, str]) -> None:
-    """A job's own module comes before one of the library that is loaded already."""
-    for path in files:
-        name = path.partition("/")[0].removesuffix(".py")
-        if name in sys.modules and name not in _NEEDED:
-            for loaded in [one for one in sys.modules if one.partition(".")[0] == name]:
-                del sys.modules[loaded]
-
-
-_NEEDED = frozenset({"__main__", "__jail__", *sys.builtin_module_names})
 
 
 def _status(end: SystemExit) -> int:

@@ -16,6 +16,7 @@ from agent.core.domain import TestCase
 from agent.judge import jail_modules
 from agent.judge.compared.examples import LAST_WORD_S, ended
 from agent.judge.groups import Group
+from sandbox.inside.guest import STANDING
 from sandbox.sandbox import Process
 from sandbox.types import Json, Outcome, SandboxError
 
@@ -60,6 +61,7 @@ async def _session(
     )
     payload = payload | {
         "name": subject.name, "modules": list(subject.modules), "wall_s": wall_s,
+        "stand_ins": [*sorted(subject.all_modules - STANDING)],
         "code": group.code, "conftest": subject.has_conftest,
     }
     # The text of a file goes by the channel: on disk another process might read it.

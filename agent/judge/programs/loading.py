@@ -6,24 +6,20 @@ import importlib
 import os
 import sys
 import types
-from collections.abc import Iterable
 from itertools import takewhile
-
-from agent.judge.programs.namesakes import give_way
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-def begin(payload: dict[str, Any], files: Iterable[str]) -> None:
-    """What comes before any of the program runs: its files, by path, are imported before Python's,
-    and chance has its seed."""
-    give_way(files)
-    if payload["random_seed"] is not None:
-        import random
+def begin(jail: Any) -> None:
+    """What comes before any of the program runs: chance has its seed."""
+    if jail.payload["random_seed"] is not None:
+        with jail.undisturbed:
+            import random
 
-        random.seed(payload["random_seed"])
+        random.seed(jail.payload["random_seed"])
 
 
 class Program:

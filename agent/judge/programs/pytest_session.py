@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent.core.pytest_settings import PLUGINS
 from agent.judge.nodes import nodes_above
+
+_ASKED_FOR = ("argparse", "dataclasses", "linecache", "traceback", "typing", "unittest")
+for _name in _ASKED_FOR:
+    importlib.import_module(_name)
+_LOADED = {
+    name: module for name, module in sys.modules.items() if name.partition(".")[0] in _ASKED_FOR
+}
+
+
+def stand_by() -> None:
+    """Modules of Python that pytest asks for by name as it runs: as where a user runs it, no file
+    of a program comes before them."""
+    sys.modules.update(_LOADED)
 
 
 class Session:

@@ -18,7 +18,7 @@ from agent.judge.texts.messages import text_of
 def main(jail: Any) -> None:
     """Runs the entry file as `__main__`."""
     payload = jail.payload
-    begin(payload, jail.files)
+    begin(jail)
     path = os.path.join(jail.folder, payload["entry"])
     sys.argv[:] = [payload["entry"], *payload["argv"]]
     folder = os.path.dirname(path)

@@ -15,7 +15,7 @@ NAME = "<snippet>"
 
 def main(jail: Any) -> None:
     """Runs the snippet; of one that ends in an expression the value is printed."""
-    begin(jail.payload, jail.files)
+    begin(jail)
     if jail.folder not in sys.path:
         sys.path.insert(0, jail.folder)
     code = 0

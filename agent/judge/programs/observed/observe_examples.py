@@ -40,7 +40,7 @@ def warm_up(paired: bool) -> None:
 
 def main(jail: Any) -> None:
     """Answers the calls one after another, the program loaded afresh for each."""
-    begin(jail.payload, jail.files)
+    begin(jail)
     program = Served(lambda: None, jail.payload, jail.folder)
     folder = os.path.join(jail.folder, "")
     jail.send({"begun": True})

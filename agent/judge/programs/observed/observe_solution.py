@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import json
 import os
 import sys
 import types
@@ -112,12 +111,10 @@ class Served:
 
 def main(jail: Any) -> None:
     """Serves until the tests' process is gone."""
-    # The channel imports it by name, and the program may have a json.py.
-    sys.modules["json"] = json
     if jail.payload["last_site_is_ours"]:
         hide_last_site()
     forget_runners()
-    begin(jail.payload, jail.files)
+    begin(jail)
     link = Link(jail.peer, "s", jail.folder)
     program = Served(link.reset, jail.payload, jail.folder)
     link.handlers = {

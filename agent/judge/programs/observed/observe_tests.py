@@ -20,7 +20,6 @@ from collections.abc import Collection, Sequence
 from agent.judge.observed.naming import FUNCTION_KINDS
 from agent.judge.observed.remote import Link, LinkLost
 from agent.judge.observed.standins import StandIn, StandInModule, StandInType, Unfollowable
-from agent.judge.programs.namesakes import STANDING
 from agent.judge.signs import ACTING
 from agent.judge.texts.messages import first_line, named
 from agent.judge.texts.reading import SNIPPET, Reading, import_loose, read
@@ -75,7 +74,7 @@ class Finder:
     def __init__(self, link: Link, payload: dict[str, Any]) -> None:
         self._link = link
         self._name: str = payload["name"]
-        self._modules = {*payload["modules"], self._name, "solution"} - STANDING
+        self._modules = {*payload["stand_ins"]}
         self.entry: StandInModule | None = None
 
     def find_spec(

@@ -128,10 +128,15 @@ class Guard:
         """Those of the program's files whose code was run."""
 
     def note(self, sign: str, detail: str = "") -> None:
-        """Tells the host of a sign, once."""
+        """Tells the host of a sign, once in each test."""
         if (sign, detail) not in self._noted:
             self._noted.add((sign, detail))
             self._note(sign, detail[:300])
+
+    def begin(self) -> None:
+        """A test begins: what is noted from now on is told of it."""
+        self._noted.clear()
+        self.starts_another = False
 
     def actor(self, frame: Any) -> str:
         """Whose code runs in the innermost frame that is no library's: "program", "tests", ""."""

@@ -24,7 +24,13 @@ from _pytest.mark import structures
 from agent.core.pytest_settings import CONFIGURATIONS
 from agent.judge.programs.plain.guard import ROOTS, forget_runner
 from agent.judge.programs.plain.plain_run import Deadline, Run
-from agent.judge.programs.pytest_session import Session, marked, node_of, plugins_for
+from agent.judge.programs.pytest_session import (
+    Session,
+    marked,
+    node_of,
+    plugins_for,
+    stand_by,
+)
 from agent.judge.texts.messages import first_line
 from agent.judge.texts.transform import constant_asserts
 
@@ -498,6 +504,7 @@ def _sides(words: str) -> dict[str, str]:
 def run_file(run: Run) -> None:
     """Runs the wanted tests of one file in one session of pytest."""
     payload = run.payload
+    stand_by()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     texts = Texts(run.guard.tests)
     checks = Checks(run, texts)

@@ -74,7 +74,7 @@ class Run:
         """A test begins: its clock runs, and the program's answers count."""
         self.say({"begin": test})
         self.test, self._late = test, False
-        self.guard.starts_another = False
+        self.guard.begin()
         self._spoiler[0] = 1
         self._started = time.monotonic()
         signal.setitimer(signal.ITIMER_PROF, self.cpu_s, max(0.05, self.cpu_s / 4))
@@ -256,7 +256,7 @@ def _equals_anything(value: Any) -> bool:
 
 def main(jail: Any) -> None:
     """Runs what the payload says: snippets, or a test file by pytest."""
-    begin(jail.payload, jail.files)
+    begin(jail)
     run = Run(jail)
     if "file" in run.payload:
         from agent.judge.programs.plain.plain_pytest import run_file

@@ -22,6 +22,7 @@ from _pytest import runner
 from agent.judge.programs.plain.expecting import Expecting
 from agent.judge.programs.plain.guard import ROOTS, Guard, forget_runner, teller
 from agent.judge.programs.plain.whole_suite import WholeSuite
+from agent.judge.programs.pytest_session import stand_by
 from agent.judge.texts.messages import NO_PROGRAMS
 from agent.judge.texts.plugins import without
 
@@ -36,6 +37,7 @@ _PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', r
 def main(jail: Any) -> None:
     """Runs the tests that the payload names and tells of each."""
     payload = jail.payload
+    stand_by()
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
     sys.argv[:] = ["pytest", *payload["args"]]
     os.environ.update(payload["environment"])

@@ -23,7 +23,7 @@ from _pytest.assertion import rewrite
 from _pytest.runner import runtestprotocol
 
 from agent.judge.nodes import stands_for
-from agent.judge.programs.pytest_session import plugins_for
+from agent.judge.programs.pytest_session import plugins_for, stand_by
 
 
 class Placeholder:
@@ -189,6 +189,7 @@ class SessionHolder:
 def collect(texts: dict[str, str], items: Items, serve: Callable[[], None]) -> None:
     """Lays the test files, text to folder, beside what they came with, collects them and calls
     `serve` inside the session."""
+    stand_by()
     paths, places = {}, []
     for number, (text, folder) in enumerate(texts.items()):
         name = f"test_screened_{number}.py"

@@ -20,7 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.judge.programs.namesakes import give_way
 from agent.judge.texts.messages import text_of
 from agent.judge.texts.transform import free_names
 from agent.repair.screening.programs.clock import Clock, Limits
@@ -398,7 +397,6 @@ def answer_items(jail: Any, answer: Callable[[Harness, Any], Any]) -> None:
     process."""
     warnings.simplefilter("ignore")
     gc.set_threshold(50_000, 20, 100)
-    give_way(jail.files)
     harness = Harness(jail.payload, jail.folder)
 
     def serve() -> None:
