@@ -92,7 +92,7 @@ class Oracle:
     def _spoken(self, network: Any, args: Any, kwargs: Any, output: Any) -> None:
         self.forwards += 1
         logits = output.logits
-        behind = output.past_key_values.get_seq_length() - logits.shape[1] + 1 - self._asked
+        behind = output.cache.get_seq_length() - logits.shape[1] + 1 - self._asked
         for at in range(logits.shape[1]):
             if 0 <= behind + at < len(self._script):
                 logits[0, at] = -1e4

@@ -109,7 +109,7 @@ class LocalModel:
             prefix = ()
         # Only what is not in the cache is handed over, with a mask over all: given both, prompt
         # lookup runs the whole question a second time behind what the cache holds, and answers
-        # something else (transformers 5.23).
+        # something else (transformers 5.24).
         asked = torch.tensor([question[len(prefix):]], device=self.network.device)
         if isinstance(request.output, Json):
             processors.append(
@@ -121,7 +121,7 @@ class LocalModel:
         self.network.generate(
             asked,
             attention_mask=torch.ones((1, len(question)), dtype=torch.long, device=asked.device),
-            past_key_values=cache,
+            cache=cache,
             generation_config=self._way(request, limit),
             logits_processor=processors,
             stopping_criteria=StoppingCriteriaList([step]),

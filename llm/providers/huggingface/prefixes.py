@@ -28,7 +28,7 @@ class Prefixes:
         if not at_hand:
             tokens = torch.tensor([prefix], device=self._device)
             output = self._network(tokens, use_cache=True, logits_to_keep=1)
-            self._kept[prefix] = output.past_key_values
+            self._kept[prefix] = output.cache
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(prefix)
