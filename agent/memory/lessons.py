@@ -1,8 +1,9 @@
-"""Which lessons a failure calls to mind: by the words they share, weighed by how rare they are.
+"""Which lessons a failure calls to mind: by the words they share, or others that mean the same,
+weighed by how rare they are.
 
 SQLite's full-text index does the weighing (BM25) and the stemming (Porter). What is put into
 it, and asked of it, are words: identifiers are taken apart, and words that tell nothing are left
-out.
+out. A question names beside each word those of its lines in `meanings.txt`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.resources import files
 
 from agent.core.domain import Diagnosis, Value
 from agent.core.trees import readable_nodes
@@ -64,9 +67,9 @@ def words_of(*texts: str) -> tuple[str, ...]:
 
 
 def query_of(symptom: FailureDescription) -> str:
-    """The question for the index: a lesson must share a word of the failure, or its kind and a
-    name. That both crash makes no two failures alike, and neither does a name of the program that
-    the cause tells of: it tells what is called, not what is wrong."""
+    """The question for the index: a lesson must share a word of the failure or its meaning, or its
+    kind and a name. That both crash makes no two failures alike, and neither does a name of the
+    program that the cause tells of: it tells what is called, not what is wrong."""
     raised = symptom.exception not in (WRONG_RESULT, TIMEOUT)
     names = words_of(*symptom.names)
     cause = [word for word in words_of(symptom.cause) if word not in names]
@@ -94,5 +97,13 @@ def _identifiers(nodes: Iterable[ast.AST]) -> Iterator[str]:
                 yield name
 
 
+@cache
+def _meanings() -> dict[str, tuple[str, ...]]:
+    """Words, each with those that mean the same in programs."""
+    lines = files(__package__).joinpath("meanings.txt").read_text(encoding="utf-8").splitlines()
+    return {word: tuple(line.split()) for line in lines for word in line.split()}
+
+
 def _any(words: tuple[str, ...]) -> str:
-    return " OR ".join(f'"{word}"' for word in words)
+    alike = (other for word in words for other in (word, *_meanings().get(word, ())))
+    return " OR ".join(f'"{word}"' for word in dict.fromkeys(alike))

@@ -236,6 +236,34 @@ def test_a_failure_calls_the_closest_lesson_to_mind(
     assert memory.lessons_for(symptom)[0].text == list(LESSONS)[first]
 
 
+@pytest.mark.parametrize(
+    ("lesson", "symptom"),
+    [
+        ("the upper bound was left out", FailureDescription(message="out of range")),
+        ("nobody asked whether it was blank", FailureDescription(message="max() of empty list")),
+        ("it went round for ever: an endless loop", FailureDescription(cause="it hangs, infinite")),
+        ("a name was misspelt", FailureDescription(cause="most likely a typo")),
+    ],
+)
+def test_a_lesson_is_found_by_what_is_meant(
+    memory: Memory, lesson: str, symptom: FailureDescription
+) -> None:
+    memory.learn(Lesson(text=lesson, category="crash"))
+    memory.learn(Lesson(text="the coroutine was never awaited", category="crash"))
+
+    assert [one.text for one in memory.lessons_for(symptom)] == [lesson]
+
+
+def test_names_that_mean_the_same_make_failures_of_a_kind_alike(memory: Memory) -> None:
+    shown = FailureDescription(category="wrong_result", names=("average",))
+    memory.learn(Lesson(text="integers were divided", category="wrong_result"), shown)
+
+    def told(name: str) -> int:
+        return len(memory.lessons_for(shown.model_copy(update={"names": (name,)})))
+
+    assert (told("mean_of_rows"), told("median_of_rows")) == (1, 0)
+
+
 def test_that_two_programs_crash_or_give_a_wrong_result_makes_them_no_more_alike(
     memory: Memory,
 ) -> None:
