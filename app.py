@@ -6,11 +6,13 @@ import asyncio
 import os
 import sys
 from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-from agent.core.settings import BadSettings, Settings, read_dotenv
+from agent.core.dotenv_files import read_dotenv
+from agent.core.settings import BadSettings, Settings
 from agent.thinking.drafts import by_words, read_drafts
 from demo.serving.access import PROXIES, Access, is_public
 from demo.serving.host import Host
@@ -46,7 +48,8 @@ def served(settings: Settings, *, public: bool) -> Settings:
 def main() -> int:
     """Serves the page until it is interrupted; returns the exit code of one that cannot be."""
     try:
-        read_dotenv()
+        # Whoever starts this file trusts the folder that it lies in, and no other.
+        read_dotenv(trusted=Path.cwd() == Path(__file__).parent.resolve())
         settings = Settings.from_env(
             # The page asks when a run has ended, and holds none up.
             drafts=by_words(read_drafts()), ask=False,

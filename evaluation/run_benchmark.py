@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from agent.core.settings import read_dotenv
+from agent.core.dotenv_files import warn_of_dotenv
 from agent.doors.exits import HEALED, INTERRUPTED, USAGE
 from agent.healing.context import TESTS_IN_A_BUDGET
 from agent.run.session import BadSettings, Settings, open_session
@@ -41,7 +41,7 @@ Tell = Callable[[str], None]
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     wanted = _parser().parse_args(arguments)
-    read_dotenv()
+    warn_of_dotenv()
     try:
         rows = _chosen(wanted)
         settings = settings_for(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from dotenv import load_dotenv
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_settings import (
     BaseSettings,
@@ -339,17 +338,6 @@ def _bad(error: ValidationError) -> BadSettings:
     variable = str(field.validation_alias) if field is not None else name
     told = str(first.get("ctx", {}).get("error", first["msg"]))
     return BadSettings(f"{variable}={first['input']!r} cannot be used: {told}")
-
-
-def read_dotenv(path: Path = Path(".env")) -> None:
-    """Adds the variables of a `.env` file that the environment does not set already.
-
-    No file is fine; a file that cannot be read raises `BadSettings`.
-    """
-    try:
-        load_dotenv(path, override=False)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{path} cannot be read: {error}") from error
 
 
 @dataclass(frozen=True)

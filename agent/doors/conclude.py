@@ -33,7 +33,8 @@ def conclude(
 
 
 def _ended(work: Callable[[Display], int], face: Display) -> int:
-    from agent.core.settings import BadSettings, read_dotenv
+    from agent.core.dotenv_files import read_dotenv
+    from agent.core.settings import BadSettings
     from agent.doors.commands import Usage, refused
     from agent.doors.writeback import NotWritten
     from agent.intake import BadInput, NotFixable
@@ -41,7 +42,8 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
     from sandbox import SandboxError
 
     try:
-        read_dotenv()
+        if left_out := read_dotenv():
+            face.terminal.say(left_out)
         return work(face)
     except (Usage, BadInput, BadSettings, LlmError, NotWritten) as error:
         return refused(face, USAGE, str(error))

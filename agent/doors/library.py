@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.core.domain import Rivals, Task
+from agent.core.dotenv_files import warn_of_dotenv
 from agent.core.events import Stamped, Waiting
 from agent.core.loops import blocking, outside_any_loop
 from agent.core.measures import MEASURES
-from agent.core.settings import AgentConfig, Settings, read_dotenv
+from agent.core.settings import AgentConfig, Settings
 from agent.healing.models import OWNER
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.history import Listed, open_history
@@ -317,7 +318,7 @@ class SelfHealingAgent:
 
     def settings(self, *, with_drafts: bool = False) -> Settings:
         """The settings of the environment with those of this agent."""
-        read_dotenv()
+        warn_of_dotenv()
         config = self.config
         given = {} if config is None else {
             name: getattr(config, name) for name in config.model_fields_set

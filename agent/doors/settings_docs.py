@@ -26,6 +26,8 @@ PAGE = (
 
 HEAD = """\
 # Copy to .env. It is read at start from the working directory; the real environment wins.
+# Beside app.py it may set all of this. A command leaves out what a repository must not choose, and
+# says so (see Settings in README.md); HEAL_ENV_FILE names a file that may set anything.
 # Everything is optional: with nothing set, memory and search repair without a model.
 # A line that stands as a comment changes who answers by being set, or is secret.
 # Written by `python -m agent.doors.settings_docs` from the table in agent/core/settings.py.

@@ -42,7 +42,7 @@ def lines(folder: Path) -> list[Line]:
 
 @pytest.fixture(autouse=True)
 def _without_a_dotenv(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_benchmark, "read_dotenv", lambda: None)
+    monkeypatch.setattr(run_benchmark, "warn_of_dotenv", lambda: None)
 
 
 # The command.

@@ -158,7 +158,7 @@ async def test_what_is_brought_is_read_outside_the_loop(monkeypatch: pytest.Monk
         return from_page(*given)
 
     monkeypatch.setattr("agent.doors.library.from_page", noted)
-    monkeypatch.setattr("agent.doors.library.read_dotenv", lambda: noted("x = 1", "", ""))
+    monkeypatch.setattr("agent.doors.library.warn_of_dotenv", lambda: noted("x = 1", "", ""))
     await agent(healed()).arun(code=BROKEN, tests=TEST)
     assert len(readers) == 2
     assert threading.current_thread() not in readers
