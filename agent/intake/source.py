@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import difflib
 import io
+import keyword
 import re
 import sys
 import tokenize
@@ -34,6 +35,11 @@ _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
     (codecs.BOM_UTF8, "utf-8"),
 )
+
+
+_SENTENCE = re.compile(r"[^\W\d]{2,}[.!?](?= |$)|[^\W\d], [^\W\d]")
+_CODE = re.compile(r"[=\[\]{}_\\@]|\w\(|:$|\w\.\w|[\"']{3}")
+_STATEMENTS = {*keyword.kwlist, *keyword.softkwlist, "print", "exec"}
 
 
 @dataclass(frozen=True)
@@ -178,17 +184,32 @@ def from_bytes(raw: bytes, path: Path | None = None, *, allow_empty: bool = Fals
         raise BadInput(f"{name} is a binary file, not Python text.")
     text = decoded.replace("\r\n", "\n").replace("\r", "\n")
     if not allow_empty:
-        refuse_empty(text, name)
+        refuse_without_code(text, name)
     return SourceFile(path, text, raw, encoding, bom, _usual_end(decoded))
 
 
-def refuse_empty(text: str, name: str) -> None:
+def refuse_without_code(text: str, name: str) -> None:
     """Raises `BadInput` where the text holds no code."""
     lines = [line.strip() for line in text.split("\n")]
     if not any(lines):
         raise BadInput(f"{name} is empty. Bring the code that should be healed.")
-    if not any(line and not line.startswith("#") for line in lines):
+    code = [line for line in lines if line and not line.startswith("#")]
+    if not code:
         raise BadInput(f"{name} holds only comments. Bring the code that should be healed.")
+    if _is_prose(code):
+        raise BadInput(
+            f"{name} reads as prose, not as Python. Bring the program as it is; what it should do "
+            "can be said as a task in words."
+        )
+
+
+def _is_prose(lines: Sequence[str]) -> bool:
+    """Whether all lines are sentences: many words, their marks, and no sign that code is written
+    with."""
+    words = re.findall(r"[^\W\d]+", " ".join(lines))
+    return len(words) >= 6 and any(_SENTENCE.search(line) for line in lines) and not any(
+        _CODE.search(line) or line.split()[0].rstrip(":") in _STATEMENTS for line in lines
+    )
 
 
 def _cookie(raw: bytes, name: str) -> str:

@@ -38,8 +38,8 @@ from agent.intake.source import (
     SourceFile,
     files_with,
     read_source,
-    refuse_empty,
     refuse_file_names,
+    refuse_without_code,
 )
 
 __all__ = ["PASTED", "PreparedTask", "from_command_line", "make_task", "from_page", "task_of"]
@@ -201,7 +201,7 @@ def _refuse_unusable(brought: Brought) -> None:
     for text in (brought.program, brought.words, *(test.text for test in brought.tests)):
         refuse_unwritable(text)
     if brought.code is not None:
-        refuse_empty(brought.code, brought.entry if brought.entry != PASTED else "The code")
+        refuse_without_code(brought.code, brought.entry if brought.entry != PASTED else "The code")
         try:
             parsed(brought.code)
         except SyntaxError as error:

@@ -69,6 +69,7 @@ UNREADABLE = {
     "empty": (b"", "is empty"),
     "whitespace": (b" \n\t\n", "is empty"),
     "comments only": (b"# nothing\n  # here\n", "only comments"),
+    "prose": (b"Dear sir, it does not work.\nCould you make it sort the list, please?\n", "prose"),
     "binary": (b"\x7fELF\x00\x01", "binary"),
     "undecodable": (b"x = 1\ny = '\xff'\n", "line 2"),
     "utf-16 cut short": (codecs.BOM_UTF16_LE + b"x\x00y", "utf-16"),
@@ -87,6 +88,14 @@ def test_what_cannot_be_read_is_refused_with_the_reason(raw, word, tmp_path):
         read_source(path)
     assert "a.py" in str(refused.value)
     assert path.read_bytes() == raw
+
+
+@pytest.mark.parametrize("text", [
+    "print 'one word, two words. three words'\n", "for each of these, do it\n    total++. now then\n",
+    "Here is the program, as you asked for it.\ndef f(x)\n    return x\n",
+])
+def test_a_program_beside_words_or_with_odd_words_is_taken(text):
+    assert from_bytes(text.encode()).text == text
 
 
 def test_a_file_at_the_limit_is_read():
