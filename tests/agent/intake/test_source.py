@@ -91,7 +91,8 @@ def test_what_cannot_be_read_is_refused_with_the_reason(raw, word, tmp_path):
 
 
 @pytest.mark.parametrize("text", [
-    "print 'one word, two words. three words'\n", "for each of these, do it\n    total++. now then\n",
+    "print 'one word, two words. three words'\n",
+    "for each of these, do it\n    total++. now then\n",
     "Here is the program, as you asked for it.\ndef f(x)\n    return x\n",
 ])
 def test_a_program_beside_words_or_with_odd_words_is_taken(text):
