@@ -153,7 +153,9 @@ async def _probed(case: ProofCase, known_of: Evidence, until: float) -> Evidence
     replied = await _ask(case, case.base, [*again, *own], until) if again else ()
     before = dict(zip(asked_again, replied, strict=False))
     # What was refused wrongly in a test may have been refused wrongly elsewhere.
-    unfair = any(one.words in refusals for one in replied[len(again) :])
+    unfair = case.raised in refusals or any(
+        one.words in refusals for one in replied[len(again) :]
+    )
     new = [
         called[place] for place in asked_again
         # A program that cannot be loaded shows nothing: each failure counts as new.

@@ -44,6 +44,8 @@ class ProofCase:
     task: Task
     sandbox: Sandbox
     test_s: float
+    raised: str = ""
+    """The exception by which the program as it came failed a test."""
 
     @property
     def names(self) -> tuple[str, ...]:

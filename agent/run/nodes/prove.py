@@ -18,6 +18,7 @@ from agent.healing.proving import (
 from agent.healing.rivalry import ProofCase, ProofEvidence
 from agent.intake import makes_new_calls
 from agent.intake.asked.held_out import contains_test
+from agent.memory import Failure
 from agent.repair.proof.doubts import dropped_calls, undefined_exceptions, unread_names
 from agent.repair.proof.widening import dropped_guards
 from agent.repair.ranking.question import question
@@ -249,6 +250,7 @@ async def _evidence(
     trusted = {verdict.test for verdict in report.trusted}
     tests = tuple(test for test in suite.all if test.name in trusted)
     others = state.get("rivals_id")
+    failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
 
     async def judge(solution: Solution) -> Report:
         return await ctx.judge(solution, tests)
@@ -260,6 +262,7 @@ async def _evidence(
             report=report, tests=tests,
             others=ctx.store.get(others, Alternatives) if others else None,
             task=ctx.task, sandbox=ctx.sandbox, test_s=ctx.test_s,
+            raised=failure.exception if failure is not None else "",
         ),
         judge, budget_s, ctx.seconds_left - CLOSING_S,
     )

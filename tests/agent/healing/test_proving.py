@@ -37,7 +37,7 @@ def examples(given: dict[str, str]) -> tuple[TestCase, ...]:
 
 async def evidence(
     base: str, repaired: str, given: dict[str, str] | tuple[TestCase, ...], *,
-    others: tuple[str, ...] = (), seconds: float = 120.0,
+    others: tuple[str, ...] = (), seconds: float = 120.0, raised: str = "",
 ) -> Evidence:
     """What is gathered of a repair by tests, or by calls and their values."""
     tests = examples(given) if isinstance(given, dict) else given
@@ -51,7 +51,7 @@ async def evidence(
     )
     case = ProofCase(
         base=solution(base), repaired=solution(repaired), report=await judge(solution(repaired)),
-        tests=tests, others=alternatives, task=task, sandbox=sandbox, test_s=5.0,
+        tests=tests, others=alternatives, task=task, sandbox=sandbox, test_s=5.0, raised=raised,
     )
     assert case.report.passed
     return (await gather_evidence(case, judge, seconds)).evidence
@@ -169,6 +169,24 @@ async def test_what_the_tests_show_and_an_answer_breaks_is_a_doubt() -> None:
     )
     assert any("as long as the first argument" in doubt for doubt in seen.doubts)
     assert not reaches_e3(seen)
+
+
+async def test_what_was_refused_is_expected_to_be_but_by_who_refused_a_test_wrongly() -> None:
+    base = (
+        "class Purse:\n    def __init__(self, held):\n        self.held = held\n\n"
+        "    def take(self, some):\n        if some >= self.held:\n"
+        "            raise ValueError(some)\n        self.held -= some\n        return self.held\n"
+    )
+    codes = (
+        "purse = Purse(10)\nassert purse.take(4) == 6\n",
+        "purse = Purse(10)\nheld = purse.take(10)\nassert held == 0\n",
+        "assert Purse(9).take(2) == 7\n",
+    )
+    tests = tuple(Script(name=code, origin="user", code=code) for code in codes)
+    repaired = base.replace(">=", ">")
+
+    assert "is accepted now" in (await evidence(base, repaired, tests)).doubts[0]
+    assert (await evidence(base, repaired, tests, raised="ValueError")).doubts == ()
 
 
 async def test_a_flaky_repair_is_told_by_its_re_runs() -> None:
