@@ -4,7 +4,7 @@ counterpart to call."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from agent.core.trees import parse, parse_expression
 from agent.repair.edits.classes import class_of
@@ -57,7 +57,8 @@ def _one_sided(owner: ast.AST, kind: type[ast.expr]) -> Iterator[str]:
 
 
 def begun_anew(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A field that has been handed on, begun anew as the constructor begins it."""
+    """A field that has been handed on, or lies beside one that is begun anew, begun anew as the
+    constructor begins it."""
     method, owner = program.scope(node), class_of(program, node)
     if not isinstance(node, SIMPLE) or isinstance(node, _JUMPS) or not program.alone(node):
         return
@@ -79,13 +80,32 @@ def begun_anew(program: Program, node: ast.stmt) -> Iterator[Splice]:
             one.value.id for one in begun if isinstance(one.value, ast.Name)
             and program.code(one.targets[0]) == f"self.{one.value.id}"
         }
+        beside = _begins(program, node, begun)
+        set_here = {
+            program.code(one) for one in ast.walk(method)
+            if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
+        }
         for one in begun:
-            if program.code(one.targets[0]) not in handed:
+            field = program.code(one.targets[0])
+            if field not in handed and (not beside or field in {*set_here, beside}):
                 continue
             names = {each.id for each in ast.walk(one) if isinstance(each, ast.Name)}
             if names <= known | kept:
                 text = _AsFields(kept).visit(parse(program.code(one)))
-                yield program.insert_after(node, [ast.unparse(text)], 3.2)
+                yield program.insert_after(
+                    node, [ast.unparse(text)], 1.2 if beside else 3.2
+                )
+
+
+def _begins(program: Program, node: ast.stmt, begun: Sequence[ast.Assign]) -> str:
+    """The field that a statement begins anew, as the constructor does; empty for any other."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=field, attr="clear"))):
+            return program.code(field)
+        case ast.Assign(targets=[field]):
+            own = ast.unparse(node)
+            return program.code(field) if any(ast.unparse(one) == own for one in begun) else ""
+    return ""
 
 
 class _AsFields(ast.NodeTransformer):
