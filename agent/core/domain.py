@@ -461,6 +461,12 @@ class Report(Value):
         )
 
     @property
+    def is_contested(self) -> bool:
+        """Whether so many derived tests are doubts that they would forbid success, were they not
+        contested, where no test of the user says what the program does."""
+        return not self.is_pinned and WEIGHTS["spec"] * len(self.doubts) >= VETO
+
+    @property
     def weakest(self) -> Verdict | None:
         """The pass that is believed least, of those that decide and show something; of several,
         the one whose reason is the shortest. `None` where there is none."""

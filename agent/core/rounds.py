@@ -10,8 +10,9 @@ Stop = Literal["iterations", "no_model", "stuck", "model", "time", "critic", "pe
 """Why no further round is tried: as many as allowed, no model to ask, nothing new to try, models
 that give no answer, no time, nobody who reviews, or a person's word."""
 
-Ruled = Literal["confirmed", "set aside", "undecided"]
-"""What comes of a derived test in dispute."""
+Ruled = Literal["confirmed", "set aside", "contested", "undecided"]
+"""What comes of a derived test in dispute. The last two leave it open; of one that is contested
+somebody says what the program does, and nobody what the test does."""
 
 
 class Try(Value):

@@ -127,6 +127,7 @@ ORIGIN_WORDS: dict[Origin, str] = {
     "task": "From the task's words",
     "spec": "Derived from the task",
     "confirmed": "Derived, and confirmed",
+    "contested": "Derived, and contested",
     "urged": "Derived, confirmed, and urged for now",
     "held-out": "Held out",
     "adversarial": "Adversarial: ✓ says only that the call returns, and none of them decides",

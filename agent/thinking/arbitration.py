@@ -94,6 +94,11 @@ class _Case:
         """What comes of it."""
         return TestRuled(test=self.dispute.test.name, ruling=ruling, why=why, quote=quote)
 
+    def left_open(self, why: str) -> TestRuled:
+        """What comes of it where nothing settles it."""
+        contested = (self.for_code or self.kin) and not self.for_test
+        return self.ruled("contested" if contested else "undecided", why)
+
     @property
     def settled(self) -> TestRuled | None:
         if len(self.for_test) >= self.needed and not (self.for_code or self.kin):
@@ -134,7 +139,7 @@ async def rulings(
     left = [one for one in cases if one.settled is None]
     asked = [one for one in left if _is_worth(one, is_pinned)][:MOST_RULED]
     ruled = [await _ruled(ctx, solution, one) for one in asked]
-    rest = [one.ruled("undecided", UNDECIDED) for one in left if one not in asked]
+    rest = [one.left_open(UNDECIDED) for one in left if one not in asked]
     return (*settled, *ruled, *rest)
 
 
@@ -219,7 +224,7 @@ async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) ->
 async def _ruled(ctx: Context, solution: Solution, case: _Case) -> TestRuled:
     """What the arbiter says; without a sentence that stands in the task word by word it is open."""
     if ctx.plan.of(ARBITER.name) is None:
-        return case.ruled("undecided", "no model is there to judge it")
+        return case.left_open("no model is there to judge it")
     answer = await ask_if_it_answers(
         ctx, ARBITER, {
             "task": ctx.task.text, "code": solution.text, "test": case.dispute.test.code,
@@ -228,16 +233,16 @@ async def _ruled(ctx: Context, solution: Solution, case: _Case) -> TestRuled:
         without="The test in dispute stays as it is.",
     )
     if answer is None or answer.verdict == "spec_ambiguous":
-        return case.ruled("undecided", answer.reason if answer else UNDECIDED)
+        return case.left_open(answer.reason if answer else UNDECIDED)
     if not stands_in(answer.quote, ctx.task.text):
-        return case.ruled("undecided", "the arbiter's quote does not stand in the task")
+        return case.left_open("the arbiter's quote does not stand in the task")
     ruling: Ruled = "set aside" if answer.verdict == "test_wrong" else "confirmed"
     against = (
         case.for_test if ruling == "set aside"
         else (*case.for_code, *case.kin, *case.for_neither)
     )
     if against:
-        return case.ruled("undecided", f"the arbiter is at odds with {' and '.join(against)}")
+        return case.left_open(f"the arbiter is at odds with {' and '.join(against)}")
     return case.ruled(ruling, answer.reason, answer.quote)
 
 

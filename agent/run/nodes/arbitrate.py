@@ -25,10 +25,10 @@ async def arbitrate(state: State, ctx: Context) -> State:
     found = await rulings(ctx, solution, disputes, is_pinned=suite.is_pinned)
     for one in found:
         ctx.emit(one)
-    confirmed = {one.test for one in found if one.ruling == "confirmed"}
+    origins = {one.test: one.ruling for one in found if one.ruling in ("confirmed", "contested")}
 
     def weighed(name: str) -> dict[str, str]:
-        return {"origin": "confirmed"} if name in confirmed else {}
+        return {"origin": origins[name]} if name in origins else {}
 
     suite = suite.model_copy(update={
         "visible": tuple(one.model_copy(update=weighed(one.name)) for one in suite.visible),

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from agent.core.domain import Alternatives, Evidence, Proof, Report, Solution, TestCase, tally
+from agent.core.domain import (
+    Alternatives,
+    Evidence,
+    Proof,
+    ProofLevel,
+    Report,
+    Solution,
+    TestCase,
+    tally,
+)
 from agent.core.events import Ambiguous, Proved
 from agent.core.rounds import Rounds
 from agent.core.state import State, Suite, is_repaired
@@ -59,9 +68,13 @@ def proof_of(
         which = "a test that failed before" if showing else "any test"
         return Proof(level="E0", why=f"{passed}; nothing is shown by {which}")
     if report.doubts:
+        level: ProofLevel = "E0" if report.is_contested else "E1"
         told = ", ".join(f"`{one.name}`" for one in report.doubts[:2])
         told += f" and {len(report.doubts) - 2} more" if len(report.doubts) > 2 else ""
-        return Proof(level="E1", why=f"{passed}; but it fails {told}, derived from the task")
+        unsettled = ", and nothing settles who is right" if level == "E0" else ""
+        return Proof(
+            level=level, why=f"{passed}; but it fails {told}, derived from the task{unsettled}"
+        )
     held_out = [test for test in suite.held_out if test.origin in VETOING_ORIGINS]
     if not held_out:
         shown = "the held-out test had to be shown" if suite.consulted else suite.unheld
@@ -200,10 +213,15 @@ async def prove(state: State, ctx: Context) -> State:
     base = ctx.store.get(state["base_id"], Solution).seen_at(solution.entry)
     read = _read(state, ctx, base) if state.get("strategy") == "model" else ""
     first = ctx.first_report if is_repaired(state) else None
-    failed = frozenset(one.test for one in first.failing) if first is not None else frozenset[str]()
+    # What a model drafted is no program that somebody had: its repair shows what a draft does.
+    is_drafted = ctx.task.solution is None
+    failed = frozenset(
+        one.test for one in (first.failing if first is not None and not is_drafted else ())
+    )
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
     if first is not None and first.trusted and not any(one.fails for one in first.trusted):
-        proof = proof.model_copy(update={"why": f"{proof.why}; {CHANGED_FOR_DERIVED}"})
+        level = proof.level if is_drafted else "E0"
+        proof = Proof(level=level, why=f"{proof.why}; {CHANGED_FOR_DERIVED}")
     objection = f"the critic objects: {state['objection']}" if state.get("objection") else ""
     for doubt in filter(None, (objection, state.get("risk"))):
         level = "E1" if proof.level == "E2" else proof.level
