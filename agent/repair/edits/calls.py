@@ -90,7 +90,7 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     views: dict[str, None] = {}
     for kind in sorted(kinds):
         views.update(dict.fromkeys(WRAPPERS.get(kind, ())))
-    if not kinds:
+    if not views:
         views.update(dict.fromkeys(WRAPPERS["unknown"]))
     text = program.code(node)
     if "str" in kinds:

@@ -18,6 +18,7 @@ NEUTRAL = ("None", "0", "[]", "''", "False", "True")
 _ALPHABETS = ("aeiouy", "AEIOUY", "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEF", "abcdef")
 _FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 _DIRECTIVE = re.compile(r"%[A-Za-z]")
+_SPEC = re.compile(r":(?P<width>[<>^]?0?\d*)(?P<apart>,?)(?P<places>(?:\.\d)?)(?P<kind>[fd%]?)\}")
 _SWAPPED_CASE = {"m": "M", "M": "m", "d": "D", "y": "Y", "Y": "y", "h": "H", "H": "I", "I": "H",
                  "s": "S", "S": "s", "b": "B", "B": "b", "a": "A", "A": "a"}
 ALIKE = 0.75
@@ -190,6 +191,21 @@ def formatted(program: Program, node: ast.Constant) -> Iterator[Splice]:
     if names & {*program.variables(node)} and text[:1] in "'\"":
         at = program.start(node)
         yield Splice(at, at, "f", 1.2, node.lineno)
+
+
+def spec(program: Program, node: ast.JoinedStr) -> Iterator[Splice]:
+    """How a number stands in a text: thousands apart, more or fewer places."""
+    text = program.code(node)
+    for found in _SPEC.finditer(text):
+        apart, places, kind = found["apart"], found["places"], found["kind"]
+        others = [("" if apart else ",", places)]
+        if places:
+            number = int(places[1:])
+            others += [(apart, f".{one}") for one in (number + 1, number - 1, 2, 0) if one >= 0]
+        for separated, digits in dict.fromkeys(others):
+            if (separated, digits) != (apart, places):
+                new = f":{found['width']}{separated}{digits}{kind}}}"
+                yield program.replace(node, text[: found.start()] + new + text[found.end() :], 1.6)
 
 
 def directives(program: Program, node: ast.Constant) -> Iterator[Splice]:

@@ -36,7 +36,8 @@ def test_a_family_reaches_what_was_meant_early_and_keeps_the_rest(family: dict[s
     if crash:
         members = tuple(crash.get("members", ()))
         crash = Crash(crash["exception"], crash["message"], crash["line"] + 1, members)
-    found = proposed(operator, Program(written, crash=crash, words=tuple(words)))
+    types = {name: frozenset(seen) for name, seen in family.get("types", {}).items()}
+    found = proposed(operator, Program(written, crash=crash, words=tuple(words), types=types))
     many = words or operator == "condition"
     assert meant in (found if many else found[:EARLY])
     if words and operator != "pattern":  # what failing tests write is all that it has

@@ -1,0 +1,50 @@
+"""What is forgotten around coroutines: an `await`, or the `async` of a loop over one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agent.repair.edits.library import AWAITED
+from agent.repair.program import Program, Splice
+
+
+def awaited(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """A call waited for inside a coroutine: of one of the program's, of asyncio, of an object."""
+    parent = program.parents.get(node)
+    if not isinstance(program.scope(node), ast.AsyncFunctionDef) or isinstance(
+        parent, ast.Await | ast.Starred | ast.AsyncFor | ast.comprehension | ast.withitem
+    ):
+        return
+    match node.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _coroutines(program):
+            cost = 0.4
+        case ast.Attribute(value=ast.Name(id="asyncio"), attr=name) if name in AWAITED:
+            cost = 0.4
+        case ast.Attribute(attr=name) if name in AWAITED:
+            cost = 1.6
+        case _:
+            return
+    text = f"await {program.code(node)}"
+    is_bound = isinstance(parent, ast.Attribute | ast.Subscript | ast.BinOp | ast.UnaryOp)
+    yield program.replace(node, f"({text})" if is_bound else text, cost)
+
+
+def unawaited(program: Program, node: ast.Await) -> Iterator[Splice]:
+    """A value that nobody has to wait for."""
+    yield program.replace(node, program.code(node.value), 2.0)
+
+
+def looped(program: Program, node: ast.For) -> Iterator[Splice]:
+    """A loop over what a coroutine yields."""
+    match node.iter:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if (
+            name in _coroutines(program)
+            and isinstance(program.scope(node), ast.AsyncFunctionDef)
+        ):
+            at = program.start(node)
+            yield Splice(at, at, "async ", 0.4, node.lineno)
+
+
+def _coroutines(program: Program) -> set[str]:
+    return {one.name for one in ast.walk(program.tree) if isinstance(one, ast.AsyncFunctionDef)}
