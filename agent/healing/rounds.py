@@ -30,16 +30,20 @@ STOPPED: dict[Stop, str] = {
 
 def attempt_of(state: State, ctx: Context) -> Attempt:
     """What the next round starts from. A search goes around the program as it came, or the one
-    that was forked; a model is shown the one that has come nearest."""
+    that was forked, and last around a repair that a held-out test has refuted; a model is shown the
+    one that has come nearest."""
     suite = ctx.store.get(state["suite_id"], Suite)
     first = state.get("around_id", state["base_id"])
-    key = first if state["approach"] == "search" else state["solution_id"]
+    searches = state["approach"] == "search"
+    key = first if searches else state["solution_id"]
+    refuted = searches and suite.consulted and state["solution_id"] != key
     return Attempt(
         solution=ctx.store.get(key, Solution),
         tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),
         report=suite.seen_of(ctx.store.get(state["report_id"], Report)),
         diagnosis=ctx.store.get(state["diagnosis_id"], Diagnosis),
         together=bool(suite.together),
+        nearer=ctx.store.get(state["solution_id"], Solution) if refuted else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.core.domain import (
     REST,
@@ -58,6 +58,8 @@ class Attempt:
     diagnosis: Diagnosis
     together: bool = False
     """Some of the tests fail together with the others alone."""
+    nearer: Solution | None = None
+    """A repair that passed all it was shown and then failed a test that it had not seen."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,12 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         return await _in_project(attempt, ctx, ctx.task.project, verify)
 
     found = await _searched(attempt, ctx, attempt.solution, attempt.report, verify, 1.0)
+    if found.solution is None and attempt.nearer is not None:
+        repaired, tried = await searched_near(attempt, ctx, attempt.nearer, attempt.report)
+        found = replace(found, candidates=found.candidates + tried)
+        if repaired is not None:
+            note = edit_in_words(attempt.solution.text, repaired.text)
+            return Proposal(repaired.model_copy(update={"note": note}), "", found.candidates)
     if found.solution is None and found.partial is not None:
         ctx.emit(
             PartialFound(
@@ -129,8 +137,8 @@ def say_enough(tests: Sequence[TestCase]) -> bool:
 async def searched_near(
     attempt: Attempt, ctx: Context, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
-    """A repair near a model's that fails, which passes the judge, and how many were tried: a
-    program that is nearly right is what search is best at."""
+    """A repair near one that fails, which passes the judge, and how many were tried: a program that
+    is nearly right is what search is best at."""
     if not compiles(candidate.text) or ctx.seconds_left <= reserved_s(ctx.seconds_left):
         return None, 0
 

@@ -294,3 +294,24 @@ async def test_a_run_enters_the_session_to_be_started_and_to_be_followed(
         pass
 
     assert entered == ["start", "follow"]
+
+
+async def test_a_second_bug_that_a_held_out_test_shows_is_searched_for_beside_the_first_repair(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "def first(items):\n    return items.pop()\n\n\n"
+        "def is_in(floor, top):\n    return 0 <= floor <= top\n"
+    )
+    tests = (
+        "assert first([1, 2]) == 1\nassert first([5]) == 5\nassert is_in(2, 5)\n"
+        "assert first([3, 4, 6]) == 3\nassert not is_in(5, 5)"
+    )
+    async with open_session(settings(tmp_path, max_candidates=30)) as session:
+        log = await finished(session, from_page(code, tests).task)
+
+    assert (last(log).outcome, last(log).iterations) == ("healed", 2)
+    (written,) = [one.solution for one in of_kind(log, "code_written")][-1:]
+    assert written.text == code.replace("pop()", "pop(0)").replace("<= top", "< top")
+    assert "line 2" in written.note
+    assert "line 6" in written.note
