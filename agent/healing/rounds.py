@@ -152,6 +152,8 @@ def counted(state: State, ctx: Context, found: Round) -> State:
 def time_is_over(ctx: Context) -> State:
     """Ends the run; where it pauses, asks for more time, and uses what was given since."""
     words = f"the run's {ctx.settings.budget_s:g} seconds are over"
+    if ctx.seconds_left > LEAST_S:
+        words = "the clock cut the search before it had worked as long as it may, on a busy machine"
     if not ctx.pauses:
         return {"outcome": "budget", "stopped": "time", "reason": words}
     for entry in reversed(ctx.log()):
