@@ -118,8 +118,8 @@ TestTimeoutOption = Annotated[
 ]
 TestCommandOption = Annotated[
     str, typer.Option(
-        "--test-cmd", metavar="CMD", help="In a project: `python …` in the place of pytest; "
-        "its exit code is the verdict. Slow to heal by: each candidate is a fresh run."
+        "--test-cmd", metavar="CMD", help="In a project: `python …` or `pytest …` in the "
+        "place of its suite; the exit code is the verdict. Slow: each candidate is a fresh run."
     )
 ]
 BudgetOption = Annotated[

@@ -108,7 +108,7 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
     unread = unreadable(tree) if run.problems or run.failing else []
     broken = broken_by(unread, run.problems, interpreter)
     if not broken:
-        refuse_what_does_not_run(run, tree, interpreter.words)
+        refuse_what_does_not_run(run, tree, interpreter.words, inputs.test_command)
     wanted = chosen(run.failing, [*run.rows], inputs, layout) if not broken else []
     if inputs.keyword and wanted:
         wanted = await _matching(inputs.keyword, wanted, tree, project, interpreter, jailed)
