@@ -32,7 +32,7 @@ from agent.project.interpreter import Interpreter, find_interpreter, refuse_with
 from agent.project.layout import find_layout, layout_at
 from agent.project.recency import changed_lines
 from agent.project.tree import ProjectTree, read_tree
-from agent.tools.errors import ToolError
+from agent.tools.errors import NoPython, ToolError
 from agent.tools.python_run import python_arguments
 from sandbox import Sandbox, open_sandbox
 
@@ -176,7 +176,7 @@ def _command(inputs: ProjectInputs) -> tuple[str, ...]:
     try:
         return tuple(python_arguments(inputs.test_command))
     except ToolError as error:
-        why, *_ = str(error).partition("; ")
+        why = error.why if isinstance(error, NoPython) else error
         raise BadInput(f"--test-cmd takes `python …` or `pytest …`: {why}") from error
 
 

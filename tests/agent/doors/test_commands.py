@@ -592,7 +592,7 @@ def test_the_help_and_the_readme_know_every_exit_code() -> None:
 RIVALS = Rivals(call="add(0, 1)", behaviours=(
     Behaviour(label="A", gives="1", solution=SOLUTION, note="plus", diff="-a\n+b\n"),
     Behaviour(
-        label="B", gives="raises KeyError", solution=SOLUTION, note="other", diff="-a\n+c\n"
+        label="B", raises="KeyError", solution=SOLUTION, note="other", diff="-a\n+c\n"
     ),
 ))
 
