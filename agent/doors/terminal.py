@@ -226,6 +226,8 @@ class Terminal:
         verdicts = result.report.verdicts if result.report is not None else ()
         if result.outcome != "healthy":
             said = "NOT ALL PASS"
+        elif not verdicts:
+            said = "NO TEST RAN"
         else:
             said = "ALL PASS" if all(one.shows for one in verdicts) else "NOTHING FAILS"
         proof = f"proof {cut(result.claim)}" if result.claim else ""
