@@ -72,7 +72,8 @@ LogOption = Annotated[
     Path | None, typer.Option("--log", metavar="FILE", help="Write the run's log, for `replay`.")
 ]
 ProofOption = Annotated[
-    ProofLevel, typer.Option("--require-proof", help="The least proof that counts as healed.")
+    ProofLevel, typer.Option("--require-proof", help="The least proof that counts as "
+                             "healed; what passes as it came needs none.")
 ]
 IntegrityOption = Annotated[
     Integrity | None, typer.Option(

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import Status
+from agent.judge.jail_modules import at_home
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Outcome
 
@@ -66,7 +67,8 @@ class CommandRun:
 
     @property
     def _lines(self) -> list[str]:
-        return [line.strip() for line in self.outcome.stderr.split("\n") if line.strip()]
+        said = at_home(self.outcome.stderr)
+        return [line.strip() for line in said.split("\n") if line.strip()]
 
     @property
     def _raised(self) -> str:

@@ -471,7 +471,7 @@ def outdone_words(event: Outdone) -> str:
 def report_words(report: Report) -> str:
     """What a report comes to: its verdicts, or how the program ended when there are none."""
     if report.verdicts:
-        return tally(report.verdicts, "test" if len(report.verdicts) == 1 else "tests")
+        return tally(report.verdicts, "tests")
     return f"no tests; {ending_words(report.ending)}" if report.ending else "no tests"
 
 
