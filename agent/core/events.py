@@ -80,6 +80,8 @@ class RunStarted(Value):
     require_integrity: Integrity | None = None
     limit_s: float = 0.0
     """Seconds after which it ends, or asks for more; 0 where that is not recorded."""
+    remembers: bool = True
+    """It looks in memory, and keeps there what helped."""
 
     @property
     def jail(self) -> Jail:

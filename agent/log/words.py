@@ -114,6 +114,9 @@ STEP_WORDS: dict[Step, str] = {
     "learn": "Keep what helped",
     "finish": "Finish",
 }
+WITHOUT_MEMORY: dict[Step, str] = {
+    "recall": "Run your tests", "learn": "Keep nothing, as memory is off",
+}
 APPROACH_WORDS: dict[Approach, str] = {
     "search": "a search without a model",
     "minimal": "a small edit by a model",
@@ -272,7 +275,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             step = result.current
             progress = step.search if step is not None else None
             facts = (
-                STEP_WORDS[step.step] if step else "",
+                step_words(step.step, result.start) if step else "",
                 *(_progress(progress) if progress is not None else ()), spent,
             )
             return "RUNNING", tuple(filter(None, facts))
@@ -280,6 +283,12 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             return "READY", ()
         case _:
             assert_never(result.phase)
+
+
+def step_words(step: Step, start: RunStarted | None) -> str:
+    """What a step of this run does."""
+    forgets = start is not None and not start.remembers
+    return (forgets and WITHOUT_MEMORY.get(step)) or STEP_WORDS[step]
 
 
 def open_words(result: Result) -> str:
