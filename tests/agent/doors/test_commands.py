@@ -660,3 +660,12 @@ def test_an_editor_that_is_left_as_it_was_opened_asks_again(
     question = Waiting(interrupt="i", question="keep?", code="x = 1\n")
     assert commands._reviewed(question) == {"code": "x = 2\n"}
     assert (said, edits) == (["n"], [])
+
+
+def test_where_there_is_no_project_a_sentence_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, [])
+    assert done.exit_code == 2 and "Usage: " in done.stdout
+    assert done.stderr.strip().startswith(f"There is no project around {tmp_path}: go to one")
