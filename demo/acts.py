@@ -234,7 +234,7 @@ class Page:
             return _closed(kept)
         labels, _ = offered[place]
         assert rivals is not None, "something is offered"
-        return await self._answered(kept, rivals, labels.split()[0], visit, tests)
+        return await self._answered(kept, rivals, labels[0], visit, tests)
 
     async def write_behaviour(
         self, kept: BrowserRun, written: str, visit: Visit = NEW_VISIT, tests: Typed = None
@@ -683,8 +683,10 @@ def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
 def _question(rivals: Rivals | None, *, waits: bool = False) -> Update:
     """The row of a question, its words, and a button for each answer."""
     offered = [
-        cards.choice(labels, gives, (one.note for one in rivals.behaviours if one.gives == gives))
-        for labels, gives in choices(rivals)
+        cards.choice(labels, answer, (
+            one.note for one in rivals.behaviours if one.label in labels
+        ))
+        for labels, answer in choices(rivals)
     ] if rivals is not None else []
     return {
         "question": gr.update(visible=rivals is not None),

@@ -178,7 +178,7 @@ def _clusters(rivals: Rivals | None) -> Clusters | None:
         call=rivals.call,
         behaviours=[
             Shown(
-                label=one.label, gives=one.gives, note=one.note, diff=one.diff,
+                label=one.label, gives=one.raises or one.gives, note=one.note, diff=one.diff,
                 files={file.path: file.text for file in one.solution.files},
             )
             for one in rivals.behaviours

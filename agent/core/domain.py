@@ -50,6 +50,9 @@ RunOutcome = Literal[
 ]
 """How a run has ended; `awaiting_review` has not, and goes on with a person's word."""
 
+Unheld = Literal["", "together", "no value", "known", "seen", "edited"]
+"""Why no test is held out though there are enough: they fail together, none that fails names a
+value, others tell what each asks, a person has seen them all, or a fork edited them."""
 PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
 
 
@@ -546,8 +549,10 @@ class Behaviour(Value):
 
     label: str
     """A, B or C; A is the repair that was chosen."""
-    gives: str
-    """What it answers to the call that tells them apart: a `repr`, or `raises` and a name."""
+    gives: str = ""
+    """What it answers to the call that tells them apart: a `repr`; empty where it `raises`."""
+    raises: str = ""
+    """The name of the exception that it raises there."""
     solution: Solution
     note: str = ""
     diff: str = ""
@@ -641,5 +646,18 @@ class Proof(Value):
 
     level: ProofLevel
     why: str
+    lacks: str = ""
+    """The part of `why` that keeps it from the next level."""
+    unheld: Unheld = ""
+    """Why no test of theirs could be held out, where that is what keeps it."""
     evidence: Evidence | None = None
     """Absent where the level does not rest on more than verdicts."""
+
+    def but(
+        self, lacks: str, *, at_most: ProofLevel = "E4", evidence: Evidence | None = None
+    ) -> Proof:
+        """The same, with what speaks against more of it."""
+        return Proof(
+            level=min(self.level, at_most), why=f"{self.why}; {lacks}", lacks=lacks,
+            unheld=self.unheld, evidence=evidence or self.evidence,
+        )

@@ -26,6 +26,7 @@ from agent.core.domain import (
     Solution,
     Strategy,
     SuspectFile,
+    Unheld,
     Value,
 )
 from agent.core.rounds import Ruled, Stop
@@ -79,6 +80,8 @@ class RunStarted(Value):
     require_integrity: Integrity | None = None
     limit_s: float = 0.0
     """Seconds after which it ends, or asks for more; 0 where that is not recorded."""
+    remembers: bool = True
+    """It looks in memory, and keeps there what helped."""
 
     @property
     def jail(self) -> Jail:
@@ -253,6 +256,9 @@ class Proved(Value):
     kind: Literal["proved"] = "proved"
     level: ProofLevel
     why: str
+    lacks: str = ""
+    """The part of `why` that keeps it from the next level."""
+    unheld: Unheld = ""
     evidence: Evidence | None = None
 
     @property
@@ -426,7 +432,10 @@ class RunFinished(Value):
     fitting: int = 1
     """How many repairs are known to fit the tests and behave otherwise, this one among them."""
     strategy: Strategy | None
+    edit: str = ""
+    """What the repair does, in words; empty where nothing is repaired."""
     reason: str
+    """Why it ended so, apart from the edit."""
     diff: str
     code: str = ""
     solution: str = ""

@@ -11,9 +11,27 @@ from typing import Annotated, TypedDict
 
 from pydantic import Field
 
-from agent.core.domain import Approach, ProofLevel, Report, RunOutcome, Strategy, TestCase, Value
+from agent.core.domain import (
+    Approach,
+    ProofLevel,
+    Report,
+    RunOutcome,
+    Strategy,
+    TestCase,
+    Unheld,
+    Value,
+)
 from agent.core.rounds import Stop
 from agent.core.trust import DERIVED_ORIGINS, PINNING_ORIGINS, VETOING_ORIGINS, Origin
+
+UNHELD_WORDS: dict[Unheld, str] = {
+    "": "",
+    "together": "no test was held out: they fail together, and it may be one that it takes",
+    "no value": "no test was held out: no failing one names the value it expects",
+    "known": "no test was held out: what each asks, others tell",
+    "seen": "a person who has seen every test changed the program",
+    "edited": "the tests were edited, so none is held out any more",
+}
 
 
 class Suite(Value):
@@ -25,8 +43,8 @@ class Suite(Value):
     """The held-out test passed before the repair too: it shows that nothing else broke."""
     consulted: bool = False
     """A held-out test failed once and was shown; passing it proves no more."""
-    unheld: str = ""
-    """Why there are tests enough and none could be held out, in words."""
+    unheld: Unheld = ""
+    """Why there are tests enough and none could be held out."""
     aside: Mapping[str, str] = Field(default_factory=dict)
     """Names of derived tests that are not believed any more, and why."""
     heard: tuple[str, ...] = ()
@@ -206,6 +224,8 @@ class State(TypedDict, total=False):
     same, since someone can be asked which of several repairs is right."""
     caveat: str
     """What is told of the recalled fix: that other repairs passed too; else empty."""
+    others_fit: bool
+    """Other repairs passed these very tests when it was learned, and none of them was refuted."""
     open_id: str
     """The `Rivals` of the recalled fix that pass now as well; empty where there are none."""
     failure_id: str

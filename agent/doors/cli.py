@@ -74,6 +74,10 @@ app = typer.Typer(
 )
 app.add_typer(memory, name="memory")
 
+NOWHERE = (
+    "There is no project around {}: go to one that has tests, or name what is to be healed, as in "
+    "`heal run FOLDER` or `heal run FILE --tests \"assert …\"`."
+)
 NO_PROJECT = "PATH is neither a project's folder nor one of its tests"
 COLLECT_AFTER = 200_000
 """Objects that are made before Python looks for garbage among them."""
@@ -88,6 +92,7 @@ def start(context: typer.Context) -> None:
     project = project_around(Path.cwd())
     if project is None:
         typer.echo(context.get_help())
+        typer.echo(f"\n{NOWHERE.format(Path.cwd())}", err=True)
         raise typer.Exit(USAGE)
     context.invoke(run, context, path=str(project))
 

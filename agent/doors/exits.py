@@ -13,12 +13,13 @@ HEALED, NOT_HEALED, USAGE, INTERNAL, NOT_FIXABLE, BUDGET, BELOW, MODEL_FAILED = 
 INTERRUPTED = 130
 
 EXIT_CODES: dict[int, str] = {
-    HEALED: "healthy, or healed, and believed; at --require-proof and --require-integrity or above",
+    HEALED: "healthy as it came (which needs no proof), or healed at --require-proof or above; "
+    "believed, at --require-integrity or above",
     NOT_HEALED: "not healed, or not approved yet (check: a test fails, or a pass is not believed)",
     USAGE: "usage: an argument, a path or a file that cannot be used or written",
     INTERNAL: "a fault of ours",
     NOT_FIXABLE: "not fixable by code: invalid tests, a missing package, missing input or "
-    "arguments, the environment",
+    "arguments, the environment; or it needs a model, and none is set up",
     BUDGET: "the budget or the time is used up",
     BELOW: "below --require-proof (default E1; a crash that merely stops is E0) or "
     "--require-integrity",

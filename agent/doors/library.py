@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from agent.core.domain import Rivals, Task
 from agent.core.dotenv_files import warn_of_dotenv
 from agent.core.events import Stamped, Waiting
-from agent.core.loops import blocking, outside_any_loop
+from agent.core.loops import blocking
 from agent.core.measures import MEASURES
 from agent.core.settings import AgentConfig, Settings
 from agent.healing.models import OWNER
@@ -210,7 +210,7 @@ class SelfHealingAgent:
 
     run = blocking(arun)
 
-    def decide(
+    async def adecide(
         self, run_id: str, *, approve: bool = False, hint: str = "", code: str | None = None
     ) -> HealResult:
         """Goes on with a run that is `awaiting_review`, under this agent's `data_dir`: keeps its
@@ -219,12 +219,7 @@ class SelfHealingAgent:
         Raises `UnknownRun` for an id that is not known and `BadReview` where the run waits for no
         review, or another caller was first.
         """
-        return outside_any_loop(
-            self.adecide(run_id, Review(approve=approve, hint=hint, code=code))
-        )
-
-    async def adecide(self, run_id: str, review: Review) -> HealResult:
-        """`decide` for coroutines."""
+        review = Review(approve=approve, hint=hint, code=code)
         opened = await asyncio.to_thread(self.opener)
         settings = await asyncio.to_thread(self.settings)
         async with opened(settings) as session:
@@ -236,6 +231,8 @@ class SelfHealingAgent:
             async for _ in session.follow(run_id, session.log(run_id)[-1].seq):
                 pass
             return self._result(session.log(run_id), session.task(run_id), settings)
+
+    decide = blocking(adecide)
 
     async def aexecute(
         self, task: str, workspace: Workspace | str | Path = ".", *, mode: Mode = "sequential",

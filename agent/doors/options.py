@@ -72,7 +72,8 @@ LogOption = Annotated[
     Path | None, typer.Option("--log", metavar="FILE", help="Write the run's log, for `replay`.")
 ]
 ProofOption = Annotated[
-    ProofLevel, typer.Option("--require-proof", help="The least proof that counts as healed.")
+    ProofLevel, typer.Option("--require-proof", help="The least proof that counts as "
+                             "healed; what passes as it came needs none.")
 ]
 IntegrityOption = Annotated[
     Integrity | None, typer.Option(
@@ -118,8 +119,8 @@ TestTimeoutOption = Annotated[
 ]
 TestCommandOption = Annotated[
     str, typer.Option(
-        "--test-cmd", metavar="CMD", help="In a project: `python …` in the place of pytest; "
-        "its exit code is the verdict. Slow to heal by: each candidate is a fresh run."
+        "--test-cmd", metavar="CMD", help="In a project: `python …` or `pytest …` in the "
+        "place of its suite; the exit code is the verdict. Slow: each candidate is a fresh run."
     )
 ]
 BudgetOption = Annotated[

@@ -59,7 +59,8 @@ def plan(opener: OpenSession, options: RunOptions, face: Display, *, test: bool 
         for text in filter(None, (*seen.plan.notes, warning)):
             face.terminal.say(f"warning: {text}", "yellow")
         if not seen.plan.has_model:
-            face.terminal.say(NO_MODEL, "bold")
+            untested = ". There is nothing to test: no provider would be asked." if test else ""
+            face.terminal.say(f"{NO_MODEL}{untested}", "bold")
     return HEALED if seen.good else NOT_FIXABLE
 
 

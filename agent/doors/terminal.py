@@ -29,6 +29,7 @@ from agent.core.events import (
     Recalled,
     RunStarted,
     Searched,
+    Step,
     StepFinished,
     StepStarted,
     TestsFrozen,
@@ -37,7 +38,6 @@ from agent.core.settings import COMMAND
 from agent.log.result import KEPT, Result
 from agent.log.words import (
     STANDING_SIGNS,
-    STEP_WORDS,
     Line,
     Tone,
     best_words,
@@ -49,6 +49,7 @@ from agent.log.words import (
     node_words,
     partial_words,
     search_words,
+    step_words,
     verdict_words,
 )
 from agent.repair.ranking.question import in_words
@@ -226,6 +227,8 @@ class Terminal:
         verdicts = result.report.verdicts if result.report is not None else ()
         if result.outcome != "healthy":
             said = "NOT ALL PASS"
+        elif not verdicts:
+            said = "NO TEST RAN"
         else:
             said = "ALL PASS" if all(one.shows for one in verdicts) else "NOTHING FAILS"
         proof = f"proof {cut(result.claim)}" if result.claim else ""
@@ -261,6 +264,8 @@ TOLD_AT_THE_END = (
     RunStarted, TestsFrozen, Judged, Diagnosed, Searched, Recalled, PatchProposed, LessonLearned,
 )
 """Events of which the result tells."""
+LONG_STEPS = ("recall", "repair", "attempt", "prove")
+"""Steps whose beginning is told where no spinner can."""
 
 
 class Progress:
@@ -271,6 +276,7 @@ class Progress:
         self._calm = calm
         self._spinner: Spinner | None = None
         self._report: Report | None = None
+        self._start: RunStarted | None = None
 
     def __enter__(self) -> Self:
         if self._terminal.talk.is_terminal:
@@ -284,12 +290,14 @@ class Progress:
 
     def show(self, event: Event) -> None:
         """Shows one event."""
-        if self._spinner is not None:
-            if isinstance(event, StepStarted):
-                self._spinner.update(STEP_WORDS[event.step])
-            elif isinstance(event, Searched):
-                self._spinner.update(printable(search_words(event)))
-        for line in shown_lines(event, self._report, verbose=self._terminal.verbose):
+        if isinstance(event, RunStarted):
+            self._start = event
+        if isinstance(event, StepStarted):
+            self._begun(event.step)
+        elif self._spinner is not None and isinstance(event, Searched):
+            self._spinner.update(printable(search_words(event)))
+        verbose = self._terminal.verbose
+        for line in shown_lines(event, self._report, self._start, verbose=verbose):
             if not (self._calm and isinstance(event, TOLD_AT_THE_END)):
                 self._terminal.say(" ".join(line.text.split("\n")), TONE_STYLES[line.tone])
         if self._calm and isinstance(event, RunStarted) and event.level not in STRONG:
@@ -297,8 +305,19 @@ class Progress:
         if isinstance(event, Judged):
             self._report = event.report
 
+    def _begun(self, step: Step) -> None:
+        """Says what goes on, where nothing else would be said of it."""
+        words = step_words(step, self._start)
+        if self._spinner is not None:
+            self._spinner.update(words)
+        elif self._calm and step in LONG_STEPS:
+            self._terminal.say(f"{words} …", "dim")
 
-def shown_lines(event: Event, judged: Report | None = None, *, verbose: bool = False) -> list[Line]:
+
+def shown_lines(
+    event: Event, judged: Report | None = None, start: RunStarted | None = None, *,
+    verbose: bool = False,
+) -> list[Line]:
     """The lines that an event leaves; details among them, and what no face else tells of steps,
     suspects and evidence, where every detail is wanted."""
     lines = [line for line in event_lines(event, judged) if verbose or not line.detail]
@@ -306,9 +325,9 @@ def shown_lines(event: Event, judged: Report | None = None, *, verbose: bool = F
         return lines
     match event:
         case StepStarted():
-            more = [f"{STEP_WORDS[event.step]} …"]
+            more = [f"{step_words(event.step, start)} …"]
         case StepFinished():
-            more = [f"{STEP_WORDS[event.step]}: {event.wall_ms:.0f} ms"]
+            more = [f"{step_words(event.step, start)}: {event.wall_ms:.0f} ms"]
         case Diagnosed():
             more = blamed_words(event.diagnosis)
         case Proved():

@@ -13,7 +13,7 @@ from agent.healing.context import Context
 from agent.intake import untouched
 from agent.memory import Fix, Offer, is_local
 from agent.memory.placing import returned
-from agent.repair.ranking.question import in_words
+from agent.repair.ranking.question import choices, in_words
 
 OTHERS_PASSED = "other repairs passed these tests too when it was learned, and no one has chosen"
 OTHERS_PASSED_BEFORE = "under the tests it was learned with, other repairs passed too, and no one "\
@@ -31,6 +31,10 @@ class RecalledFix(Value):
     """See `Offer.caveat`."""
     left_open: bool = False
     """Other repairs passed too when the fix was learned, and no one chose."""
+    other_tests: bool = False
+    """It was learned under other tests."""
+    refuted: bool = False
+    """All of those fail the tests now."""
     rivals: Rivals | None = None
     """Those that pass now as well, where they can be told apart."""
 
@@ -41,6 +45,7 @@ async def with_rivals(
 ) -> RecalledFix:
     """The program with what is known of others; these are judged again before they are told."""
     rivals = _in_place(offer.known.fix, base, candidate.text) if offer.left_open else None
+    known = rivals is not None
     if rivals is not None:
         own, *others = rivals.behaviours
         reports = await asyncio.gather(*(ctx.judge(one.solution, tests) for one in others))
@@ -48,7 +53,7 @@ async def with_rivals(
         rivals = _telling(rivals.model_copy(update={"behaviours": (own, *passing)}))
     return RecalledFix(
         solution=candidate, report=report, caveat=offer.caveat, left_open=offer.left_open,
-        rivals=rivals,
+        rivals=rivals, refuted=known and rivals is None, other_tests=offer.elsewhere,
         transferred=offer.done(candidate.text) if offer.elsewhere else "",
     )
 
@@ -67,12 +72,13 @@ def apply_recalled_fix(ctx: Context, base: Solution, found: RecalledFix, iterati
     # The replay was the full verdict: the next step need not run the same tests again.
     ctx.emit(Judged(iteration=iteration, report=found.report))
     told = f": {in_words(found.rivals)}" if found.rivals is not None else ""
-    passed = OTHERS_PASSED_BEFORE if found.transferred else OTHERS_PASSED
+    passed = OTHERS_PASSED_BEFORE if found.other_tests else OTHERS_PASSED
     return {
         "solution_id": ctx.store.put(solution), "report_id": ctx.store.put(found.report),
         "iteration": iteration, "strategy": "memory", "note": solution.note,
         "transferred": found.transferred, "rivals_id": "",
         "caveat": f"{passed}{told}" if found.left_open else found.caveat,
+        "others_fit": found.left_open and not (found.other_tests or found.refuted),
         "open_id": ctx.store.put(found.rivals) if found.rivals is not None else "",
     }
 
@@ -95,7 +101,7 @@ def _in_place(fix: Fix, base: Solution, chosen: str) -> Rivals | None:
 
 def _telling(rivals: Rivals) -> Rivals | None:
     """The question with its labels in order; `None` where it tells nothing apart any more."""
-    if len({one.gives for one in rivals.behaviours}) < 2:
+    if len(choices(rivals)) < 2:
         return None
     labelled = zip("ABC", rivals.behaviours, strict=False)
     return rivals.model_copy(update={

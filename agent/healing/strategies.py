@@ -99,7 +99,7 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
                 diff=found.partial.diff(attempt.solution),
                 passed=found.partial_passed,
                 total=len(attempt.tests),
-                note=f"not a fix: {found.partial.note}",
+                note=found.partial.note,
             )
         )
     if found.solution is not None:
@@ -199,7 +199,7 @@ async def _in_project(
     if found.solution is None and found.partial is not None:
         ctx.emit(PartialFound(
             diff=found.partial.diff(attempt.solution), passed=found.partial_passed,
-            total=found.screened_by, note=f"not a fix: {found.partial.note}",
+            total=found.screened_by, note=found.partial.note,
         ))
     if found.solution is not None:
         return Proposal(found.solution, found.solution.note, found.candidates, found.alternatives)

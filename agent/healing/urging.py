@@ -57,6 +57,6 @@ def with_doubts(state: State, ctx: Context, update: State) -> State:
         return update
     return update | {
         "solution_id": key, "suite_id": ctx.store.put(suite.settled()), "doubted_id": "",
-        "taken": True, "rivals_id": "", "caveat": "", "open_id": "",
+        "taken": True, "rivals_id": "", "caveat": "", "others_fit": False, "open_id": "",
         "outcome": None, "stopped": None, "reason": "",
     }

@@ -10,12 +10,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import Status
+from agent.judge.jail_modules import at_home
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, Outcome
 
 MOST_S = 600.0
 """The longest that a command may take."""
 MOST_SAID = 2_000
+NO_TEST = "it ran no test"
+NO_TESTS = 5
+"""The exit code of pytest, and of newer versions of unittest, where nothing was collected."""
+_NONE = re.compile(
+    r"^(?:Ran 0 tests in |\W*no tests ran\b|collected 0 items|0 tests in \d+ items?\.|"
+    r"\W*\d+ (?:skipped|deselected)\b.* in [\d.]+s)", re.MULTILINE
+)
+_SOME = re.compile(
+    r"^(?:Ran [1-9]\d* tests? in |\W*[1-9]\d* passed\b|[1-9]\d* tests? in \d+ items?\.)",
+    re.MULTILINE,
+)
 _FRAME = re.compile(r'^\s*File "(.+?)", line (\d+)', re.MULTILINE)
 _RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Warning|Interrupt)\b")
 
@@ -39,12 +51,13 @@ class CommandRun:
     """File to first lines of functions and how often each was entered, of those watched."""
     lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """Lines that ran, of the files that were watched."""
+    tested: bool = True
+    """Whether it is not known to have run no test."""
 
     @property
     def passed(self) -> bool:
-        """Whether it came to its end, with exit code 0."""
-        ended = self.outcome
-        return ended.ended == "completed" or (ended.ended == "exited" and ended.exit_code == 0)
+        """Whether it came to its end, with exit code 0, and not without a test."""
+        return self.tested and _is_good(self.outcome)
 
     @property
     def status(self) -> Status:
@@ -53,15 +66,31 @@ class CommandRun:
         return "passed" if self.passed else "timeout" if late else "failed"
 
     @property
+    def _lines(self) -> list[str]:
+        said = at_home(self.outcome.stderr)
+        return [line.strip() for line in said.split("\n") if line.strip()]
+
+    @property
+    def _raised(self) -> str:
+        return next((line for line in reversed(self._lines) if _RAISED.match(line)), "")
+
+    @property
+    def crash(self) -> tuple[str, str]:
+        """The exception, and what it says, that was printed last; both empty where none was."""
+        exception, _, said = self._raised.partition(": ")
+        return ("", "") if self.passed else (exception, said[:MOST_SAID])
+
+    @property
     def message(self) -> str:
         """Why it failed, as far as can be seen."""
         if self.passed:
             return ""
         ended = self.outcome
-        said = [line.strip() for line in ended.stderr.split("\n") if line.strip()]
-        raised = next((line for line in reversed(said) if _RAISED.match(line)), "")
+        if not self.tested:
+            return NO_TEST
         how = ended.limit or ended.signal or f"exit code {ended.exit_code}"
-        why = "; ".join(filter(None, (raised or (said[-1] if said else ""), how, *ended.refusals)))
+        said = self._raised or next(reversed(self._lines), "")
+        why = "; ".join(filter(None, (said, how, *ended.refusals)))
         return why[:MOST_SAID]
 
 
@@ -79,7 +108,20 @@ async def run_command(
                None)
     functions, lines = _watched(ran)
     places = _places(outcome.stderr + outcome.stdout, job.files)
-    return CommandRun(outcome, places, functions, lines)
+    return CommandRun(outcome, places, functions, lines, not _is_empty(outcome, command))
+
+
+def _is_good(ended: Outcome) -> bool:
+    return ended.ended == "completed" or (ended.ended == "exited" and ended.exit_code == 0)
+
+
+def _is_empty(ended: Outcome, command: Sequence[str]) -> bool:
+    """Whether a command ran no test, as its runner says: older versions of unittest end well."""
+    if ended.exit_code == NO_TESTS and "pytest" in command:
+        return True
+    said = f"{ended.stdout}\n{ended.stderr}"
+    ends = _is_good(ended) or ended.exit_code == NO_TESTS
+    return bool(ends and _NONE.search(said) and not _SOME.search(said))
 
 
 def _payload(suites: Json, command: Sequence[str], watched: Collection[str]) -> Json:

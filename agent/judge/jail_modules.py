@@ -28,6 +28,8 @@ from sandbox.types import PRELOADABLE, Job, SandboxError
 if TYPE_CHECKING:
     from agent.core.domain import TestCase
 
+_LAID = re.compile(r"(?:/[\w.@+-]+)*/[0-9a-f]{16}/[ab]/work/")
+"""Where a jail lays a program's files."""
 _PROGRAMS = (
     "agent.judge.programs.observed.observe_examples",
     "agent.judge.programs.observed.observe_solution",
@@ -52,6 +54,11 @@ _PYTEST = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 _AGENT = _CORE.removesuffix(".core")
 _IMPORTED = re.compile(rf"^from {re.escape(_AGENT)}\.([\w.]+) import", re.MULTILINE)
 _OURS = re.compile(rf"\bfrom {re.escape(_AGENT)}\.([\w.]+) import")
+
+
+def at_home(text: str) -> str:
+    """A text that names the program's files as its user does, not by where a jail has laid them."""
+    return _LAID.sub("", text)
 
 
 def program(name: str) -> str:

@@ -81,6 +81,8 @@ async def check(
             ending, verdicts = await _both(bench, tests)
     else:
         verdicts = await bench.verdicts(tests, "")
+    if ending is not None:
+        ending = ending.model_copy(update={"message": jail_modules.at_home(ending.message)})
     return Report(
         solution=solution.id, verdicts=_unique(verdicts), ending=ending,
         astray=next(iter(bench.astray), ""),
@@ -213,7 +215,9 @@ def _unique(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
             count += 1
             name = f"{verdict.name} ({count})"
         named.add(name)
-        unique.append(verdict.model_copy(update={"name": name}))
+        told = {"message": verdict.message, "got": verdict.got}
+        told = {one: jail_modules.at_home(text) for one, text in told.items()}
+        unique.append(verdict.model_copy(update={"name": name, **told}))
     return tuple(unique)
 
 

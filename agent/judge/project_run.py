@@ -29,7 +29,7 @@ from agent.core.domain import (
 )
 from agent.judge import jail_modules
 from agent.judge.command_run import MOST_S as COMMAND_S
-from agent.judge.command_run import run_command
+from agent.judge.command_run import NO_TEST, run_command
 from agent.judge.jail_level import jail_of
 from agent.judge.plain.plain_run import authentic
 from agent.judge.project_doubt import (
@@ -150,7 +150,8 @@ def verdicts(run: SuiteRun, tests: Sequence[TestCase], project: Project) -> list
             aside=NOT_ASKED if node in project.aside and _fails(row) else "",
             message=_message(row), wall_s=float(row.get("wall_s", 0.0)),  # type: ignore[arg-type]
         ))
-    why = "; ".join(run.problems) or "pytest collected no such test"
+    untested = NO_TEST if project.command else "pytest collected no such test"
+    why = "; ".join(run.problems) or untested
     missing = {node: test for node, test in named.items() if node not in {*run.rows, REST}}
     if rest is not None:
         missing |= dict.fromkeys(gone({*project.tests} - {*rest.without}, [*run.rows]), rest)
@@ -237,6 +238,8 @@ async def _by_command(
     ran = await run_command(
         job, project.command, sandbox, seed=seed, wall_s=project.test_s or COMMAND_S,
     )
+    if not ran.tested:
+        return SuiteRun(jail=jail)
     place = ran.places[-1] if ran.places else None
     return SuiteRun({project.command_words: {
         "status": ran.status, "message": ran.message, "wall_s": ran.outcome.wall_s,

@@ -52,10 +52,11 @@ class Best:
         """What it is, in words."""
         if self.report is None:
             return "judged by no test"
-        tests = f"{self.of} {'test' if self.of == 1 else 'tests'}"
+        counted = f"{self.passed} of {self.of} tests"
         if not self.report.passed:
-            return f"passes {self.passed} of {tests}, not a fix"
-        counted = f"all {tests}" if self.passed == self.of else f"{self.passed} of {tests}"
+            return f"passes {counted}, not a fix"
+        if self.passed == self.of:
+            counted = f"all {self.of} {'test' if self.of == 1 else 'tests'}"
         said = {"none": "not reviewed, ", "reviewed": "", "rejected": "rejected by the critic, "}
         came_out = f"passes {counted}" if self.of else "ends well"
         return f"{came_out}, {said[self.review]}not kept"

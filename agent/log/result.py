@@ -26,6 +26,7 @@ from agent.core.domain import (
     Solution,
     Strategy,
     SuspectFile,
+    Unheld,
     Verdict,
     claim,
 )
@@ -103,10 +104,18 @@ class Result:
     outcome: RunOutcome | None = None
     proof: ProofLevel | None = None
     proof_why: str = ""
+    lacks: str = ""
+    """What keeps it from the next level of proof."""
+    unheld: Unheld = ""
     evidence: Evidence | None = None
     """What proof above E2 was looked for in; `None` where it was not."""
     strategy: Strategy | None = None
+    edit: str = ""
+    """What the repair does, in words; empty where nothing is repaired."""
     reason: str = ""
+    """The edit, and why the run ended so."""
+    why: str = ""
+    """The same without the edit, for whom it stands beside its diff."""
     diff: str = ""
     code: str = ""
     """The text of the entry file as the run leaves it."""
@@ -370,7 +379,8 @@ def document(result: Result) -> dict[str, object]:
         "rivals": None if result.rivals is None else {
             "call": result.rivals.call,
             "behaviours": [
-                {"label": one.label, "gives": one.gives, "note": one.note, "diff": one.diff}
+                {"label": one.label, "gives": one.gives, "raises": one.raises, "note": one.note,
+                 "diff": one.diff}
                 for one in result.rivals.behaviours
             ],
         },
@@ -501,7 +511,8 @@ def _after(result: Result, stamped: Stamped) -> Result:
             return replace(result, critique=event)
         case Proved():
             return replace(
-                result, proof=event.level, proof_why=event.why, evidence=event.evidence,
+                result, proof=event.level, proof_why=event.why, lacks=event.lacks,
+                unheld=event.unheld, evidence=event.evidence,
                 rivals=None if event.settles_rivals else result.rivals,
             )
         case LessonLearned():
@@ -539,7 +550,8 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case RunFinished():
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
-                reason=event.reason, stopped=event.stopped, diff=event.diff,
+                edit=event.edit, reason="; ".join(filter(None, (event.edit, event.reason))),
+                why=event.reason, stopped=event.stopped, diff=event.diff,
                 code=event.code or result.code, kept=event.solution,
                 stdout=event.stdout, iterations=event.iterations,
                 # A step that was cut short told how far it came, and then left no count.

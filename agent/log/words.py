@@ -114,6 +114,9 @@ STEP_WORDS: dict[Step, str] = {
     "learn": "Keep what helped",
     "finish": "Finish",
 }
+WITHOUT_MEMORY: dict[Step, str] = {
+    "recall": "Run your tests", "learn": "Keep nothing, as memory is off",
+}
 APPROACH_WORDS: dict[Approach, str] = {
     "search": "a search without a model",
     "minimal": "a small edit by a model",
@@ -192,7 +195,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             yield Line(search_words(event), detail=event.cut_after is None)
         case Recalled():
             tone: Tone = "good" if event.hit and event.replayed else "plain"
-            yield Line(f"memory: {event.note.removeprefix('from memory: ')}", tone)
+            yield Line(event.note if event.replayed else f"memory: {event.note}", tone)
             yield from (Line(f"seen before: {lesson}") for lesson in event.lessons)
         case RoundEnded():
             how = APPROACH_WORDS[event.approach]
@@ -259,9 +262,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
     match result.phase:
         case "finished":
             assert result.outcome is not None
-            word = OUTCOME_WORDS[result.outcome]
-            if result.fitting > 1:
-                word = f"one of at least {result.fitting} repairs that fit your tests"
+            word = open_words(result) or OUTCOME_WORDS[result.outcome]
             if result.below:
                 word += f", below {result.below}"
             return word, tuple(_facts(result))
@@ -275,7 +276,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             step = result.current
             progress = step.search if step is not None else None
             facts = (
-                STEP_WORDS[step.step] if step else "",
+                step_words(step.step, result.start) if step else "",
                 *(_progress(progress) if progress is not None else ()), spent,
             )
             return "RUNNING", tuple(filter(None, facts))
@@ -283,6 +284,27 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             return "READY", ()
         case _:
             assert_never(result.phase)
+
+
+def step_words(step: Step, start: RunStarted | None) -> str:
+    """What a step of this run does."""
+    forgets = start is not None and not start.remembers
+    return (forgets and WITHOUT_MEMORY.get(step)) or STEP_WORDS[step]
+
+
+def open_words(result: Result) -> str:
+    """That other repairs are known to fit; empty where none is."""
+    many = result.fitting
+    return f"one of at least {many} repairs that fit your tests" if many > 1 else ""
+
+
+def claim_lines(result: Result) -> Iterator[str]:
+    """What is claimed of a program, and what it means, for those who read it elsewhere."""
+    if result.proof is not None:
+        yield f"proof {result.proof}: {meaning(result.proof, result)}"
+    if result.integrity is not None:
+        why = f": {result.integrity_reason}" if result.integrity_reason else ""
+        yield f"integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}{why}"
 
 
 def _facts(result: Result) -> Iterator[str]:
@@ -328,8 +350,8 @@ def advice_words(result: Result) -> str:
     few = HOLD_OUT_FROM - len(report.trusted)
     if few > 0:
         return f"Add {counted(few, 'test')} of other inputs: one is then held out from the repair."
-    unheld = "no test was held out" in result.proof_why
-    return "Add a failing test that compares a value, for inputs of its own." if unheld else ""
+    told = "Add a failing test that compares a value, for inputs of its own."
+    return told if result.unheld in ("together", "no value", "known") else ""
 
 
 def _progress(seen: Searched) -> Iterator[str]:
@@ -421,11 +443,15 @@ def search_words(event: Searched) -> str:
 
 def partial_words(partial: PartialFound) -> str:
     """What the best partial patch comes to, or a patch that passes all tests and is not kept."""
-    note = partial.note.removeprefix("not a fix: ")
-    if partial.passed == partial.total:
-        return f"patch of a program that is not kept: all tests pass with it; {note}"
-    passed = f"{partial.passed} of {partial.total} tests pass with it"
-    return f"best partial patch, not a fix: {passed}; {note}".removesuffix("; ")
+    passes = partial.passed == partial.total
+    what = "patch of a program that is not kept" if passes else "best partial patch, not a fix"
+    return f"{what}: {partial_facts(partial)}"
+
+
+def partial_facts(partial: PartialFound) -> str:
+    """What passes with such a patch, and what it does."""
+    how_many = "all" if partial.passed == partial.total else f"{partial.passed} of {partial.total}"
+    return "; ".join(filter(None, (f"{how_many} tests pass with it", partial.note)))
 
 
 def best_words(result: Result) -> str:
@@ -455,7 +481,7 @@ def outdone_words(event: Outdone) -> str:
 def report_words(report: Report) -> str:
     """What a report comes to: its verdicts, or how the program ended when there are none."""
     if report.verdicts:
-        return tally(report.verdicts, "test" if len(report.verdicts) == 1 else "tests")
+        return tally(report.verdicts, "tests")
     return f"no tests; {ending_words(report.ending)}" if report.ending else "no tests"
 
 

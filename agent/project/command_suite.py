@@ -81,10 +81,7 @@ class CommandSuite:
         assert run is not None
         lines = run.lines.get(file) or frozenset(range(1, self.files[file].count("\n") + 2))
         own = [one.line for one in run.places if one.file == file]
-        exception, _, said = run.message.partition(": ")
-        return Trace((Traced(
-            run.passed, lines, "" if run.passed else exception, said, own[-1] if own else None,
-        ),))
+        return Trace((Traced(run.passed, lines, *run.crash, own[-1] if own else None),))
 
     async def screen(
         self, file: str, texts: Sequence[str], order: Sequence[int], failing: int, mode: Mode,
@@ -125,8 +122,7 @@ def _functions_at(text: str, line: int) -> list[str]:
 
 
 def _screened(run: CommandRun) -> Screened:
-    exception, _, said = run.message.partition(": ")
     if run.passed:
         return Screened((True,), "ok")
     late = run.status == "timeout"
-    return Screened((False,), "timeout" if late else "failed", exception, said, did=run.message)
+    return Screened((False,), "timeout" if late else "failed", *run.crash, did=run.message)

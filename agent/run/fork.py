@@ -28,9 +28,8 @@ from agent.log.store import Store
 if TYPE_CHECKING:
     from agent.run.graph import Engine
 
-KEPT = ("strategy", "note", "rivals_id", "caveat", "open_id", "transferred", "edited")
+KEPT = ("strategy", "note", "rivals_id", "caveat", "others_fit", "open_id", "transferred", "edited")
 """What a state says of the program that it stands at."""
-UNHELD = "the tests were edited, so none is held out any more"
 
 
 class BadFork(ValueError):
@@ -145,7 +144,7 @@ def edited_suite(
         "heard": tuple(name for name in shown.heard if name not in gone),
         "flaky": tuple(name for name in shown.flaky if name not in gone),
         "together": tuple(name for name in shown.together if name not in gone),
-        "unheld": UNHELD if suite.held_out else suite.unheld,
+        "unheld": "edited" if suite.held_out else suite.unheld,
     })
 
 

@@ -232,6 +232,7 @@ class Run:
                 require_proof=self.options.require_proof,
                 require_integrity=self.options.require_integrity,
                 limit_s=self.seconds,
+                remembers=self._shared.settings.enable_cross_session_memory,
             )
         )
         for text in notices:

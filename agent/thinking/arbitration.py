@@ -36,6 +36,7 @@ from agent.core.state import Suite
 from agent.core.trees import literal_value, plain
 from agent.healing.context import Context
 from agent.intake.task import PASTED
+from agent.repair.ranking.question import Answer
 from agent.thinking.roles import (
     ARBITER,
     PREDICTOR,
@@ -70,7 +71,7 @@ class _Case:
     """Those who say what the program does and are of its own model: nobody's witness against a
     test, but enough to keep one other from confirming it."""
 
-    def hear(self, value: str, who: str) -> None:
+    def hear(self, value: Answer, who: str) -> None:
         """A value that somebody else gives for the call."""
         if _fits(value, self.dispute.test):
             self.for_test.append(who)
@@ -189,7 +190,7 @@ async def _predicted(ctx: Context, solution: Solution, cases: Sequence[_Case]) -
     for case, call in zip(cases, calls, strict=True):
         value = told.get("".join(call.split()))
         if call and value is not None:
-            case.hear(value, "a second prediction from the words")
+            case.hear(Answer.read(value), "a second prediction from the words")
 
 
 async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
@@ -252,46 +253,45 @@ def stands_in(quote: str, words: str) -> bool:
     return len(said) > 2 and said in " ".join(words.split())
 
 
-def same(one: str, other: str) -> bool:
-    """Whether two expressions are the same value; an exception is `raises` and its name. Pure."""
-    if not one or not other:
+def same(one: Answer, other: Answer) -> bool:
+    """Whether two answers are the same; one that nobody knows is none. Pure."""
+    if one.raises or other.raises:
+        return one == other
+    if not one.gives or not other.gives:
         return False
-    if one.startswith("raises ") or other.startswith("raises "):
-        return one.split() == other.split()
     try:
-        return bool(literal_value(one) == literal_value(other))
+        return bool(literal_value(one.gives) == literal_value(other.gives))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        return plain(one) == plain(other)
+        return plain(one.gives) == plain(other.gives)
 
 
-def _fits(value: str, test: TestCase) -> bool:
-    """Whether a value is one that a test asks for; a property asks for no more than any."""
-    if isinstance(test, Property):
-        return not value.startswith("raises ")
-    return same(value, expected_of(test))
+def _fits(value: Answer, test: TestCase) -> bool:
+    """Whether an answer is one that a test asks for; a property asks for no more than any."""
+    return not value.raises if isinstance(test, Property) else same(value, expected_of(test))
 
 
-def _telling(value: str) -> bool:
+def _telling(value: Answer) -> bool:
     """Whether two who answer alike hardly do so by chance."""
-    return value not in ("True", "False", "None", "0", "1", "-1", "[]", "{}", "()", "''", "")
+    few = ("True", "False", "None", "0", "1", "-1", "[]", "{}", "()", "''", "")
+    return bool(value.raises) or value.gives not in few
 
 
-def expected_of(test: TestCase) -> str:
+def expected_of(test: TestCase) -> Answer:
     """What a test expects of its call; empty where it expects no more than an end of it."""
     match test:
         case Example(expected=expected):
-            return expected
+            return Answer(expected)
         case Raises(exception=exception):
-            return f"raises {exception}"
+            return Answer(raises=exception)
         case _:
-            return ""
+            return Answer()
 
 
-def gave(verdict: Verdict) -> str:
+def gave(verdict: Verdict) -> Answer:
     """What the program gave for the call of a test that it fails; empty where nobody knows."""
     if verdict.status == "error" and verdict.got:
-        return f"raises {verdict.got.partition(':')[0]}"
-    return verdict.got
+        return Answer(raises=verdict.got.partition(":")[0])
+    return Answer(verdict.got)
 
 
 def _call(test: TestCase) -> str:

@@ -15,7 +15,7 @@ from agent.core.events import Notice
 from agent.core.state import Suite
 from agent.healing.context import Context
 from agent.healing.searching import confirmed_alternatives
-from agent.repair.ranking.question import given
+from agent.repair.ranking.question import Answer, given
 from agent.repair.ranking.rivals import is_readable
 from agent.thinking.arbitration import same
 from agent.thinking.roles import ARBITER, PREDICTOR, ask_if_it_answers
@@ -64,7 +64,7 @@ def _decisive(
     return next(
         (call, told[plain_call(call)])
         for call, one, other in zip(others.calls, chosen.answers, first.answers, strict=False)
-        if one != other and same(told.get(plain_call(call), ""), given(one))
+        if one != other and same(Answer.read(told.get(plain_call(call), "")), given(one))
     )
 
 
@@ -100,7 +100,7 @@ def by_predictions(others: Alternatives, told: dict[str, str]) -> Alternatives:
 
 def _agreeing(one: Alternative, calls: Sequence[str], told: dict[str, str]) -> int:
     return sum(
-        call in told and same(told[call], given(answer))
+        call in told and same(Answer.read(told[call]), given(answer))
         for call, answer in zip(calls, one.answers, strict=False)
     )
 

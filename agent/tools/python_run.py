@@ -11,7 +11,7 @@ from agent.core.domain import Solution, Task
 from agent.judge import jail_modules
 from agent.judge.subject import Subject
 from agent.project.tree import MOST_FILE_BYTES
-from agent.tools.errors import ToolError
+from agent.tools.errors import NoPython, ToolError
 from sandbox import Job, Json, Limits, Outcome, Sandbox
 
 MOST_CHANGED_BYTES = 8_000_000
@@ -148,14 +148,14 @@ def python_arguments(command: str) -> list[str]:
         raise ToolError(f"the command cannot be read: {error}") from error
     for word in rest:
         if word and not word.strip("();<>|&"):
-            raise ToolError(f"there is no shell in the jail, so `{word}` means nothing; {INSTEAD}")
+            raise NoPython(f"there is no shell in the jail, so `{word}` means nothing", INSTEAD)
     name = program.rpartition("/")[2]
     if name in _PYTEST:
         return ["-m", "pytest", *rest]
     if not _PYTHON.fullmatch(name):
-        raise ToolError(
+        raise NoPython(
             f"there is no shell and no program but Python in the jail, so `{program}` cannot be "
-            f"run; {INSTEAD}"
+            "run", INSTEAD,
         )
     while rest and rest[0] in _IGNORED:
         rest = rest[1:]

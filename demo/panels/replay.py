@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agent.core.domain import Report
-from agent.core.events import Stamped
+from agent.core.events import RunStarted, Stamped
 from agent.log.result import Folding, Result
 from agent.log.timeline import TimelineStep
 from agent.log.words import event_lines
@@ -73,10 +73,15 @@ class _Steps:
         now, judged = result.current, judged_last(result)
         if judged is not self._judged:
             self._judged, self._drawn = judged, {}
-        return [self._one(place, step, step is now) for place, step in enumerate(result.timeline)]
+        return [
+            self._one(place, step, step is now, result.start)
+            for place, step in enumerate(result.timeline)
+        ]
 
-    def _one(self, place: int, step: TimelineStep, now: bool) -> str:
+    def _one(self, place: int, step: TimelineStep, now: bool, start: RunStarted | None) -> str:
         known = self._drawn.get((place, now))
         if known is None or known[0] is not step:
-            known = self._drawn[place, now] = step, step_shown(step, now, self._judged)
+            known = self._drawn[place, now] = step, step_shown(
+                step, now, self._judged, start
+            )
         return known[1]

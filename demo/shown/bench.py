@@ -135,12 +135,9 @@ def _forked(result: Result) -> str:
 
 
 def _reason(result: Result) -> str:
-    """Why it ended so, without the edit, which stands beside its diff; of a run that waits the
-    question stands elsewhere, or among the facts."""
-    if result.waiting is not None:
-        return ""
-    note = result.patch.note if result.patch is not None else ""
-    return result.reason.removeprefix(note).removeprefix("; ")
+    """Why it ended so, without the edit; of a run that waits the question stands elsewhere, or
+    among the facts."""
+    return "" if result.waiting is not None else result.why or result.reason
 
 
 def _fact(fact: str, result: Result) -> str:

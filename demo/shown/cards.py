@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agent.core.domain import Rivals
 from agent.core.events import Waiting
-from agent.repair.ranking.question import choice_in_words
+from agent.repair.ranking.question import Answer, choice_in_words
 from demo.shown.escape import escaped
 
 
@@ -26,10 +26,10 @@ def question(rivals: Rivals | None, *, waits: bool = False) -> str:
     )
 
 
-def choice(labels: str, gives: str, notes: Iterable[str] = ()) -> str:
+def choice(labels: Sequence[str], answer: Answer, notes: Iterable[str] = ()) -> str:
     """The face of a button that answers a question: what is given, and by which edits; plain text,
     cut where it is long."""
-    said = choice_in_words(labels, _cut(gives))
+    said = choice_in_words(labels, Answer(*map(_cut, answer)))
     edits = "; ".join(_cut(note.replace("`", ""), 200) for note in notes if note)
     return f"{said}\n{edits}" if edits else said
 

@@ -22,9 +22,8 @@ def behaviours(rivals: Rivals) -> str:
 
 
 def _rival(one: Behaviour, shown: str) -> str:
-    raises = one.gives.startswith("raises ")
-    gives = escaped(one.gives.removeprefix("raises "), 400)
-    told = f'{"raises" if raises else "gives"} <code>{gives}</code>' if gives else ""
+    gives = escaped(one.raises or one.gives, 400)
+    told = f'{"raises" if one.raises else "gives"} <code>{gives}</code>' if gives else ""
     return (
         f'<div class="rival"><p><b>{escaped(one.label, 10)}</b> {told}{small(one.note)}</p>'
         f"{shown}</div>"
@@ -56,11 +55,10 @@ def proof(result: Result) -> str:
     if result.proof is None:
         return ""
     reached = PROOF_ORDER.index(result.proof)
-    lacking = result.proof_why.partition("; ")[2].rpartition("; ")[2]
     steps = "".join(
         f'<li class="{"reached" if index <= reached else "open"}">'
         f"<b>{step}</b><span>{meaning(step, result)}"
-        f"{small(lacking) if reached and index == reached + 1 else ''}</span></li>"
+        f"{small(result.lacks) if reached and index == reached + 1 else ''}</span></li>"
         for index, step in enumerate(PROOF_ORDER)
         if index > 0 or reached == 0
     )

@@ -14,7 +14,7 @@ from agent.core.domain import BlamedLine, Diagnosis
 from agent.log.iterations import changed, differing
 from agent.log.result import Result
 from agent.log.timeline import Column
-from agent.log.words import STANDING_SIGNS, category_words, partial_words
+from agent.log.words import STANDING_SIGNS, category_words, partial_facts
 from demo.shown.diff import diff, side_by_side
 from demo.shown.escape import escaped, prose
 from demo.shown.panes import at_hand, fact_list, passing, small
@@ -123,7 +123,7 @@ def _unjudged(result: Result) -> str:
         return (
             '<div class="partial"><p class="which"><b>Best partial patch</b> '
             '<small class="warn">not a fix</small></p>'
-            f'<p class="note">{prose(partial_words(result.partial).partition(": ")[2])}</p>'
+            f'<p class="note">{prose(partial_facts(result.partial))}</p>'
             f"{diff(result.partial.diff)}</div>"
         )
     return ""

@@ -15,4 +15,6 @@ def required(result: Result) -> Result:
         return result
     least = Requirements(start.require_proof, start.require_integrity)
     told, _ = shortfall(result, least) if least != Requirements() else ("", "")
-    return replace(result, reason=f"{told} {result.reason}".strip()) if told else result
+    return replace(
+        result, reason=f"{told} {result.reason}".strip(), why=f"{told} {result.why}".strip(),
+    ) if told else result

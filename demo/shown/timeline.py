@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from agent.core.domain import Report
-from agent.core.events import Recalled, Searched
+from agent.core.events import Recalled, RunStarted, Searched
 from agent.log.result import Result
 from agent.log.timeline import TimelineStep
-from agent.log.words import STEP_WORDS, Line, event_lines
+from agent.log.words import Line, event_lines, step_words
 from demo.models.plans import plan_html, roles_html
 from demo.shown.escape import prose
 from demo.shown.panes import pane
@@ -31,7 +31,7 @@ def steps(result: Result) -> str:
 
 def _moments(result: Result) -> str:
     now, judged = result.current, judged_last(result)
-    return "".join(step_shown(one, one is now, judged) for one in result.timeline)
+    return "".join(step_shown(one, one is now, judged, result.start) for one in result.timeline)
 
 
 def judged_last(result: Result) -> Report | None:
@@ -39,15 +39,17 @@ def judged_last(result: Result) -> Report | None:
     return result.columns[-1].report if result.columns else None
 
 
-def step_shown(step: TimelineStep, now: bool, judged: Report | None) -> str:
+def step_shown(
+    step: TimelineStep, now: bool, judged: Report | None, start: RunStarted | None
+) -> str:
     """One step, which may be the one that goes on `now`."""
     took = "" if step.wall_ms is None else _duration(step.wall_ms)
-    events = [one for one in step.events if not (now and isinstance(one, Searched))]
     # Lessons have a tab of their own, and a search tells how far it has come in the headline.
-    lines = [
-        line for one in events for line in event_lines(one, judged)
-        if not (isinstance(one, Recalled) and line.text.startswith("seen before"))
+    events = [
+        one.model_copy(update={"lessons": ()}) if isinstance(one, Recalled) else one
+        for one in step.events if not (now and isinstance(one, Searched))
     ]
+    lines = [line for one in events for line in event_lines(one, judged)]
     bad = bool(lines) and lines[-1].tone == "bad"
     ended = ("✓", "done") if step.wall_ms is not None else ("○", "left")
     mark, state = ("●", "now") if now else ("!", "bad") if bad else ended
@@ -55,7 +57,7 @@ def step_shown(step: TimelineStep, now: bool, judged: Report | None) -> str:
     running = '<span class="sr">running</span>' if now else ""
     return (
         f'<li class="moment {state}"><b class="dot" aria-hidden="true">{mark}</b>'
-        f'<div><p>{STEP_WORDS[step.step]}{turn}{running}<time>{took}</time></p>'
+        f'<div><p>{step_words(step.step, start)}{turn}{running}<time>{took}</time></p>'
         f"<ul>{''.join(map(_line, lines))}</ul></div></li>"
     )
 

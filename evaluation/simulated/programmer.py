@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.repair.ranking.question import Answer
 from agent.run.nodes.specify import derived_test
 from agent.thinking.arbitration import same
 from evaluation.simulated.tasks import BenchTask
@@ -171,7 +172,7 @@ class Programmer:
         given = await self.task.learn(code)
         differing = [
             call for call in self.task.calls
-            if not same(given.get(call, ""), self.task.gives(call))
+            if not same(Answer.read(given.get(call, "")), Answer.read(self.task.gives(call)))
         ]
         call = chance.choice(differing or self.task.calls)
         value = self.task.gives(call) if differing else self._wrong(call, chance)
@@ -194,8 +195,8 @@ class Programmer:
             return self.task.gives(call, self._reading)
         others = sorted({
             value for text in (*self.task.near, *self.task.wrong)
-            if (value := self.task.gives(call, text)) and not same(value, right)
-            and not value.startswith("raises ")
+            if (value := self.task.gives(call, text))
+            and not same(seen := Answer.read(value), Answer.read(right)) and not seen.raises
         })
         return chance.choice(others) if others else repr(f"not {right}")
 

@@ -19,6 +19,7 @@ from agent.intake.task import PASTED
 from agent.judge.compared import plain
 from agent.judge.compared.probing import answers
 from agent.repair.proof.inputs import probes
+from agent.repair.ranking.question import Answer
 from agent.thinking.arbitration import same
 from evaluation.simulated.mutations import mutants
 from evaluation.suite import BadRow, Row, Truth
@@ -63,7 +64,10 @@ class BenchTask:
 
     def passes(self, text: str, tests: Sequence[tuple[str, str]]) -> bool:
         """Whether a known program gives what is expected of each call."""
-        return all(same(self.gives(call, text), expected) for call, expected in tests)
+        return all(
+            same(Answer.read(self.gives(call, text)), Answer.read(expected))
+            for call, expected in tests
+        )
 
     async def learn(self, text: str) -> Mapping[str, str]:
         """What any program gives for the calls of the task."""

@@ -55,6 +55,7 @@ from agent.core.events import (
 )
 from agent.log.result import fold
 from agent.log.words import STANDING_SIGNS
+from agent.repair.ranking.question import Answer
 from demo.first_screen import EXAMPLE, FIRST_SCREEN
 from demo.models.plans import banner, plan_html
 from demo.shown.bench import workbench
@@ -350,9 +351,9 @@ def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() ->
 
 
 def test_a_button_says_who_gives_what_in_few_words() -> None:
-    assert choice("A", "[1, 2]") == "A gives [1, 2]"
-    assert choice("B and C", "raises KeyError") == "B and C raise KeyError"
-    assert choice("A", "'" + "x" * 100 + "'") == "A gives '" + "x" * 58 + "…"
+    assert choice("A", Answer("[1, 2]")) == "A gives [1, 2]"
+    assert choice("BC", Answer(raises="KeyError")) == "B and C raise KeyError"
+    assert choice("A", Answer("'" + "x" * 100 + "'")) == "A gives '" + "x" * 58 + "…"
 
 
 def test_a_question_is_open_only_where_a_run_has_healed() -> None:

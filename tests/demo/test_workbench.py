@@ -170,12 +170,12 @@ def test_of_a_program_that_passes_the_cause_before_it_is_told() -> None:
 
 
 def test_a_step_of_the_proof_says_what_is_lacking_for_it() -> None:
-    why = "4 of 4 tests pass, 1 of them never seen; `f(0)` gave a value before and fails now"
-    result = replace(fold(recorded("healed")), proof="E2", proof_why=why)
+    lacks = "`f(0)` gave a value before; and fails now"
+    result = replace(fold(recorded("healed")), proof="E2", lacks=lacks)
     lacking = re.findall(r"<b>(E\d)</b><span>[^<]*<small>(.*?)</small>", proof(result))
     shown = panel(workbench(result), "proof")
     assert ["ladder" in at(shown, place) for place in (0, 1)] == [False, True]
-    assert lacking == [("E3", "<code>f(0)</code> gave a value before and fails now")]
+    assert lacking == [("E3", "<code>f(0)</code> gave a value before; and fails now")]
 
 
 def test_repairs_without_a_call_are_told_by_their_edits() -> None:
@@ -296,7 +296,7 @@ def test_a_run_that_goes_on_says_how_long_it_may_take() -> None:
 
 
 def test_an_edit_in_a_reason_shows_its_code_and_no_backticks() -> None:
-    result = replace(fold(recorded("healed")), reason="took `- 1` out of line 4; all is well")
+    result = replace(fold(recorded("healed")), why="took `- 1` out of line 4; all is well")
     assert "<p class=\"reason\">took <code>- 1</code> out of line 4" in workbench(result)
 
 

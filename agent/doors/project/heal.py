@@ -185,13 +185,14 @@ def project_document(
     }}
 
 
-def markdown_of(result: Result, seen: Seen) -> str:
-    """The heal for the readers of a pull request."""
+def markdown_of(result: Result, seen: Seen, patch: Path | None = None) -> str:
+    """The heal for the readers of a pull request; `patch` is where its edit was written."""
     from agent.doors.project.reports import markdown
 
     return markdown(
         result, seen.run, seen.wanted, seen.tree.files, seen.project.name,
         seen.project.command_words, next_steps(result, seen), question(result, seen),
+        "" if patch is None else str(patch),
     )
 
 
@@ -246,7 +247,7 @@ def _papers(
 
     kept = []
     if papers.report is not None:
-        text = markdown_of(against(result, writing.least), seen)
+        text = markdown_of(against(result, writing.least), seen, writing.out)
         write_new(
             papers.report, text.encode("utf-8", "surrogateescape"), overwrite=writing.force
         )

@@ -32,7 +32,7 @@ from agent.project.interpreter import Interpreter, find_interpreter, refuse_with
 from agent.project.layout import find_layout, layout_at
 from agent.project.recency import changed_lines
 from agent.project.tree import ProjectTree, read_tree
-from agent.tools.errors import ToolError
+from agent.tools.errors import NoPython, ToolError
 from agent.tools.python_run import python_arguments
 from sandbox import Sandbox, open_sandbox
 
@@ -108,7 +108,7 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
     unread = unreadable(tree) if run.problems or run.failing else []
     broken = broken_by(unread, run.problems, interpreter)
     if not broken:
-        refuse_what_does_not_run(run, tree, interpreter.words)
+        refuse_what_does_not_run(run, tree, interpreter.words, inputs.test_command)
     wanted = chosen(run.failing, [*run.rows], inputs, layout) if not broken else []
     if inputs.keyword and wanted:
         wanted = await _matching(inputs.keyword, wanted, tree, project, interpreter, jailed)
@@ -176,7 +176,7 @@ def _command(inputs: ProjectInputs) -> tuple[str, ...]:
     try:
         return tuple(python_arguments(inputs.test_command))
     except ToolError as error:
-        why, *_ = str(error).partition("; ")
+        why = error.why if isinstance(error, NoPython) else error
         raise BadInput(f"--test-cmd takes `python …` or `pytest …`: {why}") from error
 
 

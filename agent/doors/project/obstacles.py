@@ -20,8 +20,15 @@ _ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end with
 LONGER = ", or give it longer: --test-timeout SECONDS"
 
 
-def refuse_what_does_not_run(run: SuiteRun, tree: ProjectTree, python: str) -> None:
+def refuse_what_does_not_run(
+    run: SuiteRun, tree: ProjectTree, python: str, command: str = ""
+) -> None:
     """Raises `NotFixable` where no test is collected, or not all of the suite runs."""
+    if command and not run.rows:
+        raise NotFixable(
+            "invalid_tests", f"`{command}` ran no test, which is no pass: name where its tests "
+            "lie, as in `python -m unittest discover -s FOLDER`, or leave --test-cmd out",
+        )
     if not run.problems and not run.rows:
         raise NotFixable(
             "invalid_tests", f"pytest collects no test in {tree.layout.root}: write one that fails "

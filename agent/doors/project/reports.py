@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
@@ -17,11 +18,10 @@ from agent.doors.project.shown import (
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
 from agent.log.words import (
-    INTEGRITY_MEANING,
-    OUTCOME_WORDS,
-    PROOF_MEANING,
+    claim_lines,
     cost_words,
     counted,
+    headline,
     partial_words,
     report_words,
 )
@@ -34,12 +34,12 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def markdown(
     result: Result, run: SuiteRun, wanted: Sequence[str], before: Mapping[str, str], name: str,
-    command: str = "", steps: Sequence[str] = (), question: str = "",
+    command: str = "", steps: Sequence[str] = (), question: str = "", patch: str = "",
 ) -> str:
-    """A heal for the readers of a pull request; `run` is the suite before any edit. Of one that
-    found nothing also the next `steps`, and the `question` that a model would be asked."""
-    word = OUTCOME_WORDS[result.outcome] if result.outcome else "NOT FINISHED"
-    parts = [f"# {name}: {word.lower()}", *_failed(run, wanted), *_why(result, before)]
+    """A heal for the readers of a pull request; `run` is the suite before any edit, `patch` the
+    file of its edit. Of one that found nothing also the next `steps`, and the `question` that a
+    model would be asked."""
+    parts = [f"# {name}: {headline(result)[0]}", *_failed(run, wanted), *_why(result, before)]
     if result.diff:
         places = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
         parts += ["## The edit", _code(places), _fenced(result.diff, "diff")]
@@ -49,15 +49,14 @@ def markdown(
     if result.proof is not None:
         parts += ["## How far it is shown", *_shown(result, judged_words(command))]
     parts += ["## What to do next", "\n".join(steps)] if steps else []
-    parts += ["## How to reproduce", *_again(result, wanted, command)]
+    parts += ["## How to reproduce", *_again(result, wanted, command, patch)]
     parts += ["## What a model would be asked", _fenced(question, "")] if question else []
     return "\n\n".join(parts) + "\n"
 
 
 def markdown_of_run(result: Result, name: str) -> str:
     """What a run over one program came to, for whoever is asked to take its patch."""
-    word = OUTCOME_WORDS[result.outcome] if result.outcome else "NOT FINISHED"
-    parts = [f"# {name}: {word.lower()}", *_why(result, {})]
+    parts = [f"# {name}: {headline(result)[0]}", *_why(result, {})]
     if result.diff:
         parts += ["## The edit", _fenced(result.diff, "diff")]
     parts += ["## What was tried", *_tried(result)]
@@ -110,10 +109,7 @@ def _tried(result: Result) -> Iterator[str]:
 
 
 def _shown(result: Result, judged: str) -> Iterator[str]:
-    assert result.proof is not None
-    lines = [f"- proof {result.proof}: {PROOF_MEANING[result.proof]}"]
-    if result.integrity is not None:
-        lines.append(f"- integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}")
+    lines = [f"- {line}" for line in claim_lines(result)]
     if result.report is not None:
         lines.append(f"- {judged}: {report_words(result.report)}")
         aside = [one.name for one in result.report.verdicts if one.aside]
@@ -121,11 +117,14 @@ def _shown(result: Result, judged: str) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _again(result: Result, wanted: Sequence[str], command: str) -> Iterator[str]:
+def _again(
+    result: Result, wanted: Sequence[str], command: str, patch: str
+) -> Iterator[str]:
     named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
     lines = [command or f"python -m pytest {named}".rstrip()]
     if result.outcome == "healed":
-        lines += ["git apply heal.patch    # the edit above, as a file",
+        saved = "" if patch else "    # once the edit above is saved as that"
+        lines += [f"git apply {shlex.quote(patch or 'heal.patch')}{saved}",
                   command or "python -m pytest"]
     yield _fenced("\n".join(lines) + "\n", "bash")
 

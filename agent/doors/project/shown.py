@@ -18,10 +18,10 @@ from agent.doors.terminal import (
 from agent.judge.project_run import SuiteRun
 from agent.log.result import KEPT, Result
 from agent.log.words import (
-    INTEGRITY_MEANING,
-    PROOF_MEANING,
     STANDING_SIGNS,
+    claim_lines,
     counted,
+    open_words,
     report_words,
 )
 from agent.project.layout import ProjectLayout
@@ -185,10 +185,8 @@ def commit_message(
     lines = [subject, ""]
     for node, row in [*failed.items()][:MOST_SHOWN]:
         lines += [f"failed: {node}", *message_lines(str(row.get("message", "")))]
-    edit, *_ = result.reason.split("; ")
-    lines += ["", f"edit: {edit}", f"proof {result.proof}: {PROOF_MEANING[result.proof or 'E0']}"]
-    if result.integrity is not None:
-        lines.append(f"integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}")
+    lines += ["", f"edit: {result.edit}", *filter(None, [open_words(result)])]
+    lines += claim_lines(result)
     if result.report is not None:
         lines.append(f"{judged_words(command)}: {report_words(result.report)}")
     return printable("\n".join(lines)) + "\n"

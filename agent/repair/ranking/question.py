@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from agent.core.domain import (
     Alternative,
@@ -27,6 +29,20 @@ SINGLE = ("True", "False", "None")
 
 class BadAnswer(ValueError):
     """The answer fits no behaviour and is no value; the message says what would do."""
+
+
+class Answer(NamedTuple):
+    """What a call gives: a value as Python writes it, or the name of an exception; or neither,
+    where nobody knows."""
+
+    gives: str = ""
+    raises: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Answer:
+        """An answer as a person or a model writes it: a value, or `raises` and a name."""
+        word, _, name = text.strip().partition(" ")
+        return cls(raises=name.strip()) if word == "raises" else cls(text.strip())
 
 
 def question(alternatives: Alternatives, base: Solution) -> Rivals | None:
@@ -59,22 +75,22 @@ def question(alternatives: Alternatives, base: Solution) -> Rivals | None:
 
 def _behaviour(label: str, one: Alternative, answer: str, base: Solution) -> Behaviour:
     return Behaviour(
-        label=label, gives=given(answer), solution=one.solution, note=one.note,
+        label=label, **given(answer)._asdict(), solution=one.solution, note=one.note,
         diff=one.solution.diff(base),
     )
 
 
-def given(answer: str) -> str:
+def given(answer: str) -> Answer:
     """An answer of a probe as a person reads it."""
-    return f"raises {answer[1:]}" if answer.startswith("!") else answer
+    return Answer(raises=answer[1:]) if answer.startswith("!") else Answer(answer)
 
 
-def choices(rivals: Rivals) -> tuple[tuple[str, str], ...]:
-    """Each different answer once, with the labels of those that give it: `("B and C", "None")`."""
-    labels: dict[str, list[str]] = {}
+def choices(rivals: Rivals) -> tuple[tuple[tuple[str, ...], Answer], ...]:
+    """Each different answer once, behind the labels of those that give it."""
+    labels: dict[Answer, list[str]] = {}
     for one in rivals.behaviours:
-        labels.setdefault(one.gives, []).append(one.label)
-    return tuple((" and ".join(given), gives) for gives, given in labels.items())
+        labels.setdefault(Answer(one.gives, one.raises), []).append(one.label)
+    return tuple((tuple(some), answer) for answer, some in labels.items())
 
 
 def in_words(rivals: Rivals) -> str:
@@ -85,12 +101,10 @@ def in_words(rivals: Rivals) -> str:
     return f"for `{rivals.call}` {', '.join(choice_in_words(*one) for one in choices(rivals))}"
 
 
-def choice_in_words(labels: str, gives: str) -> str:
+def choice_in_words(labels: Sequence[str], answer: Answer) -> str:
     """One of the choices: `A gives 0`, `B and C raise KeyError`."""
-    ending = "" if " and " in labels else "s"
-    if gives.startswith("raises "):
-        return f"{labels} raise{ending} {gives.removeprefix('raises ')}"
-    return f"{labels} give{ending} {gives}"
+    verb = ("raise" if answer.raises else "give") + ("" if len(labels) > 1 else "s")
+    return f"{' and '.join(labels)} {verb} {answer.raises or answer.gives}"
 
 
 def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
@@ -102,14 +116,14 @@ def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
     text = answer.strip()
     if text.lower() == SKIP:
         return None
-    labelled = {one.label: one.gives for one in rivals.behaviours}
-    gives = labelled.get(text.upper(), text)
-    if gives.startswith("raises "):
-        exception = gives.removeprefix("raises ").strip()
+    labelled = {one.label: Answer(one.gives, one.raises) for one in rivals.behaviours}
+    gives, exception = labelled.get(text.upper()) or Answer.read(text)
+    if exception:
         if not is_exception(exception):
             raise BadAnswer(f"Python has no exception called {exception!r}.")
         return Raises(
-            name=f"{rivals.call} {gives}", origin="user", call=rivals.call, exception=exception
+            name=f"{rivals.call} raises {exception}", origin="user", call=rivals.call,
+            exception=exception,
         )
     try:
         tree = parse_expression(gives)
@@ -149,8 +163,7 @@ def _fits(given: dict[str, str], test: TestCase) -> bool:
         case Raises(call=call, exception=exception):
             return given[call] == f"!{exception}"
         case Script(name=said):
-            call, _, expected = said.rpartition(" is ")
-            return given[call] == expected
+            return any(f"{call} is {answer}" == said for call, answer in given.items())
     return True
 
 

@@ -28,17 +28,17 @@ def conclude(
     """Emits the last event; `refused` is the outcome of a run that did not get to its goal."""
     base = store.get(state["base_id"], Solution) if "base_id" in state else None
     report = store.get(state["report_id"], Report) if "report_id" in state else None
-    kept = base
+    kept, edit = base, ""
     outcome: RunOutcome = refused or "unresolved"
     if refused is None and report is not None and report.passed:
         kept = store.get(state["solution_id"], Solution)
         if not is_repaired(state):
             outcome, reason = "healthy", state["proof_why"]
         elif report.oracle:
-            outcome, reason = "healed", f"{state['note']}; {state['proof_why']}"
+            outcome, edit, reason = "healed", state["note"], state["proof_why"]
         else:
-            outcome = "crash_stopped"
-            reason = f"{state['note']}; nothing shows that the result is right: add a test"
+            outcome, edit = "crash_stopped", state["note"]
+            reason = "nothing shows that the result is right: add a test"
     good = outcome in KEPT
     calls = [one.event for one in log if isinstance(one.event, ModelCalled | ModelFailed)]
     costs = [call.cost_usd for call in calls]
@@ -50,6 +50,7 @@ def conclude(
             proof=state.get("proof") if good else None,
             fitting=fold(log).fitting_so_far if outcome == "healed" else 1,
             strategy=state.get("strategy") if good and is_repaired(state) else None,
+            edit=edit,
             reason=reason or f"still failing after {iterations} iterations",
             diff=kept.diff(base) if kept is not None and base is not None else "",
             code=kept.text if kept is not None else "",

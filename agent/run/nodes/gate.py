@@ -23,7 +23,6 @@ from agent.log.waiting import Review
 MOST_EDITS = 10
 """Programs of a person's in a row that may fail; whoever asks for more is no person."""
 NO_READER = "no model is there that could read it"
-SEEN = "a person who has seen every test changed the program"
 
 
 async def permit(state: State, ctx: Context) -> State:
@@ -122,7 +121,7 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
         iteration=state["iteration"], strategy="person", note=note, diff=edited.diff(base),
     ))
     if suite.held_out:  # whoever writes it has seen every test
-        suite = suite.shown().model_copy(update={"unheld": SEEN})
+        suite = suite.shown().model_copy(update={"unheld": "seen"})
     return {
         "solution_id": ctx.store.put(edited), "note": note, "strategy": "person", "rivals_id": "",
         "suite_id": ctx.store.put(suite), "asking": False, "edited": True,

@@ -19,9 +19,10 @@ from agent.repair.ranking.question import question
 from agent.thinking.roles import MEMORY_SUMMARISER, Summary, ask_if_it_answers
 from llm.errors import NeedsKey, OverBudget
 
-NOT_KEPT = (
-    "What helped is no small edit, which alone is kept as a fix: the same failure is repaired anew."
-)
+LARGE = "what helped is no small edit, which alone is kept"
+FROM_WORDS = "the run began with words, and so with no failure by which it would be found again"
+SEVERAL_FILES = "an edit of a program of several files is kept of a project alone"
+LONG = "the program is too long, or no text for a file"
 
 
 async def learn(state: State, ctx: Context) -> State:
@@ -49,10 +50,10 @@ async def _write_lesson(state: State, ctx: Context) -> None:
     diagnosis = ctx.store.get(state["diagnosis_id"], Diagnosis)
     base = ctx.store.get(state["base_id"], Solution)
     failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None
-    stored = _store_fix(state, ctx, state["note"])
-    if not stored:
-        ctx.emit(Notice(level="info", text=NOT_KEPT))
-    summary = await _summary(state, ctx, diagnosis, stored)
+    unkept = _store_fix(state, ctx, state["note"])
+    if unkept:
+        ctx.emit(Notice(level="info", text=f"The edit is not kept as a fix: {unkept}."))
+    summary = await _summary(state, ctx, diagnosis, not unkept)
     if summary is None:
         return
     lesson = Lesson(text=summary.text, category=summary.category)
@@ -61,7 +62,7 @@ async def _write_lesson(state: State, ctx: Context) -> None:
         lesson, failure_description(diagnosis, failure, base.text),
         origin=of_project(project.root) if project is not None else OWN,
     )
-    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=stored))
+    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=not unkept))
 
 
 async def _summary(
@@ -97,16 +98,18 @@ def _standing(state: State, ctx: Context, base: Solution) -> tuple[Standing, Riv
     return "open", question(others, base) if others.calls else None
 
 
-def _store_fix(state: State, ctx: Context, note: str) -> bool:
-    """Keeps the fix where it is a small edit of each file; says whether it did. Several files are
-    kept only of a project, where they are found again."""
+def _store_fix(state: State, ctx: Context, note: str) -> str:
+    """Keeps the fix where it is a small edit of each file; else says why it does not. Several files
+    are kept only of a project, where they are found again."""
     base = ctx.store.get(state["base_id"], Solution)
     changed = ctx.store.get(state["solution_id"], Solution).changed_from(base)
     project = ctx.task.project
-    if "failure_id" not in state or not all(is_local(one.before, one.after) for one in changed):
-        return False
-    if not changed or (project is None and len(base.files) != 1):
-        return False
+    if "failure_id" not in state:
+        return FROM_WORDS
+    if not changed or not all(is_local(one.before, one.after) for one in changed):
+        return LARGE
+    if project is None and len(base.files) != 1:
+        return SEVERAL_FILES
     first, *others = changed
     fix = Fix.made(
         ctx.store.get(state["failure_id"], Failure), first.before, first.after,
@@ -115,6 +118,6 @@ def _store_fix(state: State, ctx: Context, note: str) -> bool:
     if fix is not None and project is not None:
         fix = fix.of_project(project_key(project), first.path, tuple(others))
     if fix is None:
-        return False
+        return LONG
     ctx.memory.remember(fix)
-    return True
+    return ""

@@ -14,7 +14,7 @@ from agent.core.domain import (
 )
 from agent.core.events import Ambiguous, Proved
 from agent.core.rounds import Rounds
-from agent.core.state import State, Suite, is_repaired
+from agent.core.state import UNHELD_WORDS, State, Suite, is_repaired
 from agent.core.trust import VETOING_ORIGINS
 from agent.healing.context import Context
 from agent.healing.proving import (
@@ -61,33 +61,35 @@ def proof_of(
             "tests is the user's"
         ))
     if not trusted:
-        return Proof(level="E0", why=f"there is no test; {_ended(report)}")
+        return Proof(level="E0", why="there is no test").but(_ended(report))
     passed = tally(trusted, "tests")
     showing = {verdict.test for verdict in trusted if verdict.shows}
     if not showing or (failed and not failed & showing):
         which = "a test that failed before" if showing else "any test"
-        return Proof(level="E0", why=f"{passed}; nothing is shown by {which}")
+        return Proof(level="E0", why=passed).but(f"nothing is shown by {which}")
     if report.doubts:
         level: ProofLevel = "E0" if report.is_contested else "E1"
         told = ", ".join(f"`{one.name}`" for one in report.doubts[:2])
         told += f" and {len(report.doubts) - 2} more" if len(report.doubts) > 2 else ""
         unsettled = ", and nothing settles who is right" if level == "E0" else ""
-        return Proof(
-            level=level, why=f"{passed}; but it fails {told}, derived from the task{unsettled}"
+        return Proof(level=level, why=passed).but(
+            f"but it fails {told}, derived from the task{unsettled}"
         )
     held_out = [test for test in suite.held_out if test.origin in VETOING_ORIGINS]
     if not held_out:
-        shown = "the held-out test had to be shown" if suite.consulted else suite.unheld
-        return Proof(level="E1", why="; ".join(filter(None, (passed, shown))))
+        unheld = "" if suite.consulted else suite.unheld
+        proof = Proof(level="E1", why=passed, unheld=unheld)
+        shown = "the held-out test had to be shown" if suite.consulted else UNHELD_WORDS[unheld]
+        return proof.but(shown) if shown else proof
     if any(verdict.type_differs for verdict in trusted):
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
     if not {test.name for test in held_out} <= showing:
-        return Proof(level="E1", why=f"{passed}; the held-out test shows nothing")
+        return Proof(level="E1", why=passed).but("the held-out test shows nothing")
     known = [test for test in suite.visible if test.origin != "adversarial"]
     if not any(makes_new_calls(test, known, program) for test in held_out):
-        return Proof(level="E1", why=f"{passed}; the held-out test asks only what others ask")
+        return Proof(level="E1", why=passed).but("the held-out test asks only what others ask")
     if any(is_told(test, read) for test in held_out):
-        return Proof(level="E1", why=f"{passed}; its model has read the held-out test")
+        return Proof(level="E1", why=passed).but("its model has read the held-out test")
     unseen = f"{len(held_out)} of them never seen by the repair"
     before = ", though it passed before" if suite.held_passed else ""
     return Proof(level="E2", why=f"{passed}, {unseen}{before}")
@@ -96,15 +98,12 @@ def proof_of(
 def of_a_suite(proof: Proof, rivals: int, left_open: bool = False) -> Proof:
     """The proof of a project's repair, with what its suite leaves open; pure. `rivals` pass all of
     it too, and others did where it was `left_open` when a remembered repair was learned."""
-    level = "E1" if proof.level == "E2" and (rivals or left_open) else proof.level
     if rivals:
-        why = f"{proof.why}; at least {rivals + 1} repairs pass the suite, this one among them"
-        return Proof(level=level, why=why, evidence=Evidence(others=rivals))
+        told = f"at least {rivals + 1} repairs pass the suite, this one among them"
+        return proof.but(told, at_most="E1", evidence=Evidence(others=rivals))
     if left_open:
-        return Proof(level=level, why=proof.why)
-    if proof.level != "E1":
-        return proof
-    return Proof(level="E1", why=f"{proof.why}; nothing was checked beyond the suite")
+        return proof.model_copy(update={"level": min(proof.level, "E1")})
+    return proof if proof.level != "E1" else proof.but("nothing was checked beyond the suite")
 
 
 def is_told(test: TestCase, text: str) -> bool:
@@ -121,9 +120,7 @@ def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
     an exception that nothing defines, a parameter or variable that nothing reads. Pure."""
     told = (_missing(one.before, one.after) for one in repaired.changed_from(base))
     missing = next(filter(None, told), "")
-    if not missing:
-        return proof
-    return Proof(level="E1" if proof.level == "E2" else proof.level, why=f"{proof.why}; {missing}")
+    return proof.but(missing, at_most="E1") if missing else proof
 
 
 def _missing(before: str, after: str) -> str:
@@ -150,10 +147,9 @@ def _ended(report: Report) -> str:
 def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
     """A proof of level E2 with what the evidence adds to it or takes from it; pure."""
     if holds_at_e1(seen):
-        return Proof(level="E1", why=f"{proof.why}; {_held(seen)}", evidence=seen)
+        return proof.but(_held(seen), at_most="E1", evidence=seen)
     if not reaches_e3(seen):
-        lacking = _lacking_for_e3(seen, budget_s)
-        return Proof(level="E2", why=f"{proof.why}; {lacking}", evidence=seen)
+        return proof.but(_lacking_for_e3(seen, budget_s), evidence=seen)
     why = (
         f"{proof.why}; {seen.probes} changed inputs raise nothing new; "
         f"of {seen.siblings} siblings of the repair none fits the tests and behaves otherwise"
@@ -163,7 +159,7 @@ def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
         why += f"; the tests kill {seen.killed} of {seen.mutants} mutants {lines}"
     lacking = _lacking_for_e4(seen, budget_s)
     if lacking:
-        return Proof(level="E3", why=f"{why}; {lacking}", evidence=seen)
+        return Proof(level="E3", why=why, evidence=seen).but(lacking)
     return Proof(level="E4", why=f"{why}; {seen.reruns} re-runs agree", evidence=seen)
 
 
@@ -220,12 +216,10 @@ async def prove(state: State, ctx: Context) -> State:
     )
     proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
     if first is not None and first.trusted and not any(one.fails for one in first.trusted):
-        level = proof.level if is_drafted else "E0"
-        proof = Proof(level=level, why=f"{proof.why}; {CHANGED_FOR_DERIVED}")
+        proof = proof.but(CHANGED_FOR_DERIVED, at_most="E4" if is_drafted else "E0")
     objection = f"the critic objects: {state['objection']}" if state.get("objection") else ""
     for doubt in filter(None, (objection, state.get("risk"))):
-        level = "E1" if proof.level == "E2" else proof.level
-        proof = Proof(level=level, why=f"{proof.why}; {doubt}")
+        proof = proof.but(doubt, at_most="E1")
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     rivals: Alternatives | None = None
     elsewhere = any(one.path != solution.entry for one in solution.changed_from(base))
@@ -240,10 +234,11 @@ async def prove(state: State, ctx: Context) -> State:
         found = await _evidence(state, ctx, report, suite, budget_s)
         proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals
     elif proof.level == "E2" and state.get("rivals_id"):
-        proof = Proof(level="E1", why=f"{proof.why}; there was no time to judge its rivals")
+        proof = proof.but("there was no time to judge its rivals", at_most="E1")
     if state.get("caveat"):
-        proof = proof.model_copy(update={"why": f"{proof.why}; {state['caveat']}"})
-    proved = Proved(level=proof.level, why=proof.why, evidence=proof.evidence)
+        open_ = Evidence(others=1) if state.get("others_fit") else None
+        proof = proof.but(state["caveat"], evidence=proof.evidence or open_)
+    proved = Proved(**dict(proof))
     ctx.emit(proved)
     update: State = {"proof": proof.level, "proof_why": proof.why}
     if proved.settles_rivals:

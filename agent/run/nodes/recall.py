@@ -228,6 +228,7 @@ async def _looked_back_in(
             ctx.emit(Recalled(hit=True, replayed=True, note=solution.note))
             found = RecalledFix(
                 solution=solution, report=report, left_open=known.fix.standing == "open",
+                other_tests=known.fix.failure.signature != failure.signature,
             )
             return apply_recalled_fix(ctx, base, found, iteration=1) | {"recalled": True}
         ctx.emit(Recalled(hit=True, note=f"failed its replay and was demoted: {solution.note}"))

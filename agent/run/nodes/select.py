@@ -145,7 +145,7 @@ def _taken(
     return {
         "solution_id": ctx.store.put(solution), "note": solution.note, "strategy": strategy,
         "rivals_id": "" if others is None else ctx.store.put(others),
-        "caveat": "", "open_id": "", "taken": True,
+        "caveat": "", "others_fit": False, "open_id": "", "taken": True,
     }
 
 

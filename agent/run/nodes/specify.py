@@ -159,9 +159,7 @@ def hold_out(
     a repair gave before a person chose it.
     """
     if suite.together:
-        return suite.model_copy(update={
-            "unheld": "no test was held out: they fail together, and it may be one that it takes"
-        })
+        return suite.model_copy(update={"unheld": "together"})
     names = {verdict.test for verdict in report.failing} - {*suite.flaky}
     showing = {verdict.test for verdict in report.verdicts if verdict.shows}
     trusted = [
@@ -173,16 +171,12 @@ def hold_out(
     if len(trusted) < HOLD_OUT_FROM or not failing:
         return suite
     if not any(fixes_a_value(test) for test in suite.visible if test.name in names):
-        return suite.model_copy(update={
-            "unheld": "no test was held out: no failing one names the value it expects"
-        })
+        return suite.model_copy(update={"unheld": "no value"})
     passing = [test for test in trusted if test.name not in names]
     candidates = (*reversed(failing if len(failing) > 1 else []), *reversed(passing))
     chosen = _telling([one for one in candidates if one.name not in answered], suite, program)
     if chosen is None:
-        return suite.model_copy(update={
-            "unheld": "no test was held out: what each asks, others tell"
-        })
+        return suite.model_copy(update={"unheld": "known"})
     test, others = chosen
     return suite.model_copy(update={
         "visible": others,

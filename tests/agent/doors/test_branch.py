@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.domain import Report, Verdict
+from agent.core.domain import Evidence, Report, Verdict
 from agent.doors.project.branch import Edited, commit_edits, refuse_what_cannot_be_committed
 from agent.doors.project.shown import commit_message, message_lines
 from agent.doors.writeback import NotWritten
 from agent.log.result import Result
+from agent.log.words import INTEGRITY_MEANING
 
 EDIT = Edited("till.py", b"x = 1\n", b"x = 2\n")
 
@@ -118,18 +119,21 @@ def test_what_was_read_must_be_what_head_has(root: Path, tmp_path: Path) -> None
 
 def test_a_message_says_what_failed_the_edit_and_the_proof() -> None:
     verdict = Verdict(
-        name="t.py::a", test="t.py::a", origin="user", status="passed", integrity="in-process"
+        name="t.py::a", test="t.py::a", origin="user", status="passed", integrity="in-process",
+        reason="a.py was seen",
     )
     result = Result(
-        outcome="healed", proof="E1", reason="changed `-` to `+` in line 2 (till.py); 1 of 1 pass",
-        report=Report(solution="", verdicts=(verdict,)),
+        outcome="healed", proof="E1", edit="became `a; b` in line 2 (till.py)",
+        report=Report(solution="", verdicts=(verdict,)), evidence=Evidence(others=2),
     )
     text = commit_message(result, {"t.py::a": {"message": "no\x1b[1m\n\nwhy"}, "t.py::b": {}})
     subject, blank, *body = text.split("\n")
     assert (subject, blank) == ("Heal t.py::a and 1 other test", "")
     assert body[:4] == ["failed: t.py::a", "    no\\x1b[1m", "    why", "failed: t.py::b"]
-    assert "edit: changed `-` to `+` in line 2 (till.py)" in body
-    assert any(line.startswith("proof E1: ") for line in body)
+    assert body[body.index("edit: became `a; b` in line 2 (till.py)") + 1 :][:3] == [
+        "one of at least 3 repairs that fit your tests", "proof E1: your tests pass",
+        f"integrity in-process: {INTEGRITY_MEANING['in-process']}: a.py was seen",
+    ]
     long = commit_message(result, {"t.py::" + "a" * 100: {}}).split("\n")[0]
     assert len(long) == 72 and long.endswith("…")
 

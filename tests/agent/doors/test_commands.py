@@ -266,7 +266,7 @@ def test_of_a_task_in_words_the_best_program_is_given_at_every_stop(
 
     result = invoke(session, "run", "--task", "add two", "--out", program.parent / "out.py")
 
-    label = "passes 0 of 1 test, not a fix" if is_judged else "judged by no test"
+    label = "passes 0 of 1 tests, not a fix" if is_judged else "judged by no test"
     assert (result.exit_code, result.stdout) == (code, BROKEN), result.stderr
     assert f"The best program so far: {label}." in result.stderr
     assert ("show r1 --iteration 0" in result.stderr) is is_judged
@@ -592,7 +592,7 @@ def test_the_help_and_the_readme_know_every_exit_code() -> None:
 RIVALS = Rivals(call="add(0, 1)", behaviours=(
     Behaviour(label="A", gives="1", solution=SOLUTION, note="plus", diff="-a\n+b\n"),
     Behaviour(
-        label="B", gives="raises KeyError", solution=SOLUTION, note="other", diff="-a\n+c\n"
+        label="B", raises="KeyError", solution=SOLUTION, note="other", diff="-a\n+c\n"
     ),
 ))
 
@@ -660,3 +660,12 @@ def test_an_editor_that_is_left_as_it_was_opened_asks_again(
     question = Waiting(interrupt="i", question="keep?", code="x = 1\n")
     assert commands._reviewed(question) == {"code": "x = 2\n"}
     assert (said, edits) == (["n"], [])
+
+
+def test_where_there_is_no_project_a_sentence_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, [])
+    assert done.exit_code == 2 and "Usage: " in done.stdout
+    assert done.stderr.strip().startswith(f"There is no project around {tmp_path}: go to one")

@@ -36,3 +36,10 @@ async def test_a_model_is_found_in_a_list_that_names_it_in_full(
     assert document["reached"] == {"ollama/qwen3": words}
     assert ended == code
     assert {row["most_usd"] for row in document["roles"]} == {0.0}
+
+
+def test_without_a_model_there_is_nothing_to_test(tmp_path: Path) -> None:
+    runner = CliRunner(env={"LLM_PROVIDER": "mock", "HEAL_DATA_DIR": str(tmp_path)})
+    plain, tested = (runner.invoke(app, ["plan", *more]) for more in ([], ["--test"]))
+    assert "nothing to test" in tested.stderr and "nothing to test" not in plain.stderr
+    assert (plain.exit_code, tested.exit_code) == (HEALED, HEALED)

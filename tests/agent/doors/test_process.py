@@ -206,6 +206,11 @@ def test_raises():
 """
 
 
+def test_a_check_without_a_test_says_that_none_ran(folder: Path) -> None:
+    done = heal(folder, "check", write(folder, "print(1)\n"))
+    assert done.stderr.splitlines()[-1] == "NO TEST RAN · proof E0"
+
+
 @pytest.mark.parametrize(("asked", "code"), [
     ((), 0), (("--require-integrity", "in-process"), 0), (("--require-integrity", "observed"), 6),
 ])
@@ -284,6 +289,7 @@ def test_the_worked_task_is_drafted_tested_and_healed(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert found["outcome"] == "healed"
     assert found["diff"]
+    assert "The edit is not kept as a fix: the run began with words" in done.stderr
 
 
 @pytest.mark.parametrize(

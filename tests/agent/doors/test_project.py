@@ -120,8 +120,8 @@ def test_a_red_suite_is_healed_and_all_is_written_that_was_asked_for(
     # The report.
     told = (tmp_path / "heal.md").read_text()
     assert re.findall(r"^##? .*$", told, re.MULTILINE) == [
-        "# till: healed", "## What failed", "## Why", "## The edit", "## What was tried",
-        "## How far it is shown", "## How to reproduce",
+        "# till: one of at least 3 repairs that fit your tests", "## What failed", "## Why",
+        "## The edit", "## What was tried", "## How far it is shown", "## How to reproduce",
     ]
     assert found["diff"] in told and f"`{MONEY}, line 13`" in told
     assert f"- `{FAILED}` at `tests/test_money.py:40`" in told
@@ -145,7 +145,7 @@ def test_what_is_not_healed_is_told_and_nothing_is_written(
     assert done.stdout == ""
     assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
     assert not (tmp_path / "data" / "backups").exists()
-    assert (tmp_path / "heal.md").read_text().startswith("# till: not healed\n")
+    assert (tmp_path / "heal.md").read_text().startswith("# till: NOT HEALED\n")
 
 
 def test_a_module_that_does_not_compile_is_healed(

@@ -66,7 +66,9 @@ async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory
         "healed", str(project), (FAILS,)
     )
     assert dict(result.files)["tally.py"].endswith("return sum(values)\n")
-    assert result.markdown.startswith("# tally: healed\n") and result.diff in result.markdown
+    headed = f"# tally: one of at least {result.fitting} repairs that fit your tests\n"
+    assert result.markdown.startswith(headed) and result.diff in result.markdown
+    assert "git apply heal.patch    # once the edit above is saved as that\n" in result.markdown
     assert json.loads(json.dumps(result.document))["project"]["failed_before"] == [FAILS]
     assert result.notes[1] == "its suite: 2 tests, 1 fails"
     assert repr(result).startswith("<ProjectResult healed, proof E1")
@@ -75,6 +77,7 @@ async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory
     assert (result.strategy, again.strategy) == ("search", "memory")
     assert result.rivals is not None and "repairs pass the suite" in result.reason
     assert "other repairs passed these tests too when it was learned" in again.reason
+    assert again.markdown.startswith("# tally: one of at least 2 repairs that fit your tests\n")
     assert "nothing was checked beyond" not in again.reason and again.proof == "E1"
 
 

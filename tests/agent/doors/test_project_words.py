@@ -204,13 +204,13 @@ def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_non
     result = Result(
         outcome="unresolved", reason="nothing found", suspects=(SUSPECT,),
         report=Report(solution="", verdicts=(failing,)),
-        partial=PartialFound(diff="--- a\n", passed=1, total=2, note="not a fix: it"),
+        partial=PartialFound(diff="--- a\n", passed=1, total=2, note="it"),
     )
     run = SuiteRun(rows={failing.name: {
         "status": "failed", "message": failing.message, "file": "tests/a.py", "line": 3,
     }})
     text = markdown(result, run, [failing.name], {}, "till")
-    assert text.startswith("# till: not healed\n")
+    assert text.startswith("# till: NOT HEALED\n")
     assert "- `` tests/a.py::b[`x`] `` at `tests/a.py:3`\n  ```` said ``` and more ````" in text
     assert "best partial patch, not a fix: 1 of 2 tests pass with it" in text
     assert f"(1.00 is the most suspect)\n  {suspect_words(SUSPECT)}" in text

@@ -18,6 +18,7 @@ from agent.core.events import (
     Event,
     Proved,
     Searched,
+    Step,
     StepFinished,
     StepStarted,
     Waiting,
@@ -27,6 +28,7 @@ from agent.doors.terminal import (
     DISBELIEVED,
     STANDING_STYLES,
     STYLES,
+    Terminal,
     coloured,
     next_step,
     printable,
@@ -37,6 +39,7 @@ from agent.doors.terminal import (
 )
 from agent.log.result import Result
 from agent.log.words import STANDING_SIGNS
+from tests.agent.doors.conftest import started
 from tests.agent.values import verdict
 
 
@@ -128,6 +131,27 @@ def test_details_are_for_those_who_want_them(
 ) -> None:
     assert [line.text for line in shown_lines(event)] == usual
     assert [line.text for line in shown_lines(event, verbose=True)] == [*usual, *details]
+
+
+@pytest.mark.parametrize(("remembers", "first"), [
+    (True, "Run your tests, look in memory …"), (False, "Run your tests …"),
+])
+def test_where_no_spinner_is_the_long_steps_are_told(
+    remembers: bool, first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps: tuple[Step, ...] = ("recall", "specify", "repair", "select", "prove", "learn")
+    with Terminal().progress(calm=True) as progress:
+        progress.show(started().model_copy(update={"level": "L4", "remembers": remembers}))
+        for step in steps:
+            progress.show(StepStarted(step=step, iteration=1))
+    assert capsys.readouterr().err.splitlines() == [
+        first, "Search for a repair …", "Prove the repair …"
+    ]
+    kept = [one.text for one in shown_lines(
+        StepStarted(step="learn", iteration=1),
+        start=started().model_copy(update={"remembers": remembers}), verbose=True,
+    )]
+    assert kept == ["  Keep what helped …" if remembers else "  Keep nothing, as memory is off …"]
 
 
 def test_a_program_that_is_not_believed_is_told_what_to_do() -> None:

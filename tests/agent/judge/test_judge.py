@@ -45,6 +45,19 @@ async def test_the_message_of_an_assert_is_kept(judge: Any) -> None:
     assert verdict.message == "too small: add(1, 1) gave 2, expected > 2"
 
 
+READING = (
+    "import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n\n\n"
+    "def read():\n    return open(os.path.join(HERE, 'data.csv')).read()\n"
+)
+
+
+@pytest.mark.parametrize("test", ["assert read() == 1", "for n in (1,):\n    assert read() == n"])
+async def test_a_file_is_named_as_its_user_names_it(test: str, judge: Any) -> None:
+    report = await judge(READING + "\n\nif __name__ == '__main__':\n    read()\n", test)
+    (verdict,) = report.verdicts
+    assert "No such file or directory: 'data.csv'" in verdict.message
+
+
 SIDES = {
     "assert 'x' in add('a', 'b')": "a value with 'x' in it",
     "assert 'a' not in add('a', 'b')": "a value without 'a' in it",

@@ -123,11 +123,11 @@ SEARCHED = Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.
      ["search: 9 candidates, 1 plausible, best passes 2 of 3; its time was over after 8.0 s of "
       "work; n"]),
     (Recalled(hit=True, replayed=True, note="from memory: n", lessons=("l",)),
-     ["+memory: n", "seen before: l"]),
+     ["+from memory: n", "seen before: l"]),
     (PatchProposed(iteration=1, strategy="search", note="n", diff=""), ["patch by search: n"]),
     (Outdone(iteration=3, by="m", diff="", passed=1, total=2),
      ["(not taken: a repair by m, which passes 1 of 2 tests"]),
-    (PartialFound(diff="", passed=1, total=2, note="not a fix: n"),
+    (PartialFound(diff="", passed=1, total=2, note="n"),
      ["(?best partial patch, not a fix: 1 of 2 tests pass with it; n"]),
     (Ambiguous(iteration=1, rivals=Rivals(call="f()", behaviours=tuple(
         Behaviour(label=label, gives=gives, solution=solution("x")) for label, gives in ("A0", "B1")

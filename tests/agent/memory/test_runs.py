@@ -42,12 +42,12 @@ async def test_a_second_run_says_from_memory_no_model_and_no_cost(session: Sessi
     end = last(again)
     assert (end.outcome, end.strategy, end.proof, end.candidates) == ("healed", "memory", "E1", 0)
     assert end.code == first.code
-    assert end.reason.startswith("from memory: ")
+    assert end.edit.startswith("from memory: ")
     words = "from memory, no model, $0.00"
     assert words in status_line(fold(again)).plain
     assert words in workbench(fold(again))
     # Its note does not grow from recall to recall.
-    assert last(await healed(session, BROKEN, TESTS)).reason == end.reason
+    assert last(await healed(session, BROKEN, TESTS)).edit == end.edit
 
 
 async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_byte(
@@ -58,12 +58,12 @@ async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_by
     end = last(log)
     assert (end.strategy, end.proof, end.candidates) == ("memory", "E1", 0)
     assert end.code == LIKE.replace("count + each", "count * each")
-    assert "an edit that healed another program" in end.reason
+    assert "an edit that healed another program" in end.edit
     assert fold(log).proof_why.endswith("whether other repairs fit them too was not looked for")
 
     again = last(await healed(session, LIKE, LIKE_TESTS))
-    assert "it was healed before" in again.reason
-    assert again.reason.count("from memory") == 1
+    assert "it was healed before" in again.edit
+    assert again.edit.count("from memory") == 1
 
 
 async def test_comments_written_since_survive_a_replay(session: Session) -> None:
@@ -185,7 +185,7 @@ async def test_the_same_program_in_another_file_is_recognised(
         task = from_page(BROKEN, test.replace("NAME", name), "").task
         own = Solution(files=(File(path=f"{name}.py", text=BROKEN),), entry=f"{name}.py")
         task = task.model_copy(update={"solution": own})
-        notes.append(last(await finished(session, task)).reason)
+        notes.append(last(await finished(session, task)).edit)
     assert "it was healed before" in notes[1]
 
 

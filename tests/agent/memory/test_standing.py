@@ -157,17 +157,17 @@ async def test_the_others_are_told_as_edits_of_the_program_as_it_is_now(session:
     assert all("# many" in one.solution.text for one in again.rivals.behaviours)
 
 
-@pytest.mark.parametrize("statement", [
-    "update fixes set rivals = replace(rivals, 'n == 10', 'n == 99')",
-    "update fixes set rivals = ''",
+@pytest.mark.parametrize(("statement", "fitting"), [
+    ("update fixes set rivals = replace(rivals, 'n == 10', 'n == 99')", 1),
+    ("update fixes set rivals = ''", 2),
 ])
 async def test_what_does_not_pass_now_is_not_told_as_another_repair(
-    session: Session, change: Change, statement: str
+    session: Session, change: Change, statement: str, fitting: int
 ) -> None:
     await healed(session)
     change(statement)
     again = await healed(session)
-    assert (again.strategy, again.rivals) == ("memory", None)
+    assert (again.strategy, again.rivals, again.fitting) == ("memory", None, fitting)
     assert again.proof_why == f"3 of 3 tests pass; {OTHERS_PASSED}"
 
 

@@ -73,6 +73,37 @@ async def test_the_exit_code_decides_and_what_is_printed_says_where_to_look() ->
     assert late.status == "timeout"
 
 
+@pytest.mark.parametrize(("printed", "code", "passes"), [
+    ("Ran 0 tests in 0.000s\n\nOK", 0, False),
+    ("Ran 0 tests in 0.000s\n\nNO TESTS RAN", 5, False),
+    ("==== no tests ran in 0.01s ====", 5, False),
+    ("==== 3 skipped in 0.01s ====", 0, False),
+    ("0 tests in 2 items.\n0 passed and 0 failed.\nTest passed.", 0, False),
+    ("Ran 0 tests in 0.000s\n\nOK\n.\nRan 3 tests in 0.001s\n\nOK", 0, True),
+    ("==== 2 passed, 1 skipped in 0.01s ====", 0, True),
+    ("all is well", 0, True),
+])
+async def test_a_command_that_runs_no_test_does_not_pass(
+    printed: str, code: int, passes: bool
+) -> None:
+    run = await ran(command=["-c", f"print({printed!r}); raise SystemExit({code})"])
+    assert (run.passed, run.message) == (passes, "" if passes else "it ran no test")
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_test_command_that_collects_nothing_is_refused(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAL_DATA_DIR", str(tmp_path / "data"))
+    root = tmp_path / "till"
+    root.mkdir()
+    (root / "till.py").write_text(TILL)
+    done = CliRunner().invoke(app, [command, str(root), "--test-cmd", "python -m unittest"])
+    assert done.exit_code == 4 and "HEALTHY" not in done.stderr
+    assert "`python -m unittest` ran no test, which is no pass" in done.stderr
+    assert "python -m unittest discover -s FOLDER" in done.stderr
+
+
 async def test_a_command_is_a_suite_of_one_test() -> None:
     run = await run_suite(FILES, PROJECT, (), open_sandbox())
     assert (run.failing, run.collected, run.problems) == ([COMMAND_LINE], [COMMAND_LINE], [])

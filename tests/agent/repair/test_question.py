@@ -54,7 +54,7 @@ def test_behaviours_that_answer_alike_are_one_choice() -> None:
     alike = alternative("d", "None", "1", "<Node>")
     rivals = question(asked(A, B, alike), BASE)
     assert rivals is not None
-    assert choices(rivals) == (("A", "0"), ("B and C", "None"))
+    assert choices(rivals) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
     assert in_words(rivals) == "for `f(3, [])` A gives 0, B and C give None"
 
 
@@ -76,6 +76,9 @@ def test_what_nobody_can_tell_apart_is_no_question(behaviours: tuple[Alternative
 def test_an_answer_becomes_a_test_of_the_users() -> None:
     rivals = question(asked(A, B, C), BASE)
     assert rivals is not None and rivals.call == "f(12345)"
+    assert [(one.gives, one.raises) for one in rivals.behaviours[1:]] == [
+        ("2", ""), ("", "KeyError")
+    ]
     assert answered_test(rivals, " b ") == Example(
         name="f(12345) == 2", origin="user", call="f(12345)", expected="2"
     )

@@ -357,7 +357,7 @@ async def test_of_two_who_decide_at_once_one_is_told_that_it_came_too_late(
     agent = SelfHealingAgent(data_dir=tmp_path)
     run = (await agent.arun(code=BUG, tests=TESTS)).run_id
     both = await asyncio.gather(
-        agent.adecide(run, Review(approve=True)), agent.adecide(run, Review()),
+        agent.adecide(run, approve=True), agent.adecide(run),
         return_exceptions=True,
     )
     (late,) = [one for one in both if isinstance(one, BaseException)]

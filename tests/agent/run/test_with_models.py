@@ -12,7 +12,7 @@ from agent.core.events import Notice, RunStarted
 from agent.core.settings import ROLES
 from agent.intake import from_page
 from agent.log.result import document
-from agent.run.nodes.learn import NOT_KEPT
+from agent.run.nodes.learn import LARGE
 from agent.run.session import open_session
 from llm.providers.anthropic import AnthropicProvider
 from tests.agent.claude import KEY, claude, fenced
@@ -126,7 +126,7 @@ async def test_a_repair_that_is_too_large_to_be_kept_says_so(tmp_path: Path) -> 
             result, told = await healed(model.settings(tmp_path / str(is_told)))
         assert result.outcome == "healed"
         notices = [event.text for event in told if event.kind == "notice"]
-        assert (NOT_KEPT in notices) is is_told
+        assert (f"The edit is not kept as a fix: {LARGE}." in notices) is is_told
 
 
 async def test_a_run_whose_last_repair_fails_what_was_held_out_says_so(tmp_path: Path) -> None:
