@@ -18,6 +18,8 @@ _ALTERNATIVES = re.compile(r"(?<=[(|:>])(\w+(?:\|\w+)+)(?=\))")
 _CLASS = re.compile(r"(?<!\\)\[\^?(?:\\.|[^\]\\])+(?=\])")
 _KIND = re.compile(r"\\[wdsS](?![^\[]*\])")
 _MARK = re.compile(r"(?<![\\(\[?])[ ,;:@#%&=/_'~-](?![^\[]*\])")
+_COUNT = re.compile(r"(?<!\\)\{(\d+)(?:,(\d+))?\}")
+_SINGLE = re.compile(r"\\[wdsS](?![^\[]*\]|[*+?{])")
 _QUANTIFIER = re.compile(r"(?<![\\(?*+])[*+](?![?+*)])|(?<![\\(?*+])[*+](?=\))")
 _QUOTED = re.compile(r"(['\"])\[\^\1\]([*+])\1")
 _ENDS = re.compile(r"(?<!\\)(?=\))|\Z")
@@ -154,6 +156,13 @@ def pattern(program: Program, node: ast.Constant) -> Iterator[Splice]:
         other = "*" if one[0] == "+" else "+"
         yield put(one.start(), one.end(), other, 3.0)
         yield put(one.end(), one.end(), "?", 3.2)
+    for one in _COUNT.finditer(node_text):
+        least, most = int(one[1]), int(one[2] or one[1])
+        for counts in ((1, most), (least, most + 1), (least - 1, most), (least + 1, most)):
+            if 0 <= counts[0] <= counts[1] and counts != (least, most):
+                yield put(one.start(), one.end(), f"{{{counts[0]},{counts[1]}}}", 3.0)
+    for one in _SINGLE.finditer(node_text):
+        yield put(one.end(), one.end(), "+", 3.2)
     for one in _ENDS.finditer(node_text):
         for letter in fresh[:MOST_KEYS]:
             yield put(one.start(), one.start(), f"{re.escape(letter)}?", 3.4)
