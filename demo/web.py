@@ -126,7 +126,7 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
     parts.on(
         parts["benchmarks-panel"].select, panels.benchmarks, (), ("benchmarks-list",)
     )
-    parts.on(parts["api-panel"].select, panels.endpoints, (), ("api-list",))
+    parts.on(parts["api-panel"].select, panels.endpoints, ("visit",), ("api-list",))
 
 
 def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
