@@ -47,8 +47,8 @@ from tests.demo.test_web import (
     serving,
 )
 
-MINE: Visit = {**NEW_VISIT, "visitor": "m" * 16, "address": "10.0.0.1"}
-OTHER: Visit = {**NEW_VISIT, "visitor": "o" * 16, "address": "10.0.0.2"}
+MINE: Visit = {**NEW_VISIT, "visitor": "mine-k3mfu0az-wq8", "address": "10.0.0.1"}
+OTHER: Visit = {**NEW_VISIT, "visitor": "other-p5ldnb1o-vz7", "address": "10.0.0.2"}
 
 
 def strangers(**how: Any) -> RecordedSession:

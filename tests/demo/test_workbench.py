@@ -340,7 +340,7 @@ async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
         session = await host.session()
         assert isinstance(session, Session)
         page = Page(host)
-        mine: Visit = {**NEW_VISIT, "visitor": "one" * 16}
+        mine: Visit = {**NEW_VISIT, "visitor": "one-k3mfu0az-wq8"}
         run = await session.start(
             from_page(CODE, TESTS).task, visitor=page.panel.visitor(mine), run_id=str(uuid4()),
             title="area",
@@ -353,7 +353,7 @@ async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
             "words": "",
         }
         forked = (await page.begin_fork(kept, "0 original"))["kept"]
-        (refused,) = [one async for one in page.fork(forked, {**mine, "visitor": "another" * 16})]
+        (refused,) = [one async for one in page.fork(forked, {**mine, "visitor": "another-p5ldnb1o-vz7"})]
         assert "Only whoever started this run" in refused["said"]
         shown = [one async for one in page.fork(forked, mine)]
         assert "said" not in shown[-1], shown[-1]["said"]
