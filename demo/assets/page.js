@@ -388,6 +388,20 @@
   };
   setTimeout(ping, 2000);
 
+  // The editors' own colours are made for one theme each: they are kept as hues, and made as light or
+  // dark as the page has to have them.
+  const paint = () => {
+    for (const { sheet } of all(document.head, "style")) {
+      for (const { selectorText, style } of (sheet && sheet.cssRules) || []) {
+        if (!/^\.ͼ\w+$/.test(selectorText) || !/^(#|rgb\()/.test(style.color)) continue;
+        const light = "clamp(var(--token-least), l, var(--token-most))";
+        style.setProperty("color", `oklch(from ${style.color} ${light} c h)`, "important");
+      }
+    }
+  };
+  new MutationObserver(paint).observe(document.head, { childList: true, subtree: true });
+  paint();
+
   const attach = () => {
     const bench = document.getElementById("bench");
     if (!bench) return requestAnimationFrame(attach);
@@ -398,6 +412,7 @@
         const editor = part.querySelector(".cm-content");
         const label = part.querySelector("label, .block-label");
         if (editor && label) editor.setAttribute("aria-label", label.textContent.trim());
+        if (editor) editor.tabIndex = 0;  // as long text scrolls
       };
       if (part) new MutationObserver(named).observe(part, { childList: true, subtree: true });
       if (part) named();

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from agent.core.domain import Report, Verdict
-from agent.core.events import Judged, Stamped
+from agent.core.events import Judged, Stamped, TestInfo, TestsFrozen
 from agent.log.result import fold
 from demo.shown.bench import workbench
 from evaluation.screenshots import PICTURES, taken
@@ -72,16 +72,24 @@ def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
     assert page.evaluate(REPEATED_IDS) == []
     assert page.evaluate(UNNAMED) == []
 
+    test = judged(0).report.verdicts[0].name
+    code = f"def test_{'a' * 300}():\n    assert price(**{{{'"key": 1, ' * 60}}}) == 1"
+    frozen = TestsFrozen(tests=(TestInfo(name=test, origin="user", code=code),))
     shown = workbench(fold(
         Stamped(run="r", seq=number, task="t", attempt=1, ordinal=number, at=number,
-                event=judged(number))
-        for number in range(1, 12)
+                event=judged(number) if number else frozen)
+        for number in range(12)
     ))
     page.locator("#bench").evaluate("(bench, html) => { bench.innerHTML = html }", shown)
     pane = page.locator(".matrix .scroll")
     assert pane.locator(".cell").count() == 11
     fits(page)  # on a phone the table scrolls beside its tests
     assert pane.locator("tr.row th").bounding_box()["width"] >= 140
+    table = pane.locator("table")
+    before = table.bounding_box()["width"]
+    pane.locator("tr.row th").click()
+    expect(pane.locator(".source")).to_be_visible()
+    assert table.bounding_box()["width"] == before
 
 
 def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_along(
