@@ -78,6 +78,7 @@ def lay_inputs(
         label="Or a task in words, with examples", lines=2, max_lines=3,
         placeholder="Write double(n). double(4) returns 8.",
     ))
+    parts.add("wordless", gr.HTML(""))
     with gr.Row(elem_id="actions"):
         # Enabled on arrival: a click before it would be undone by what arrives.
         parts.add("heal", gr.Button(
