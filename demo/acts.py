@@ -111,7 +111,8 @@ class Page:
         except Unavailable as fault:
             return {
                 **update, "kept": {**kept, "run": asked or kept["run"], "interrupt": ""},
-                "plan": "", "wordless": "", "banner": "", "said": sentence(str(fault)), **_buttons(running=False),
+                "plan": "", "wordless": "", "banner": "", "said": sentence(str(fault)),
+                **_buttons(running=False),
             }
         run, said = asked or kept["run"], ""
         if preparing := self._preparing.get(run):

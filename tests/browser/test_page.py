@@ -73,7 +73,7 @@ def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
     assert page.evaluate(UNNAMED) == []
 
     test = judged(0).report.verdicts[0].name
-    code = f"def test_{'a' * 300}():\n    assert price(**{{{'"key": 1, ' * 60}}}) == 1"
+    code = f"def test_{'a' * 300}():\n    assert price(**{{{'key: 1, ' * 60}}}) == 1"
     frozen = TestsFrozen(tests=(TestInfo(name=test, origin="user", code=code),))
     shown = workbench(fold(
         Stamped(run="r", seq=number, task="t", attempt=1, ordinal=number, at=number,
