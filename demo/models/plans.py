@@ -16,7 +16,7 @@ from sandbox.levels import SAFE_FOR_PUBLIC
 
 WORDLESS = (
     '<p class="hint">Words alone need a model, and none answers here: give a key under “Models '
-    "and keys”. With your code beside them, or as a demo task under “More examples”, they do not.</p>"
+    "and keys”. With your code beside them, or as one of “More examples”, they do not.</p>"
 )
 """Beside the field for words, where no model could write the program."""
 IN_JAIL = "Your code runs in a jail: no network, nothing of this machine"

@@ -353,7 +353,8 @@ async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
             "words": "",
         }
         forked = (await page.begin_fork(kept, "0 original"))["kept"]
-        (refused,) = [one async for one in page.fork(forked, {**mine, "visitor": "other-p5ldnb1o-vz7"})]
+        other: Visit = {**mine, "visitor": "other-p5ldnb1o-vz7"}
+        (refused,) = [one async for one in page.fork(forked, other)]
         assert "Only whoever started this run" in refused["said"]
         shown = [one async for one in page.fork(forked, mine)]
         assert "said" not in shown[-1], shown[-1]["said"]
