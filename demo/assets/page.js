@@ -6,6 +6,7 @@
   const root = document.documentElement;
   let lastPhase = "";
   let waited = "";  // the question that the shown run waits with
+  let starting = false;  // a run was asked for that is not known yet
   let followed = false;  // a run has gone on here since the page was loaded
 
   // What a reader looks at: which tab, which program (none: the one that leads), held against
@@ -165,6 +166,7 @@
   const restore = (bench) => {
     const shown = bench.querySelector("[data-run]");
     const run = shown ? shown.dataset.run : "";
+    const before = look.run;
     if (run && run !== look.run) {
       look = { run, tab: "patch", at: null, against: "original", cells: new Map() };
     }
@@ -189,6 +191,12 @@
       live.textContent = inner.dataset.announce;
     }
     const phase = inner ? inner.dataset.phase : "";
+    // What was asked for was not begun, and the result of the text before is shown again.
+    if (starting && phase === "finished" && run === before) {
+      bench.classList.add("stale");
+      draft = true;
+    }
+    starting = phase === "running" && !run;
     if (phase === "running") {
       followed = true;
       bench.classList.remove("stale");
@@ -274,10 +282,6 @@
       const opened = [...cells].find((one) => one.dataset.cell === open);
       if (cells.length) toggleCell(opened || cells[cells.length - 1]);
     }
-    const takes = within("button.use, [data-act=open]");
-    const stale = takes && bench.classList.contains("stale");
-    if (stale && !confirm("The editor holds another text since. Replace it?")) return;
-    if (takes) bench.classList.remove("stale");
     const act = within("#bench [data-act]");
     if (act) press(act.dataset.act);
     const copy = event.target.closest && event.target.closest("button.copy");
@@ -303,9 +307,33 @@
     }
   });
 
+  // What takes the fields over asks first where they hold what was typed since the last heal, and
+  // clears files: they would be healed in its place.
+  let draft = false;
+  const FIELDS = ["#code .cm-content", "#tests .cm-content", "#words textarea"];
+  const held = (one) => one && (one.value || (one.innerText || "").trim());
+  document.addEventListener("click", (event) => {
+    const pressed = (selector) => event.target.closest && event.target.closest(selector);
+    if (pressed("button#heal")) draft = false;
+    if (!pressed("button.use, #bench [data-act=open], [data-example]")) return;
+    const drafted = draft && FIELDS.some((one) => held(document.querySelector(one)));
+    if (drafted && !confirm("The fields hold what was typed since. Replace it?")) {
+      event.stopPropagation();
+      return;
+    }
+    draft = false;
+    document.getElementById("bench").classList.remove("stale");
+    const files = document.querySelector("#files .unsend:not([hidden])");
+    if (!files) return;
+    files.click();
+    document.querySelector("#files .sent").textContent =
+      "The files are cleared: the editor holds what is healed next.";
+  }, true);
+
   // What is typed after a run has ended is another text than that which its result is of.
   const typed = ({ type, key, target }) => {
     if (type === "keydown" && !["Backspace", "Delete", "Enter"].includes(key)) return;
+    if (target.closest && target.closest("#code, #tests, #words")) draft = true;
     if (lastPhase === "finished" && target.closest && target.closest("#code, #tests")) {
       document.getElementById("bench").classList.add("stale");
     }

@@ -59,7 +59,10 @@ input.addEventListener("change", async () => {{
   for (const file of chosen) files[file.name] = await base64(file);
   told(chosen.map((file) => file.name).join(", "), files);
 }});
-clear.addEventListener("click", () => {{ input.value = ""; told("", null); input.focus(); }});
+clear.addEventListener("click", (event) => {{
+  input.value = ""; told("", null);
+  if (event.isTrusted) input.focus();
+}});
 """
 """Files go along with the click on Heal, and nowhere before it."""
 

@@ -37,7 +37,7 @@ def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) 
     looked = _looked(result, "" if open_ else rivals, own, compare)
     parts = (
         _status(result, word, _said_here(result, facts, own), _downloads(result)),
-        rivals if open_ else "", _notices(result),
+        "" if own else sentence(SHARED, "info"), rivals if open_ else "", _notices(result),
         *((timeline(result), matrix(result), looked, where(result)) if going else
           (smallest(result), looked, matrix(result), steps(result))),
     )
@@ -72,6 +72,10 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
         + "</section>"
     )
 
+SHARED = (
+    "A shared run of somebody else: you may look. What stands in the editors is yours, and not "
+    "what this run was given."
+)
 STARTING = (
     '<div class="bench is-running" data-phase="running" data-announce="Running">'
     '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">●</b>'
@@ -79,7 +83,10 @@ STARTING = (
 )
 """The workbench between the click and the first event."""
 
-NOTHING = '<div class="bench" data-phase="empty"></div>'
+NOTHING = (
+    '<div class="bench" data-phase="empty"><p class="lead">Nothing was begun. Below “Heal it” '
+    "stands why, and what to do.</p></div>"
+)
 """The workbench where nothing was begun: no run that was recorded stands beside a refusal."""
 
 MASTHEAD = (
@@ -101,9 +108,11 @@ def _state(result: Result) -> str:
 
 
 def _said_here(result: Result, facts: tuple[str, ...], own: bool) -> tuple[str, ...]:
-    """The facts; in place of a question that stands above its buttons, that it does."""
-    asked = result.waiting.question if result.waiting is not None and own else None
-    return tuple("for your answer above" if fact == asked else fact for fact in facts)
+    """The facts; in place of a question, who is to answer it: whoever started the run finds it
+    above its buttons."""
+    asked = result.waiting.question if result.waiting is not None else None
+    whom = "answer it above" if own else "whoever started it is asked"
+    return tuple(whom if fact == asked else fact for fact in facts)
 
 
 def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:

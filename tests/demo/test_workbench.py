@@ -191,7 +191,7 @@ def test_a_run_that_waits_says_so_and_whose_program_stands_below_its_patch() -> 
     log = recorded("waiting")
     end = next(n for n, one in enumerate(log) if one.event.kind == "waiting")
     page = Reader(workbench(fold(log[: end + 1]))).text
-    assert "for your answer above" in page
+    assert "answer it above" in page
     asked = fold(log[: end + 1])
     assert "The whole program, without the patch" in Reader(changes(
         replace(asked, columns=asked.columns[:1])
