@@ -6,13 +6,14 @@ a template: the page inserts the finished string as it is.
 
 from __future__ import annotations
 
-from agent.doors.bundle import patch_of
+from agent.doors.bundle import patch_of, unkept
 from agent.log.result import Result
 from agent.log.words import PROOF_MEANING, headline
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
 from demo.shown.matrix import matrix
+from demo.shown.next_step import next_words
 from demo.shown.panes import pane, small
 from demo.shown.programs import Pair, causes, changes, console, leading, of_leading, scrubber
 from demo.shown.tabs import Tab, tabs
@@ -38,6 +39,7 @@ def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) 
     parts = (
         _status(result, word, _said_here(result, facts, own), _downloads(result)),
         "" if own else sentence(SHARED, "info"), rivals if open_ else "", _notices(result),
+        _printed(result),
         *((timeline(result), matrix(result), looked, where(result)) if going else
           (smallest(result), looked, matrix(result), steps(result))),
     )
@@ -126,6 +128,8 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.best is not None:
         line += f'<p class="note">The best program so far: {escaped(result.best.label)}.</p>'
+    if then := next_words(result):
+        line += f'<p class="next"><b>Next:</b> {prose(then)}</p>'
     return (
         f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
         f"<strong>{escaped(word)}</strong>{rest}</p>{line}{links}</header>"
@@ -179,13 +183,22 @@ def _downloads(result: Result) -> str:
         '<button type="button" class="copy">Copy</button>'
         if result.shown_code not in ("", given) else ""
     )
+    apart = f", {unkept(result)}" if unkept(result) else ""
     parts = (
-        copy, file("patch", f"Patch{named}") if patch_of(result) else "",
+        copy, file("patch", f"Patch{named}{apart}") if patch_of(result) else "",
         file("tests", "Save tests") if result.rows else "",
         file("bundle", "Bundle") if result.phase == "finished" else file("log", "Run log"),
         '<button type="button" class="share">Share</button>',
     )
     return f'<p class="downloads">{"".join(parts)}</p>' if result.run_id else ""
+
+
+def _printed(result: Result) -> str:
+    """What a program printed that no test speaks for: nothing else is known of it."""
+    ended = result.report.ending if result.report is not None else None
+    if result.outcome != "healthy" or result.proof != "E0" or ended is None or not ended.stdout:
+        return ""
+    return pane("printed", "What it printed", console(result))
 
 
 def _notices(result: Result) -> str:

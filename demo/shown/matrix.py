@@ -13,11 +13,12 @@ from agent.log.words import (
     ORIGIN_WORDS,
     STANDING_SIGNS,
     ending_words,
+    passing_words,
     verdict_words,
 )
 from demo.shown.escape import escaped
 from demo.shown.findings import seen_facts
-from demo.shown.panes import at_hand, fact_list, named, pane, passing
+from demo.shown.panes import at_hand, fact_list, named, pane
 
 LONGEST_SEEN = 1_500
 """Characters of a value in a cell's details."""
@@ -89,7 +90,7 @@ def _legend(result: Result) -> str:
 def _count(result: Result) -> str:
     if not result.columns or not result.columns[-1].report.verdicts:
         return ""
-    return f" <small>{passing(result.columns[-1].report)}</small>"
+    return f" <small>{passing_words(result.columns[-1].report)}</small>"
 
 
 def _row(row: Row, columns: tuple[Column, ...], places: range | None) -> str:

@@ -14,10 +14,10 @@ from agent.core.domain import BlamedLine, Diagnosis
 from agent.log.iterations import changed, differing
 from agent.log.result import Result
 from agent.log.timeline import Column
-from agent.log.words import STANDING_SIGNS, category_words, partial_words
+from agent.log.words import STANDING_SIGNS, category_words, partial_words, passing_words
 from demo.shown.diff import diff, side_by_side
 from demo.shown.escape import escaped, prose
-from demo.shown.panes import at_hand, fact_list, passing, small
+from demo.shown.panes import at_hand, fact_list, small
 
 LONGEST_PROGRAM = 60_000
 AROUND = 4
@@ -100,7 +100,7 @@ def _which(result: Result, place: int) -> str:
     solution = column.solution
     by = "" if solution is None or solution.origin == "user" else f"by {solution.origin}"
     note = "" if solution is None else solution.note
-    told = ", ".join(filter(None, (by, passing(column.report))))
+    told = ", ".join(filter(None, (by, passing_words(column.report))))
     return f"<b>{escaped(column.label)}</b> {escaped(told, 300)}{small(note)}"
 
 
@@ -217,7 +217,7 @@ def _caused(result: Result, place: int) -> str:
     if before is None:
         return '<p class="note">It passes.</p>'
     label = escaped(result.columns[before].label)
-    return f'<p class="note">It passes. Of “{label}”:</p>{_caused(result, before)}'
+    return f'<p class="note">It passes. What was wrong with “{label}”:</p>{_caused(result, before)}'
 
 
 ALIKE, MOST_ALIKE = 0.02, 3
