@@ -198,6 +198,7 @@
     }
     starting = phase === "running" && !run;
     if (phase === "running") {
+      if (lastPhase !== "running") lookSoon();
       followed = true;
       bench.classList.remove("stale");
     }
@@ -218,7 +219,7 @@
 
   const tick = () => {
     const clock = document.querySelector("#bench .clock");
-    if (!clock) return;
+    if (!clock || isAway()) return;
     const since = (performance.now() - Number(clock.dataset.seen || performance.now())) / 1000;
     const text = (Number(clock.dataset.elapsed) + since).toFixed(1) + " s";
     if (clock.textContent !== text) clock.textContent = text;
@@ -395,6 +396,67 @@
   away.setAttribute("role", "alert");
   document.body.append(away);
   let since = "";
+  let full = "";  // what a server says that takes no more requests for now
+  let looks = 0;
+  const GONE = "The server does not answer. What you began is kept there, and goes on once it is " +
+    "back; leave this page open, it looks again by itself.";
+  // A Stop that could not be told is told when the server is back, also by the page loaded anew.
+  let stopped = 0;
+  const untold = (run) => {
+    try {
+      if (run === undefined) return sessionStorage.getItem("heal-stop") || "";
+      sessionStorage.setItem("heal-stop", run);
+    } catch (error) {
+      console.info("a stop is not kept:", error.message);
+    }
+    return "";
+  };
+  const isAway = () => away.textContent.startsWith(GONE);
+  const sayAway = (text) => {
+    const stop = text === GONE && untold() ? " Stop is told it then." : "";
+    if (away.textContent !== text + stop) away.textContent = text + stop;
+  };
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest || !event.target.closest("button#stop")) return;
+    stopped = Date.now();
+    if (isAway()) untold(look.run);
+    if (isAway()) sayAway(GONE);
+  }, true);
+  const stopAgain = () => {
+    const stop = document.querySelector("button#stop");
+    if (!untold() || isAway() || !stop || stop.disabled || untold() !== look.run) return;
+    untold("");
+    press("stop");
+  };
+  setInterval(stopAgain, 500);
+
+  // Gradio says nothing of a server that is full, and late of one that is gone.
+  const lookNow = () => {
+    if (Date.now() - stopped < 3000) untold(look.run);
+    clearTimeout(looks);
+    ping();
+  };
+  const fetched = window.fetch;
+  window.fetch = async (...given) => {
+    const asked = String((given[0] && given[0].url) || given[0]);
+    const own = asked.includes("gradio_api/") && !asked.includes("app_id");
+    let answer;
+    try {
+      answer = await fetched(...given);
+    } catch (error) {
+      if (own && error.name !== "AbortError") lookNow();
+      throw error;
+    }
+    if (answer.status === 429) {
+      answer.clone().json().then(({ detail }) => {
+        full = detail;
+        sayAway(full);
+        const wait = Number(answer.headers.get("retry-after")) || 60;
+        setTimeout(() => { full = ""; sayAway(""); }, wait * 1000);
+      }, () => {});
+    }
+    return answer;
+  };
   const ping = async () => {
     let here = true;
     let began = since;
@@ -406,15 +468,18 @@
       here = document.visibilityState === "hidden";
     }
     // A server that leaves ends its streams in order, so that nothing else follows on.
-    const back = here && (away.textContent || (since && began !== since));
+    const back = here && (isAway() || (since && began !== since));
     if (back && ["running", "waiting"].includes(lastPhase)) return location.reload();
     since = began;
-    const text = here ? "" : "The server does not answer. What you began is kept there, and goes " +
-      "on once it is back; leave this page open, it looks again by itself.";
-    if (away.textContent !== text) away.textContent = text;
-    setTimeout(ping, here ? 10000 : 2000);
+    sayAway(here ? full : GONE);
+    clearTimeout(looks);
+    looks = setTimeout(ping, here && lastPhase !== "running" ? 10000 : 1500);
   };
-  setTimeout(ping, 2000);
+  const lookSoon = () => {
+    clearTimeout(looks);
+    looks = setTimeout(ping, 1500);
+  };
+  lookSoon();
 
   // The editors' own colours are made for one theme each: they are kept as hues, and made as light or
   // dark as the page has to have them.
