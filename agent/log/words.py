@@ -145,7 +145,7 @@ STANDING_SIGNS: dict[Standing, Badge] = {
     "passed": Badge("✓", "+", "passed"),
     "failed": Badge("✗", "x", "failed"),
     "error": Badge("!", "!", "error"),
-    "timeout": Badge("⏱", "t", "timed out"),
+    "timeout": Badge("◷", "t", "timed out"),
     "skipped": Badge("↷", "-", "skipped"),
     "xfailed": Badge("⊖", "f", "fails as expected"),
     "xpassed": Badge("⊕", "p", "passes, expected to fail"),

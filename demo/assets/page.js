@@ -315,7 +315,10 @@
   const held = (one) => one && (one.value || (one.innerText || "").trim());
   document.addEventListener("click", (event) => {
     const pressed = (selector) => event.target.closest && event.target.closest(selector);
-    if (pressed("button#heal")) draft = false;
+    if (pressed("button#heal")) {
+      draft = false;
+      document.querySelector("#files:has(.unsend[hidden]) .sent")?.replaceChildren();
+    }
     if (!pressed("button.use, #bench [data-act=open], [data-example]")) return;
     const drafted = draft && FIELDS.some((one) => held(document.querySelector(one)));
     if (drafted && !confirm("The fields hold what was typed since. Replace it?")) {

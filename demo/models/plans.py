@@ -15,8 +15,8 @@ from llm.provider import MOCK
 from sandbox.levels import SAFE_FOR_PUBLIC
 
 WORDLESS = (
-    '<p class="hint">Words alone need a model, and none answers here: give a key under “Models '
-    "and keys”. With your code beside them, or as one of “More examples”, they do not.</p>"
+    '<p class="hint">Words alone need a model: see “Models and keys”. Code with tests needs none.'
+    "</p>"
 )
 """Beside the field for words, where no model could write the program."""
 IN_JAIL = "Your code runs in a jail: no network, nothing of this machine"

@@ -22,7 +22,7 @@ from demo.shown.trace import trace
 
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
-    "needs_model": "?", "model_failed": "✗", "budget": "⏱", "cancelled": "■", "failed": "!",
+    "needs_model": "?", "model_failed": "✗", "budget": "◷", "cancelled": "■", "failed": "!",
     "waiting": "?", "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
 }
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from agent.core.domain import Report, Verdict
+from agent.core.domain import Ending, Report, Verdict
 from agent.core.events import (
     Critiqued,
     Judged,
@@ -42,7 +42,7 @@ from demo.shown.bench import workbench
 from demo.shown.findings import behaviours, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.next_step import next_words
-from demo.shown.programs import changes, leading
+from demo.shown.programs import changes, console, leading
 from demo.shown.trace import writing
 from tests.agent.model_runs import followed
 from tests.agent.runs import finished, settings
@@ -106,6 +106,18 @@ async def test_a_program_without_a_test_is_healthy_as_far_as_that_goes(tmp_path:
                   "Next: add a test", "42 is here"):
         assert words in shown.partition("Timeline")[0].partition("Whole")[0], words
     assert "42 is here" in shown.partition("Diff")[0]
+
+
+def test_the_console_shows_both_ends_of_what_is_long_and_says_what_is_not_kept() -> None:
+    ending = Ending(kind="completed", stdout="first\n" + "x" * 900_000 + "\nlast", truncated=True)
+    ran = Result(columns=(Column("before", 0, Report(solution="s", ending=ending)),))
+    for words in ("first\n", "\nlast", "of 900,011 characters are left out",
+                  "more than the 900,011 characters that are kept"):
+        assert words in text(console(ran)), words
+    silent = Column("before", 0, Report(solution="s", ending=Ending(kind="completed")))
+    assert "printed nothing" in console(Result(columns=(silent,)))
+    called = Column("before", 0, Report(solution="s"))
+    assert "while tests call it is not kept" in console(Result(columns=(called,)))
 
 
 def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> None:
