@@ -500,3 +500,35 @@ def test_the_pictures_of_the_documents_are_taken_from_this_page(
     first = next(one for one in PICTURES if not one.healed)
     shot = taken(browser, home, first)
     assert shot.startswith(b"\x89PNG") and 10_000 < len(shot) < 150_000
+
+
+def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_code_taken_over(
+    recorded_page: Any
+) -> None:
+    page = recorded_page.page
+    page.locator("#files input[type=file]").set_input_files(
+        {"name": "fee.py", "mimeType": "text/plain", "buffer": b"def f(): ...\n"}
+    )
+    expect(page.locator("#files .sent")).to_have_text("fee.py")
+    heal(page, tests="assert f()", words="healed")
+    ended(page, "HEALED")
+    page.locator("#words textarea").fill("more words")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("button", name="Use this code").click()
+    expect(page.locator("#files .sent")).to_have_text("fee.py")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Use this code").click()
+    expect(page.locator("#files .sent")).to_contain_text("The files are cleared")
+    expect(page.locator("#code .cm-content")).to_contain_text("def late_fee")
+
+
+def test_a_server_that_is_full_says_so_on_a_page_that_is_open(recorded_page: Any) -> None:
+    page = recorded_page.page
+    full = {"detail": "There were too many requests: wait.", "error": "the same"}
+    page.route("**/gradio_api/**", lambda route: route.fulfill(
+        status=429, json=full, headers={"retry-after": "2"},
+    ))
+    page.get_by_role("tab", name="Runs").click()
+    expect(page.locator("#away")).to_have_text(full["detail"])
+    expect(page.locator("#away")).to_be_empty()
+    recorded_page.errors.clear()
