@@ -260,7 +260,7 @@ async def test_what_was_shown_stays_beside_a_heal_or_a_link_of_which_nothing_com
         kept = await begun(page, "x = 1", "assert f(")
         kept["before"] = shown["run"]
         refused = await healed(page, kept, MINE)
-        assert "a test is a line like `assert f(1) == 2`" in refused["said"]
+        assert "a test is a line like <code>assert f(1) == 2</code>" in refused["said"]
         assert "HEALED" in refused["bench"]
         settled = await page.settle(kept, MINE)
         assert settled["kept"] == {**kept, "run": shown["run"], "before": ""}
