@@ -111,7 +111,8 @@ class Page:
         except Unavailable as fault:
             return {
                 **update, "kept": {**kept, "run": asked or kept["run"], "interrupt": ""},
-                "plan": "", "banner": "", "said": sentence(str(fault)), **_buttons(running=False),
+                "plan": "", "wordless": "", "banner": "", "said": sentence(str(fault)),
+                **_buttons(running=False),
             }
         run, said = asked or kept["run"], ""
         if preparing := self._preparing.get(run):
@@ -119,21 +120,26 @@ class Page:
         begins = ""
         if run and await self._log(run) is None:
             begins, said = self._lost(kept, run, visit)
-            run = run if begins else ""
+            run = run if begins else await self._still(kept["run"])
         own = bool(begins) or (bool(run) and await self.panel.owns(run, visit))
-        if run and not own and not asked:  # somebody else's, whose link is left
+        if run and not own and asked != run:  # somebody else's, whose link is left
             run = ""
-        if own and asked and asked != kept["run"]:  # by its link, or again
+        if own and asked == run != kept["run"]:  # by its link, or again
             code, tests, words = (await self._typed(run, NO_RUN)).values()
             kept = {**kept, "code": code, "tests": tests, "words": words}
             update |= await self.foresee(visit, code, tests, words)
         kept = {**kept, "run": run, "interrupt": "", "begins": begins}
         return {
-            "kept": kept, "said": sentence(said), **({"bench": NOTHING} if said else {}),
+            "kept": kept, "said": sentence(said),
+            **({"bench": NOTHING} if said and not run else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **_buttons(running=own, closed=bool(running.refusal)),
         }
+
+    async def _still(self, run: str) -> str:
+        """A run, where it is known here."""
+        return run if run and await self._log(run) is not None else ""
 
     def _lost(self, kept: BrowserRun, run: str, visit: Visit) -> tuple[str, str]:
         """Of a run that is not known here: what begins it, where this browser asked for it a moment
@@ -209,7 +215,7 @@ class Page:
         except (
             Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch, SandboxError,
         ) as refusal:
-            yield _refused(refusal)
+            yield await self._back(kept, visit, refusal)
             return
         begins = brought is not None and brought.task is not None
         if begins and (run, visitor) in self._stopped_early:  # while it was being started
@@ -372,9 +378,10 @@ class Page:
         try:
             here = await self._host.running()
             known = await self._log(kept["run"])
-            if known is None and kept["asked"]:  # nothing was begun from that run
-                kept = {**kept, "run": kept["asked"]}
-                known = await self._log(kept["run"])
+            standing, back = kept["run"] in self._standing, kept["asked"] or kept["before"]
+            if known is None and back and not standing:  # nothing was begun from there
+                kept = {**kept, "run": back}
+                known = await self._log(back)
             result = fold(known or ())
         except Unavailable:  # `heal` has said why
             return {
@@ -388,16 +395,19 @@ class Page:
         going = own and result.phase in ("running", "waiting")
         review = waiting if needs in REVIEWED and own and not closed else None
         interrupt = waiting.interrupt if waiting is not None else ""
-        lost = known is None and kept["run"] not in self._standing
+        lost = known is None and not standing
         return {
             **({"bench": NOTHING} if lost else {}),
             "kept": {
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
-                "asked": "", "answer": "", "begins": "",
+                "before": "", "asked": "", "answer": "", "begins": "",
             },
             **_buttons(running=going, closed=closed),
             **_review(review),
-            **_question(None if closed else result.question, waits=waiting is not None),
+            **_question(
+                None if closed or (waiting is not None and not own) else result.question,
+                waits=waiting is not None, own=own,
+            ),
             **_paused(paused, own=paused is not None and own),
         }
 
@@ -602,7 +612,7 @@ class Page:
 
     async def _back(self, kept: BrowserRun, visit: Visit, why: object) -> Update:
         """The page of the run that was asked about, where nothing came of it, and why."""
-        run = kept["asked"] or kept["run"]
+        run = kept["asked"] or kept["before"] or kept["run"]
         with suppress(Unavailable):
             if log := await self._log(run):
                 own = await self.panel.owns(run, visit)
@@ -680,7 +690,9 @@ def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
     return {**kept, "asked": kept["run"], "answer": answer, "run": str(uuid4())}
 
 
-def _question(rivals: Rivals | None, *, waits: bool = False) -> Update:
+def _question(
+    rivals: Rivals | None, *, waits: bool = False, own: bool = True
+) -> Update:
     """The row of a question, its words, and a button for each answer."""
     offered = [
         cards.choice(labels, answer, (
@@ -690,7 +702,7 @@ def _question(rivals: Rivals | None, *, waits: bool = False) -> Update:
     ] if rivals is not None else []
     return {
         "question": gr.update(visible=rivals is not None),
-        "asked": cards.question(rivals, waits=waits),
+        "asked": cards.question(rivals, waits=waits, own=own),
         **{
             name: gr.update(visible=True, value=offered[place])
             if place < len(offered) else gr.update(visible=False)

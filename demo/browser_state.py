@@ -22,6 +22,8 @@ class BrowserRun(TypedDict):
 
     run: str
     interrupt: str
+    before: str
+    """The run that was shown as the present one was asked for, until that is begun."""
     asked: str
     """The run whose open question the present one answers, until that is begun."""
     answer: str
@@ -51,8 +53,8 @@ class Visit(TypedDict):
 
 
 NO_RUN: BrowserRun = {
-    "run": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "", "words": "",
-    "begins": "",
+    "run": "", "before": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "",
+    "words": "", "begins": "",
 }
 NEW_VISIT: Visit = {
     "visitor": "", "address": "", "page": "", "provider": "", "model": "", "roles": "",

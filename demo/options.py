@@ -56,7 +56,8 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
     start. Raises `BadInput` with the next step."""
     unknown = sorted({*given} - {*OPTIONS})
     if unknown:
-        raise BadInput(f"There is no option {unknown[0]!r}; there are {', '.join(OPTIONS)}.")
+        told = f"There is no option {unknown[0]!r}; there are {', '.join(OPTIONS)}."
+        raise BadInput(told.replace("-", "_"))  # as programs name them, who alone can err here
 
     def number(name: str, most: float | None) -> float | None:
         value = given.get(name)
@@ -68,6 +69,8 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
             found = math.nan
         if not (math.isfinite(found) and found >= 0):
             raise BadInput(f"{_LABELS[name]}: write a number from 0 on, or leave it empty.")
+        if name in ("tokens", "calls") and found % 1:
+            raise BadInput(f"{_LABELS[name]}: write a whole number, or leave it empty.")
         if most is not None and found > most:
             raise BadInput(
                 f"{_LABELS[name]}: {most:g} is the most here. Write less, or leave it empty."

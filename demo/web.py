@@ -126,7 +126,7 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
     parts.on(
         parts["benchmarks-panel"].select, panels.benchmarks, (), ("benchmarks-list",)
     )
-    parts.on(parts["api-panel"].select, panels.endpoints, (), ("api-list",))
+    parts.on(parts["api-panel"].select, panels.endpoints, ("visit",), ("api-list",))
 
 
 def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
@@ -146,7 +146,8 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
 
     chains = count()
     begun = parts["heal"].click(
-        None, parts.of(*TYPED, *WISHES[1:], *OPTIONS), parts.of(*BEGUN), js=begins(), **QUICK
+        None, parts.of("kept", *TYPED, *WISHES[1:], *OPTIONS), parts.of(*BEGUN), js=begins(),
+        **QUICK,
     )
     followed(begun.then, page.heal, given=(*WISHES, "kept", *TYPED, *OPTIONS))
     parts["stop"].click(None, parts["kept"], parts["kept"], js=_STOPS, **QUICK)
@@ -246,7 +247,7 @@ _UUID = """() => {
     .map(([from, to]) => hex.slice(from, to)).join("-");
 }"""
 """An identifier of random bytes, also where the page came without https."""
-_BEGINS = f"""(code, tests, words, ...values) => {{
+_BEGINS = f"""(shown, code, tests, words, ...values) => {{
   const run = ({_UUID})();
   const typed = {{ code: code || "", tests: tests || "", words: words || "" }};
   const files = values.pop();
@@ -254,7 +255,7 @@ _BEGINS = f"""(code, tests, words, ...values) => {{
   const short = typed.code.length + typed.tests.length + typed.words.length + asked.length <= %d;
   const whole = short && !files ? asked : "null";
   const begins = `{{"run": "${{run}}", "at": ${{Date.now()}}, "values": ${{whole}}}}`;
-  const kept = {{ ...%s, run, begins, ...(short ? typed : {{}}) }};
+  const kept = {{ ...%s, run, before: shown.run, begins, ...(short ? typed : {{}}) }};
   ({ADDRESS})(kept);
   return [kept, ...%s];
 }}"""

@@ -19,6 +19,7 @@ from agent.intake.brought import PASTED
 from agent.intake.parsing import visible_names
 from agent.intake.project import module_stem
 from agent.log.result import KEPT, Result, fold
+from agent.log.words import partial_words
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 """The time of each file in a zip: the same run always gives the same bytes."""
@@ -57,9 +58,19 @@ def patch_of(result: Result) -> str:
     return result.last_diff or (result.partial.diff if result.partial is not None else "")
 
 
+def unkept(result: Result) -> str:
+    """What that patch is where it is no repair that was kept; empty where it is."""
+    if result.last_diff or result.partial is None:
+        return ""
+    return "not kept" if result.partial.passed == result.partial.total else "not a fix"
+
+
 def patch(result: Result) -> bytes:
-    """That patch as a file."""
-    return patch_of(result).encode("utf-8", "surrogateescape")
+    """That patch as a file, which says first what it is where it is no repair; `git apply` passes
+    over that."""
+    said = unkept(result) and result.partial and " ".join(partial_words(result.partial).split())
+    head = f"# {said}\n" if said else ""
+    return f"{head}{patch_of(result)}".encode("utf-8", "surrogateescape")
 
 
 def bundle(task: Task, log: Sequence[Stamped]) -> bytes:

@@ -68,7 +68,7 @@ async def gather_evidence(
         async with asyncio.timeout(budget_s + OVERTIME_S):
             return replace(found, evidence=await _gathered(case, found.evidence, budget_s))
     except TimeoutError:
-        unsettled = "what was being looked at did not come to an end"
+        unsettled = "the look at changed inputs and mutants did not come to an end"
         return replace(
             found, evidence=found.evidence.model_copy(update={"unsettled": unsettled})
         )

@@ -50,6 +50,8 @@ class History:
     def __init__(self, store: Store, visitor: str) -> None:
         self._store = store
         self._visitor = visitor
+        self.lists = "`heal runs`"
+        """What lists them where this is asked."""
 
     def runs(self, limit: int = 20) -> tuple[Listed, ...]:
         """The newest runs first."""
@@ -62,10 +64,10 @@ class History:
         """
         if len(name) < LEAST_NAMED:
             raise UnknownRun(f"{name!r} is too short: give {LEAST_NAMED} characters or more of the "
-                             "run's id; `heal runs` lists them.")
+                             f"run's id; {self.lists} lists them.")
         found = self._store.runs_named(name, self._visitor)
         if not found:
-            raise UnknownRun(f"There is no run {name} here; `heal runs` lists those there are.")
+            raise UnknownRun(f"There is no run {name} here; {self.lists} lists those there are.")
         if len(found) > 1 and name not in found:
             raise UnknownRun(f"{name} begins the ids of {len(found)} runs: give more of it.")
         return name if name in found else found[0]

@@ -161,6 +161,10 @@ class Result:
     waited_s: float = 0.0
     """How long it waited for a person."""
     waits_from: float | None = None
+    away_s: float = 0.0
+    """How long no process drove it: from the last event of one that is gone to the next one's."""
+    told_at: float = 0.0
+    """When its last event was told."""
     provider: str = ""
     provider_why: str = ""
     sandbox: str = ""
@@ -225,7 +229,7 @@ class Result:
     @property
     def worked_s(self) -> float:
         """How long it worked."""
-        return max(0.0, self.seconds - self.waited_s)
+        return max(0.0, self.seconds - self.waited_s - self.away_s)
 
     @property
     def current(self) -> TimelineStep | None:
@@ -459,12 +463,12 @@ class Folding:
 
 def _after(result: Result, stamped: Stamped) -> Result:
     """The result after one more event."""
-    event, waited_s = stamped.event, result.waited_s
+    event, waited_s, away_s, before = stamped.event, result.waited_s, result.away_s, result
     if result.waits_from is not None:
         waited_s += max(0.0, stamped.at - result.waits_from)
     result = replace(
         result, timeline=with_event(result.timeline, stamped), waited_s=waited_s,
-        waits_from=stamped.at if isinstance(event, Waiting) else None,
+        waits_from=stamped.at if isinstance(event, Waiting) else None, told_at=stamped.at,
     )
     match event:
         case RunStarted():
@@ -570,8 +574,9 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case PlanStepped():
             return result
         case Resumed():
+            away_s += max(0.0, stamped.at - before.told_at) if before.waits_from is None else 0.0
             told = Notice(level="warning", text=f"Taken up again after a restart: {event.note}.")
-            return replace(result, notices=(*result.notices, told))
+            return replace(result, notices=(*result.notices, told), away_s=away_s)
         case StepFinished() | Extended():
             return result
         case Looked():  # the log tells it

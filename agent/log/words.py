@@ -149,7 +149,7 @@ STANDING_SIGNS: dict[Standing, Badge] = {
     "passed": Badge("✓", "+", "passed"),
     "failed": Badge("✗", "x", "failed"),
     "error": Badge("!", "!", "error"),
-    "timeout": Badge("⏱", "t", "timed out"),
+    "timeout": Badge("◷", "t", "timed out"),
     "skipped": Badge("↷", "-", "skipped"),
     "xfailed": Badge("⊖", "f", "fails as expected"),
     "xpassed": Badge("⊕", "p", "passes, expected to fail"),
@@ -318,7 +318,8 @@ def _facts(result: Result) -> Iterator[str]:
     if result.iterations:
         tried = len({one.iteration for one in result.columns} - {0})
         bare = result.iterations - tried if result.columns else 0
-        without = f", {bare} without a program" if bare > 0 else ""
+        none = "none with a program" if not tried else f"{bare} without a program"
+        without = f", {none}" if bare > 0 else ""
         yield counted(result.iterations, "iteration") + without
     if result.outcome == "crash_stopped" and result.rivals is not None:
         yield f"{counted(len(result.rivals.behaviours) - 1, 'other repair')} found that stop it too"
@@ -332,6 +333,8 @@ def meaning(level: ProofLevel, result: Result) -> str:
     """What a level says; of E0 which of the two it is."""
     if level != "E0":
         return PROOF_MEANING[level]
+    if result.outcome == "healthy":
+        return "ran without an error; nothing shows that it is right"
     return "only the crash is gone" if result.outcome == "crash_stopped" else "nothing is shown"
 
 
@@ -483,6 +486,15 @@ def report_words(report: Report) -> str:
     if report.verdicts:
         return tally(report.verdicts, "tests")
     return f"no tests; {ending_words(report.ending)}" if report.ending else "no tests"
+
+
+def passing_words(report: Report) -> str:
+    """What passes: of the tests that decide, as the verdict's line has it, and apart from them of
+    those that were added on the way."""
+    added = [one for one in report.verdicts if one not in report.trusted]
+    if not added or not report.trusted:
+        return report_words(report)
+    return f"{tally(report.trusted, 'tests')}, and {tally(added, 'added')}"
 
 
 def _report_tone(report: Report) -> Tone:

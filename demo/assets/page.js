@@ -6,6 +6,7 @@
   const root = document.documentElement;
   let lastPhase = "";
   let waited = "";  // the question that the shown run waits with
+  let starting = false;  // a run was asked for that is not known yet
   let followed = false;  // a run has gone on here since the page was loaded
 
   // What a reader looks at: which tab, which program (none: the one that leads), held against
@@ -165,6 +166,7 @@
   const restore = (bench) => {
     const shown = bench.querySelector("[data-run]");
     const run = shown ? shown.dataset.run : "";
+    const before = look.run;
     if (run && run !== look.run) {
       look = { run, tab: "patch", at: null, against: "original", cells: new Map() };
     }
@@ -189,7 +191,14 @@
       live.textContent = inner.dataset.announce;
     }
     const phase = inner ? inner.dataset.phase : "";
+    // What was asked for was not begun, and the result of the text before is shown again.
+    if (starting && phase === "finished" && run === before) {
+      bench.classList.add("stale");
+      draft = true;
+    }
+    starting = phase === "running" && !run;
     if (phase === "running") {
+      if (lastPhase !== "running") lookSoon();
       followed = true;
       bench.classList.remove("stale");
     }
@@ -210,7 +219,7 @@
 
   const tick = () => {
     const clock = document.querySelector("#bench .clock");
-    if (!clock) return;
+    if (!clock || isAway()) return;
     const since = (performance.now() - Number(clock.dataset.seen || performance.now())) / 1000;
     const text = (Number(clock.dataset.elapsed) + since).toFixed(1) + " s";
     if (clock.textContent !== text) clock.textContent = text;
@@ -274,10 +283,6 @@
       const opened = [...cells].find((one) => one.dataset.cell === open);
       if (cells.length) toggleCell(opened || cells[cells.length - 1]);
     }
-    const takes = within("button.use, [data-act=open]");
-    const stale = takes && bench.classList.contains("stale");
-    if (stale && !confirm("The editor holds another text since. Replace it?")) return;
-    if (takes) bench.classList.remove("stale");
     const act = within("#bench [data-act]");
     if (act) press(act.dataset.act);
     const copy = event.target.closest && event.target.closest("button.copy");
@@ -303,9 +308,36 @@
     }
   });
 
+  // What takes the fields over asks first where they hold what was typed since the last heal, and
+  // clears files: they would be healed in its place.
+  let draft = false;
+  const FIELDS = ["#code .cm-content", "#tests .cm-content", "#words textarea"];
+  const held = (one) => one && (one.value || (one.innerText || "").trim());
+  document.addEventListener("click", (event) => {
+    const pressed = (selector) => event.target.closest && event.target.closest(selector);
+    if (pressed("button#heal")) {
+      draft = false;
+      document.querySelector("#files:has(.unsend[hidden]) .sent")?.replaceChildren();
+    }
+    if (!pressed("button.use, #bench [data-act=open], [data-example]")) return;
+    const drafted = draft && FIELDS.some((one) => held(document.querySelector(one)));
+    if (drafted && !confirm("The fields hold what was typed since. Replace it?")) {
+      event.stopPropagation();
+      return;
+    }
+    draft = false;
+    document.getElementById("bench").classList.remove("stale");
+    const files = document.querySelector("#files .unsend:not([hidden])");
+    if (!files) return;
+    files.click();
+    document.querySelector("#files .sent").textContent =
+      "The files are cleared: the editor holds what is healed next.";
+  }, true);
+
   // What is typed after a run has ended is another text than that which its result is of.
   const typed = ({ type, key, target }) => {
     if (type === "keydown" && !["Backspace", "Delete", "Enter"].includes(key)) return;
+    if (target.closest && target.closest("#code, #tests, #words")) draft = true;
     if (lastPhase === "finished" && target.closest && target.closest("#code, #tests")) {
       document.getElementById("bench").classList.add("stale");
     }
@@ -367,6 +399,67 @@
   away.setAttribute("role", "alert");
   document.body.append(away);
   let since = "";
+  let full = "";  // what a server says that takes no more requests for now
+  let looks = 0;
+  const GONE = "The server does not answer. What you began is kept there, and goes on once it is " +
+    "back; leave this page open, it looks again by itself.";
+  // A Stop that could not be told is told when the server is back, also by the page loaded anew.
+  let stopped = 0;
+  const untold = (run) => {
+    try {
+      if (run === undefined) return sessionStorage.getItem("heal-stop") || "";
+      sessionStorage.setItem("heal-stop", run);
+    } catch (error) {
+      console.info("a stop is not kept:", error.message);
+    }
+    return "";
+  };
+  const isAway = () => away.textContent.startsWith(GONE);
+  const sayAway = (text) => {
+    const stop = text === GONE && untold() ? " Stop is told it then." : "";
+    if (away.textContent !== text + stop) away.textContent = text + stop;
+  };
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest || !event.target.closest("button#stop")) return;
+    stopped = Date.now();
+    if (isAway()) untold(look.run);
+    if (isAway()) sayAway(GONE);
+  }, true);
+  const stopAgain = () => {
+    const stop = document.querySelector("button#stop");
+    if (!untold() || isAway() || !stop || stop.disabled || untold() !== look.run) return;
+    untold("");
+    press("stop");
+  };
+  setInterval(stopAgain, 500);
+
+  // Gradio says nothing of a server that is full, and late of one that is gone.
+  const lookNow = () => {
+    if (Date.now() - stopped < 3000) untold(look.run);
+    clearTimeout(looks);
+    ping();
+  };
+  const fetched = window.fetch;
+  window.fetch = async (...given) => {
+    const asked = String((given[0] && given[0].url) || given[0]);
+    const own = asked.includes("gradio_api/") && !asked.includes("app_id");
+    let answer;
+    try {
+      answer = await fetched(...given);
+    } catch (error) {
+      if (own && error.name !== "AbortError") lookNow();
+      throw error;
+    }
+    if (answer.status === 429) {
+      answer.clone().json().then(({ detail }) => {
+        full = detail;
+        sayAway(full);
+        const wait = Number(answer.headers.get("retry-after")) || 60;
+        setTimeout(() => { full = ""; sayAway(""); }, wait * 1000);
+      }, () => {});
+    }
+    return answer;
+  };
   const ping = async () => {
     let here = true;
     let began = since;
@@ -378,15 +471,32 @@
       here = document.visibilityState === "hidden";
     }
     // A server that leaves ends its streams in order, so that nothing else follows on.
-    const back = here && (away.textContent || (since && began !== since));
+    const back = here && (isAway() || (since && began !== since));
     if (back && ["running", "waiting"].includes(lastPhase)) return location.reload();
     since = began;
-    const text = here ? "" : "The server does not answer. What you began is kept there, and goes " +
-      "on once it is back; leave this page open, it looks again by itself.";
-    if (away.textContent !== text) away.textContent = text;
-    setTimeout(ping, here ? 10000 : 2000);
+    sayAway(here ? full : GONE);
+    clearTimeout(looks);
+    looks = setTimeout(ping, here && lastPhase !== "running" ? 10000 : 1500);
   };
-  setTimeout(ping, 2000);
+  const lookSoon = () => {
+    clearTimeout(looks);
+    looks = setTimeout(ping, 1500);
+  };
+  lookSoon();
+
+  // The editors' own colours are made for one theme each: they are kept as hues, and made as light or
+  // dark as the page has to have them.
+  const paint = () => {
+    for (const { sheet } of all(document.head, "style")) {
+      for (const { selectorText, style } of (sheet && sheet.cssRules) || []) {
+        if (!/^\.ͼ\w+$/.test(selectorText) || !/^(#|rgb\()/.test(style.color)) continue;
+        const light = "clamp(var(--token-least), l, var(--token-most))";
+        style.setProperty("color", `oklch(from ${style.color} ${light} c h)`, "important");
+      }
+    }
+  };
+  new MutationObserver(paint).observe(document.head, { childList: true, subtree: true });
+  paint();
 
   const attach = () => {
     const bench = document.getElementById("bench");
@@ -398,6 +508,7 @@
         const editor = part.querySelector(".cm-content");
         const label = part.querySelector("label, .block-label");
         if (editor && label) editor.setAttribute("aria-label", label.textContent.trim());
+        if (editor) editor.tabIndex = 0;  // as long text scrolls
       };
       if (part) new MutationObserver(named).observe(part, { childList: true, subtree: true });
       if (part) named();

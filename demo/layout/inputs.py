@@ -59,7 +59,10 @@ input.addEventListener("change", async () => {{
   for (const file of chosen) files[file.name] = await base64(file);
   told(chosen.map((file) => file.name).join(", "), files);
 }});
-clear.addEventListener("click", () => {{ input.value = ""; told("", null); input.focus(); }});
+clear.addEventListener("click", (event) => {{
+  input.value = ""; told("", null);
+  if (event.isTrusted) input.focus();
+}});
 """
 """Files go along with the click on Heal, and nowhere before it."""
 
@@ -78,6 +81,7 @@ def lay_inputs(
         label="Or a task in words, with examples", lines=2, max_lines=3,
         placeholder="Write double(n). double(4) returns 8.",
     ))
+    parts.add("wordless", gr.HTML(""))
     with gr.Row(elem_id="actions"):
         # Enabled on arrival: a click before it would be undone by what arrives.
         parts.add("heal", gr.Button(

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
+from agent.core.settings import GENERATOR
 from agent.healing.models import OWNER, BadKey, Models
 from demo.browser_state import Typed, Update, Visit
 from demo.models import plans
@@ -26,7 +27,7 @@ TESTS_A_MINUTE = 20
 SHOWN_MODELS = 5
 HF_TOKEN = "HF_TOKEN"
 """The key of those who sign in with Hugging Face."""
-SHOWN = ("plan", "spending", "at-hand")
+SHOWN = ("plan", "spending", "at-hand", "wordless")
 """The parts that say who would answer."""
 
 KeyAction = Literal["use", "test", "forget"]
@@ -83,14 +84,14 @@ class Panel:
             plan = await self.plan(visit)
         except (NoProvider, BadModelChoice) as error:
             missing = plans.missing_plan_html(str(error), running.jail)
-            return {"plan": missing, "spending": "", "at-hand": keys}
+            return {"plan": missing, "spending": "", "at-hand": keys, "wordless": ""}
         cost = plans.cost_html(
             session.models.settings.caps, session.foreseen(plan, "\n".join(filter(None, typed)))
         )
         doing = await session.models.local_status(plan, visitor)
         return {
             "plan": plans.chosen_plan_html(plan, running.jail, doing), "spending": cost,
-            "at-hand": keys,
+            "at-hand": keys, "wordless": "" if plan.of(GENERATOR) else plans.WORDLESS,
         }
 
     async def want(self, visit: Visit, *typed: Typed) -> Update:

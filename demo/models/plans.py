@@ -14,6 +14,11 @@ from llm.plan import Choice
 from llm.provider import MOCK
 from sandbox.levels import SAFE_FOR_PUBLIC
 
+WORDLESS = (
+    '<p class="hint">Words alone need a model: see “Models and keys”. Code with tests needs none.'
+    "</p>"
+)
+"""Beside the field for words, where no model could write the program."""
 IN_JAIL = "Your code runs in a jail: no network, nothing of this machine"
 
 

@@ -17,6 +17,7 @@ from demo.models.choice import BadModelChoice
 from demo.models.panel import Panel
 from demo.serving.host import Host, Unavailable
 from demo.serving.limits import TooMuch
+from demo.serving.visitors import word_for_programs
 from demo.shown.escape import sentence
 from llm import LlmError
 
@@ -144,13 +145,14 @@ class Panels:
         shown_folder = None if self._host.access.public else folder
         return {"benchmarks-list": shown.benchmarks(measured(folder), command(shown_folder))}
 
-    async def endpoints(self) -> Update:
+    async def endpoints(self, visit: Visit) -> Update:
         """The endpoints by name."""
         from demo.panels import shown
         from demo.serving.verbs import DOCUMENTED
 
         # A public page knows by it whose runs are asked for.
-        who = {"visitor": "SOME-RANDOM-LETTERS-OF-YOURS"} if self._host.access.public else {}
+        word = word_for_programs(self._panel.known(visit)["visitor"])
+        who = {"visitor": word} if self._host.access.public else {}
         return {"api-list": shown.endpoints(
             (verb.__name__, " ".join((verb.__doc__ or "").split()), {**given, **who})
             for verb, given in DOCUMENTED

@@ -28,6 +28,11 @@ NOTHING_KNOWN = (
     "lesson, and is tried first where a failure looks alike."
 )
 
+OVER_MCP = (
+    "A program calls these over HTTP. What speaks MCP starts `heal mcp` in the folder it works in: "
+    "a page serves no MCP."
+)
+
 
 def standing_words(one: Listed) -> str:
     """How a run stands, in the words of its verdict."""
@@ -115,12 +120,12 @@ def comparison(two: Comparison, names: tuple[str, str]) -> str:
     alone = f'<p class="none">{apart}.</p>' if apart else ""
     changed = diff(two.diff) if two.diff else '<p class="none">Both leave the same program.</p>'
     return (
-        f'<section class="two-runs"><h3>Two runs</h3>{related}'
+        f'<section class="two-runs"><h2>Two runs</h2>{related}'
         f'<div class="sides">{_side(two.left, names[0])}{_side(two.right, names[1])}</div>'
-        "<h4>Tests that came out otherwise</h4>"
+        "<h3>Tests that came out otherwise</h3>"
         '<table><thead><tr><th scope=col>test</th><th scope=col>first</th><th scope=col>second</th>'
         f"</tr></thead><tbody>{rows}</tbody></table>{alone}"
-        f"<h4>From the first program to the second</h4>{changed}</section>"
+        f"<h3>From the first program to the second</h3>{changed}</section>"
     )
 
 
@@ -196,7 +201,7 @@ def _measured(one: Measured) -> str:
         for name, shares, seconds in one.rows
     )
     return (
-        f'<section class="measured"><h3>{escaped(one.name, 200)}</h3>'
+        f'<section class="measured"><h2>{escaped(one.name, 200)}</h2>'
         f"{fact_list(*one.provenance)}"
         '<table><thead><tr><th scope=col>rows</th><th scope=col>pass their tests</th>'
         "<th scope=col>right, the first shown</th><th scope=col>right, any shown</th>"
@@ -213,8 +218,8 @@ def _share(share: Share) -> str:
 
 def endpoints(documented: Iterable[tuple[str, str, Mapping[str, object]]]) -> str:
     """The named endpoints: what each does, and a call of it that runs as it stands."""
-    return "".join(
-        f'<section class="endpoint"><h3><code>/{name}</code></h3><p>{escaped(about, 2_000)}</p>'
+    return f'<p class="none">{prose(OVER_MCP)}</p>' + "".join(
+        f'<section class="endpoint"><h2><code>/{name}</code></h2><p>{escaped(about, 2_000)}</p>'
         f'<pre tabindex="0">{escaped(example(name, given))}</pre></section>'
         for name, about, given in documented
     )

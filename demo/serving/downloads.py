@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from agent.core.domain import Task
 from agent.core.events import Stamped, to_jsonl
-from agent.doors.bundle import bundle, packed, patch, regression_tests
+from agent.doors.bundle import bundle, packed, patch, regression_tests, unkept
 from agent.log.result import fold
 from demo.panels.replay import moments
 from demo.serving.host import Host, Unavailable
@@ -54,7 +54,8 @@ def _none(task: Task, log: Log) -> Found:
 
 
 def _patch(task: Task, log: Log) -> Found:
-    return ".patch", patch(fold(log))
+    result = fold(log)
+    return f"{unkept(result).replace(' ', '-')}.patch", patch(result)
 
 
 def _log(task: Task, log: Log) -> Found:

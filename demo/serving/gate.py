@@ -7,13 +7,15 @@ named here does not exist.
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.core.settings import Settings
@@ -41,6 +43,14 @@ ROOM = 16
 take six."""
 LEAST_BODY = 2 * MOST_SENT
 """Files come as values of their field."""
+PAGE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" '
+    'content="width=device-width"><meta name="color-scheme" content="light dark">'
+    "<title>Self-Healing Code Agent</title><body style=\"font: 16px/1.5 system-ui, sans-serif; "
+    'max-width: 34em; margin: 15vh auto; padding: 0 1em"><h1 style="font-size: 1.2em">'
+    'Self-Healing Code Agent</h1><p>{}</p><p><a href="">Reload</a></p>'
+)
+"""What a browser is shown that asks for a page and is refused."""
 
 
 class TooLarge(Exception):
@@ -72,6 +82,8 @@ class Gate:
         headers, path = Headers(scope=scope), scope["path"]
         refusal = self._refusal(scope["method"], path, headers, _address(scope))
         if refusal is not None:
+            if "text/html" in headers.get("accept", ""):
+                refusal = _page(refusal)
             await refusal(scope, receive, send)
             return
         if path == "/":
@@ -80,7 +92,7 @@ class Gate:
 
     def _refusal(
         self, method: str, path: str, headers: Headers, address: str
-    ) -> JSONResponse | PlainTextResponse | None:
+    ) -> Response | None:
         """Why a request is not answered; `None` where it is."""
         if not _OPEN.fullmatch(path):
             return PlainTextResponse("There is no such page here.\n", status_code=404)
@@ -165,6 +177,14 @@ class Gate:
 def _address(scope: Scope) -> str:
     client: Any = scope.get("client")  # of whichever server runs this
     return visitors.network(client[0]) if client else ""
+
+
+def _page(refusal: Response) -> Response:
+    """A refusal as a browser shows it to a person."""
+    body = bytes(refusal.body)
+    told = json.loads(body)["detail"] if isinstance(refusal, JSONResponse) else body.decode()
+    headers = {name: refusal.headers[name] for name in ("retry-after",) if name in refusal.headers}
+    return HTMLResponse(PAGE.format(html.escape(told)), refusal.status_code, headers)
 
 
 def _said(status: int, text: str, after_s: float = 0.0) -> JSONResponse:

@@ -185,14 +185,18 @@ class Verbs:
 
     async def _history(self, visitor: str) -> History:
         session = await self._host.session()
-        return session.history(self._panel.visitor(self._visit(visitor)))
+        history = session.history(self._panel.visitor(self._visit(visitor)))
+        history.lists = "/runs"
+        return history
 
     def _visit(self, visitor: str) -> Visit:
         """Who asks; on a public page nobody without a word has any run."""
         if self._host.access.public and not is_word(visitor):
+            shown = f", and {visitor[:60]!r} is none" if visitor else ""
             raise UnknownRun(
-                "A public page knows your runs by a word of yours that nobody guesses: give "
-                f"visitor= as {LEAST_WORD} or more random letters and digits, the same each time."
+                "A public page knows your runs by a word of yours that nobody guesses"
+                f"{shown}: give visitor= as {LEAST_WORD} or more random letters and digits, the "
+                "same each time. secrets.token_urlsafe() makes one."
             )
         return {**NEW_VISIT, "visitor": visitor}
 

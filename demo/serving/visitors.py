@@ -7,6 +7,7 @@ visitor; on a page that only this machine reaches there is one visitor, the owne
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import re
 import secrets
@@ -21,6 +22,12 @@ LEAST_WORD = 16
 """Characters of a word: a shorter one can be guessed, and is nobody's."""
 KEPT_S = 365 * 24 * 3600
 _WORD = re.compile(rf"[\w-]{{{LEAST_WORD},200}}", re.ASCII)
+LEAST_DIFFERENT = 8
+"""Different characters of a word: one of fewer is repeated letters."""
+_ROWS = "abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiop asdfghjkl zxcvbnm"
+"""Where letters and digits stand side by side."""
+_SHOWN = "some-random-letters-of-yours"
+"""What an earlier page had everybody paste."""
 
 
 class Asked(Protocol):
@@ -36,8 +43,19 @@ def new_word() -> str:
 
 
 def is_word(text: str) -> bool:
-    """Whether a text can be a visitor's word."""
-    return _WORD.fullmatch(text) is not None
+    """Whether a text can be a visitor's word: it is long enough, and nothing that people think of
+    first."""
+    low = text.lower()
+    rows = f"{_ROWS} {_ROWS[::-1]}"
+    beside = sum(low[at : at + 2] in rows for at in range(len(low) - 1))
+    guessed = len({*low}) < LEAST_DIFFERENT or 2 * beside > len(low) or low == _SHOWN
+    return _WORD.fullmatch(text) is not None and not guessed
+
+
+def word_for_programs(word: str) -> str:
+    """The word that a visitor's page shows for their programs, the same each time; it does not tell
+    the one in their cookie."""
+    return hashlib.sha256(f"programs {word}".encode()).hexdigest()[:32]
 
 
 def same_site(headers: Mapping[str, str]) -> bool:

@@ -6,13 +6,14 @@ a template: the page inserts the finished string as it is.
 
 from __future__ import annotations
 
-from agent.doors.bundle import patch_of
+from agent.doors.bundle import patch_of, unkept
 from agent.log.result import Result
 from agent.log.words import PROOF_MEANING, headline
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
 from demo.shown.matrix import matrix
+from demo.shown.next_step import next_words
 from demo.shown.panes import pane, small
 from demo.shown.programs import Pair, causes, changes, console, leading, of_leading, scrubber
 from demo.shown.tabs import Tab, tabs
@@ -21,7 +22,7 @@ from demo.shown.trace import trace
 
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
-    "needs_model": "?", "model_failed": "✗", "budget": "⏱", "cancelled": "■", "failed": "!",
+    "needs_model": "?", "model_failed": "✗", "budget": "◷", "cancelled": "■", "failed": "!",
     "waiting": "?", "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
 }
 
@@ -37,7 +38,8 @@ def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) 
     looked = _looked(result, "" if open_ else rivals, own, compare)
     parts = (
         _status(result, word, _said_here(result, facts, own), _downloads(result)),
-        rivals if open_ else "", _notices(result),
+        "" if own else sentence(SHARED, "info"), rivals if open_ else "", _notices(result),
+        _printed(result),
         *((timeline(result), matrix(result), looked, where(result)) if going else
           (smallest(result), looked, matrix(result), steps(result))),
     )
@@ -72,6 +74,10 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
         + "</section>"
     )
 
+SHARED = (
+    "A shared run of somebody else: you may look. What stands in the editors is yours, and not "
+    "what this run was given."
+)
 STARTING = (
     '<div class="bench is-running" data-phase="running" data-announce="Running">'
     '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">●</b>'
@@ -79,7 +85,10 @@ STARTING = (
 )
 """The workbench between the click and the first event."""
 
-NOTHING = '<div class="bench" data-phase="empty"></div>'
+NOTHING = (
+    '<div class="bench" data-phase="empty"><p class="lead">Nothing was begun. Below “Heal it” '
+    "stands why, and what to do.</p></div>"
+)
 """The workbench where nothing was begun: no run that was recorded stands beside a refusal."""
 
 MASTHEAD = (
@@ -101,9 +110,11 @@ def _state(result: Result) -> str:
 
 
 def _said_here(result: Result, facts: tuple[str, ...], own: bool) -> tuple[str, ...]:
-    """The facts; in place of a question that stands above its buttons, that it does."""
-    asked = result.waiting.question if result.waiting is not None and own else None
-    return tuple("for your answer above" if fact == asked else fact for fact in facts)
+    """The facts; in place of a question, who is to answer it: whoever started the run finds it
+    above its buttons."""
+    asked = result.waiting.question if result.waiting is not None else None
+    whom = "answer it above" if own else "whoever started it is asked"
+    return tuple(whom if fact == asked else fact for fact in facts)
 
 
 def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> str:
@@ -117,6 +128,8 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.best is not None:
         line += f'<p class="note">The best program so far: {escaped(result.best.label)}.</p>'
+    if then := next_words(result):
+        line += f'<p class="next"><b>Next:</b> {prose(then)}</p>'
     return (
         f'<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">{mark}</b>'
         f"<strong>{escaped(word)}</strong>{rest}</p>{line}{links}</header>"
@@ -167,13 +180,22 @@ def _downloads(result: Result) -> str:
         '<button type="button" class="copy">Copy</button>'
         if result.shown_code not in ("", given) else ""
     )
+    apart = f", {unkept(result)}" if unkept(result) else ""
     parts = (
-        copy, file("patch", f"Patch{named}") if patch_of(result) else "",
+        copy, file("patch", f"Patch{named}{apart}") if patch_of(result) else "",
         file("tests", "Save tests") if result.rows else "",
         file("bundle", "Bundle") if result.phase == "finished" else file("log", "Run log"),
         '<button type="button" class="share">Share</button>',
     )
     return f'<p class="downloads">{"".join(parts)}</p>' if result.run_id else ""
+
+
+def _printed(result: Result) -> str:
+    """What a program printed that no test speaks for: nothing else is known of it."""
+    ended = result.report.ending if result.report is not None else None
+    if result.outcome != "healthy" or result.proof != "E0" or ended is None or not ended.stdout:
+        return ""
+    return pane("printed", "What it printed", console(result))
 
 
 def _notices(result: Result) -> str:

@@ -10,13 +10,14 @@ from agent.repair.ranking.question import Answer, choice_in_words
 from demo.shown.escape import escaped
 
 
-def question(rivals: Rivals | None, *, waits: bool = False) -> str:
+def question(rivals: Rivals | None, *, waits: bool = False, own: bool = True) -> str:
     """What is asked above the buttons that answer it, by a run that waits for it or has ended."""
     if rivals is None:
         return ""
     then = "The run waits for the answer and goes on with it." if waits else (
         f"The run has ended with {escaped(rivals.behaviours[0].label, 10)}, and no answer is "
-        "needed; with one, the program is healed again."
+        "needed; with one, the program is healed again"
+        f"{'' if own else ', in a run of your own: this is one of somebody else'}."
     )
     return (
         f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '

@@ -37,4 +37,4 @@ def sentence(text: str, role: Literal["alert", "note", "info", "status"] = "aler
     mark, kind = marks.get(role, ("!", "sentence"))
     role = "note" if role == "info" else role
     shown = f'<div class="{kind}" role="{role}"><b aria-hidden="true">{mark}</b>'
-    return f"{shown}<p>{escaped(text)}</p></div>" if text else ""
+    return f"{shown}<p>{prose(text)}</p></div>" if text else ""

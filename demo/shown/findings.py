@@ -65,21 +65,25 @@ def proof(result: Result) -> str:
     more = advice_words(result)
     advice = f'<p class="note">To prove more, {more[0].lower()}{more[1:]}</p>' if more else ""
     told = result.proof_why in result.reason  # beside the verdict
-    why = "" if told else f'<p class="note">{escaped(result.proof_why, 1_000)}</p>'
-    seen = _evidence(result.evidence) if result.evidence is not None else ""
+    why = "" if told else f'<p class="note">{prose(result.proof_why, 1_000)}</p>'
+    seen = _evidence(result.evidence, result.lacks) if result.evidence is not None else ""
     return f'{why}<ol class="ladder level-{result.proof}">{steps}</ol>{advice}{seen}'
 
 
-def _evidence(seen: Evidence) -> str:
-    """What was looked at for a proof above E2, in figures, and what speaks against it."""
+def _evidence(seen: Evidence, told: str) -> str:
+    """What was looked at for a proof above E2, in figures, and what speaks against it beside what
+    is `told` above."""
     figures = fact_list(
-        ("changed inputs", f"{seen.probes:,} raise nothing new"),
+        ("changed inputs", f"{seen.probes:,} raise nothing new" if seen.probes else ""),
         ("siblings", f"{seen.siblings} tried in its place" if seen.siblings else ""),
         ("mutants", f"{seen.killed} of {seen.mutants} noticed" if seen.mutants else ""),
         ("equivalent", f"{seen.equivalent} left out" if seen.equivalent else ""),
         ("re-runs", f"{seen.reruns} with other seeds" if seen.reruns else ""),
     )
-    listed = "".join(f"<li>{escaped(line, 400)}</li>" for line in doubt_words(seen))
+    listed = "".join(
+        f"<li>{prose(line, 400)}</li>" for line in doubt_words(seen)
+        if line.partition(": ")[2] not in told
+    )
     return figures + (f'<ul class="against">{listed}</ul>' if listed else "")
 
 

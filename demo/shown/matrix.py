@@ -13,11 +13,12 @@ from agent.log.words import (
     ORIGIN_WORDS,
     STANDING_SIGNS,
     ending_words,
+    passing_words,
     verdict_words,
 )
 from demo.shown.escape import escaped
 from demo.shown.findings import seen_facts
-from demo.shown.panes import at_hand, fact_list, named, pane, passing
+from demo.shown.panes import at_hand, fact_list, named, pane
 
 LONGEST_SEEN = 1_500
 """Characters of a value in a cell's details."""
@@ -89,7 +90,7 @@ def _legend(result: Result) -> str:
 def _count(result: Result) -> str:
     if not result.columns or not result.columns[-1].report.verdicts:
         return ""
-    return f" <small>{passing(result.columns[-1].report)}</small>"
+    return f" <small>{passing_words(result.columns[-1].report)}</small>"
 
 
 def _row(row: Row, columns: tuple[Column, ...], places: range | None) -> str:
@@ -103,7 +104,7 @@ def _row(row: Row, columns: tuple[Column, ...], places: range | None) -> str:
         f"{row.origin}-{row.name}", named(row.name if "\n" in code or not code else code, call),
         [_cell(cell, row.regressed_at(place)) for place, cell in enumerate(row.cells)],
         None if places is None else [
-            "" if cell is None or place not in places else _verdict(cell, columns[place].label)
+            "" if cell is None or place not in places else _verdict(cell, columns[place])
             for place, cell in enumerate(row.cells)
         ],
         source,
@@ -162,16 +163,18 @@ def _class(verdict: Verdict) -> str:
     return verdict.standing.replace(" ", "-")
 
 
-def _verdict(verdict: Verdict, label: str) -> str:
+def _verdict(verdict: Verdict, column: Column) -> str:
     mark, _, word = STANDING_SIGNS[verdict.standing]
     notes = verdict_words(verdict)
     if verdict.standing in ("not believed", "set aside", "vacuous"):
         word = escaped(notes.pop(0), 600)
     if verdict.passed and verdict.integrity == "outside":
         notes.append(verdict.integrity)
+    if verdict.standing == "error" and column.diagnosis is not None and column.diagnosis.blamed:
+        notes.append("its lines are marked under “Diagnosis”")
     facts = fact_list(("call", verdict.call), *seen_facts(verdict), limit=LONGEST_SEEN)
     return (
-        f'<div class="seen {_class(verdict)}"><p><b>{mark}</b> {escaped(label)}: {word}'
+        f'<div class="seen {_class(verdict)}"><p><b>{mark}</b> {escaped(column.label)}: {word}'
         f"<small>{escaped('; '.join(notes), 600)}</small></p>{facts}</div>"
     )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from agent.core.domain import Report, tally
 from agent.log.result import Result
-from agent.log.words import report_words
 from demo.shown.escape import LONGEST_TEXT, escaped, prose
 
 NEWEST = 3
@@ -22,15 +20,6 @@ def pane(name: str, title: str, body: str, extra: str = "") -> str:
         f'<section class="pane {name}" aria-label="{title}"><h2>{title}{extra}</h2>'
         f'<div class="scroll" data-key="{name}" tabindex="0">{body}</div></section>'
     )
-
-
-def passing(report: Report) -> str:
-    """What passes: of the tests that decide, as the verdict's line has it, and apart from them of
-    those that were added on the way."""
-    added = [one for one in report.verdicts if one not in report.trusted]
-    if not added or not report.trusted:
-        return report_words(report)
-    return f"{tally(report.trusted, 'tests')}, and {tally(added, 'added')}"
 
 
 def named(test: str, call: str) -> str:

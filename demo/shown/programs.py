@@ -14,10 +14,10 @@ from agent.core.domain import BlamedLine, Diagnosis
 from agent.log.iterations import changed, differing
 from agent.log.result import Result
 from agent.log.timeline import Column
-from agent.log.words import STANDING_SIGNS, category_words, partial_facts
+from agent.log.words import STANDING_SIGNS, category_words, partial_facts, passing_words
 from demo.shown.diff import diff, side_by_side
-from demo.shown.escape import escaped, prose
-from demo.shown.panes import at_hand, fact_list, passing, small
+from demo.shown.escape import LONGEST_TEXT, escaped, prose
+from demo.shown.panes import at_hand, fact_list, small
 
 LONGEST_PROGRAM = 60_000
 AROUND = 4
@@ -100,7 +100,7 @@ def _which(result: Result, place: int) -> str:
     solution = column.solution
     by = "" if solution is None or solution.origin == "user" else f"by {solution.origin}"
     note = "" if solution is None else solution.note
-    told = ", ".join(filter(None, (by, passing(column.report))))
+    told = ", ".join(filter(None, (by, passing_words(column.report))))
     return f"<b>{escaped(column.label)}</b> {escaped(told, 300)}{small(note)}"
 
 
@@ -217,7 +217,7 @@ def _caused(result: Result, place: int) -> str:
     if before is None:
         return '<p class="note">It passes.</p>'
     label = escaped(result.columns[before].label)
-    return f'<p class="note">It passes. Of “{label}”:</p>{_caused(result, before)}'
+    return f'<p class="note">It passes. What was wrong with “{label}”:</p>{_caused(result, before)}'
 
 
 ALIKE, MOST_ALIKE = 0.02, 3
@@ -280,15 +280,20 @@ def _line(number: int, text: str, one: BlamedLine | None, first: bool) -> str:
     )
 
 
+SILENT = '<p class="note">It printed nothing.</p>'
+CALLED = (
+    '<p class="note">It was not run by itself, and what it prints while tests call it is not kept.'
+    "</p>"
+)
+
+
 def console(result: Result) -> str:
     """What each program printed when it was run by itself."""
     if not any(_printed(column) for column in result.columns):
-        return _streams(result.stdout, "") or (
-            '<p class="note">Nothing was printed: the program was run by its tests alone, or said '
-            "nothing.</p>"
-        )
+        ran = any(result.endings)
+        return _streams(result.stdout, "") or (SILENT if ran else CALLED)
     return _each(result, lambda place: _printed(result.columns[place]) or (
-        '<p class="note">It printed nothing.</p>'
+        CALLED if result.columns[place].report.ending is None else SILENT
     ))
 
 
@@ -296,12 +301,24 @@ def _printed(column: Column) -> str:
     ending = column.report.ending
     if ending is None:
         return ""
-    cut = '<p class="note">The rest was cut.</p>' if ending.truncated else ""
+    cut = (
+        f'<p class="note">It printed more than the {len(ending.stdout):,} characters that are kept.'
+        "</p>"
+    ) if ending.truncated else ""
     return _streams(ending.stdout, ending.stderr or ending.traceback) + cut
 
 
 def _streams(stdout: str, stderr: str) -> str:
-    return fact_list(("stdout", stdout), ("stderr", stderr))
+    return fact_list(("stdout", _ends(stdout)), ("stderr", _ends(stderr)))
+
+
+def _ends(text: str) -> str:
+    """The beginning and the end of a long text, and how much stands between them."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2 - 100
+    told = f"… {len(text) - 2 * half:,} of {len(text):,} characters are left out …"
+    return f"{text[:half]}\n{told}\n{text[-half:]}"
 
 
 def _within(tag: str, name: str, body: str) -> str:

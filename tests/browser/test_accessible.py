@@ -24,9 +24,21 @@ STATES = {
 }
 RULES = """async () => (await axe.run(document, {
   runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], resultTypes: ["violations"],
+  rules: { "heading-order": { enabled: true } },
 })).violations.flatMap((one) => one.nodes.map((node) =>
   `${one.id}: ${node.html.slice(0, 160)}: ${node.failureSummary.slice(0, 200)}`
 ))"""
+CODE = """# Every kind of word that an editor colours, and more lines than it shows.
+import os
+@print
+class Basket(list):
+    '''Prices.'''
+    fee: int = 5
+    def total(self, rate=1.5, name=None):
+        if rate is True and not 1 < rate or self.fee != b"x":
+            raise ValueError(f"no {name!r}")
+        return [one ** 2 for one in range(3)] + {"k": lambda: 0}["k"]
+""" + "total = 1\n" * 20
 DARK = "(dark) => document.body.classList.toggle('dark', dark)"
 IN_VIEW = """() => {
   const seen = document.querySelector(".status").getBoundingClientRect();
@@ -72,7 +84,7 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
     page.emulate_media(reduced_motion="reduce")
     keeps_the_rules(page, EVERYWHERE)
     for state, word in STATES.items() if whole else islice(STATES.items(), SAMPLED):
-        heal(page, words=state)
+        heal(page, code=CODE, tests=CODE, words=state)
         expect(page.locator(".verdict strong")).to_have_text(word)
         if state == "waiting":
             expect(page.locator("#question, #review").first).to_be_visible()

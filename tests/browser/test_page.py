@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from agent.core.domain import Report, Verdict
-from agent.core.events import Judged, Stamped
+from agent.core.events import Judged, Stamped, TestInfo, TestsFrozen
 from agent.log.result import fold
 from demo.shown.bench import workbench
 from evaluation.screenshots import PICTURES, taken
@@ -72,16 +72,24 @@ def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
     assert page.evaluate(REPEATED_IDS) == []
     assert page.evaluate(UNNAMED) == []
 
+    test = judged(0).report.verdicts[0].name
+    code = f"def test_{'a' * 300}():\n    assert price(**{{{'key: 1, ' * 60}}}) == 1"
+    frozen = TestsFrozen(tests=(TestInfo(name=test, origin="user", code=code),))
     shown = workbench(fold(
         Stamped(run="r", seq=number, task="t", attempt=1, ordinal=number, at=number,
-                event=judged(number))
-        for number in range(1, 12)
+                event=judged(number) if number else frozen)
+        for number in range(12)
     ))
     page.locator("#bench").evaluate("(bench, html) => { bench.innerHTML = html }", shown)
     pane = page.locator(".matrix .scroll")
     assert pane.locator(".cell").count() == 11
     fits(page)  # on a phone the table scrolls beside its tests
     assert pane.locator("tr.row th").bounding_box()["width"] >= 140
+    table = pane.locator("table")
+    before = table.bounding_box()["width"]
+    pane.locator("tr.row th").click()
+    expect(pane.locator(".source")).to_be_visible()
+    assert table.bounding_box()["width"] == before
 
 
 def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_along(
@@ -492,3 +500,35 @@ def test_the_pictures_of_the_documents_are_taken_from_this_page(
     first = next(one for one in PICTURES if not one.healed)
     shot = taken(browser, home, first)
     assert shot.startswith(b"\x89PNG") and 10_000 < len(shot) < 150_000
+
+
+def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_code_taken_over(
+    recorded_page: Any
+) -> None:
+    page = recorded_page.page
+    page.locator("#files input[type=file]").set_input_files(
+        {"name": "fee.py", "mimeType": "text/plain", "buffer": b"def f(): ...\n"}
+    )
+    expect(page.locator("#files .sent")).to_have_text("fee.py")
+    heal(page, tests="assert f()", words="healed")
+    ended(page, "HEALED")
+    page.locator("#words textarea").fill("more words")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("button", name="Use this code").click()
+    expect(page.locator("#files .sent")).to_have_text("fee.py")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Use this code").click()
+    expect(page.locator("#files .sent")).to_contain_text("The files are cleared")
+    expect(page.locator("#code .cm-content")).to_contain_text("def late_fee")
+
+
+def test_a_server_that_is_full_says_so_on_a_page_that_is_open(recorded_page: Any) -> None:
+    page = recorded_page.page
+    full = {"detail": "There were too many requests: wait.", "error": "the same"}
+    page.route("**/gradio_api/**", lambda route: route.fulfill(
+        status=429, json=full, headers={"retry-after": "2"},
+    ))
+    page.get_by_role("tab", name="Runs").click()
+    expect(page.locator("#away")).to_have_text(full["detail"])
+    expect(page.locator("#away")).to_be_empty()
+    recorded_page.errors.clear()

@@ -47,8 +47,8 @@ from tests.demo.test_web import (
     serving,
 )
 
-MINE: Visit = {**NEW_VISIT, "visitor": "m" * 16, "address": "10.0.0.1"}
-OTHER: Visit = {**NEW_VISIT, "visitor": "o" * 16, "address": "10.0.0.2"}
+MINE: Visit = {**NEW_VISIT, "visitor": "mine-k3mfu0az-wq8", "address": "10.0.0.1"}
+OTHER: Visit = {**NEW_VISIT, "visitor": "other-p5ldnb1o-vz7", "address": "10.0.0.2"}
 
 
 def strangers(**how: Any) -> RecordedSession:
@@ -251,6 +251,36 @@ async def test_beside_a_refusal_stands_no_run_that_was_recorded() -> None:
         unheard = await begun(page)  # a value of its options was none, and nobody heard of it
         for one in (kept, unheard):
             assert (await page.settle(one, MINE))["bench"] == NOTHING
+
+
+async def test_what_was_shown_stays_beside_a_heal_or_a_link_of_which_nothing_comes() -> None:
+    async with serving(strangers(), PUBLIC) as page:
+        shown = await begun(page, words="healed")
+        await healed(page, shown, MINE)
+        kept = await begun(page, "x = 1", "assert f(")
+        kept["before"] = shown["run"]
+        refused = await healed(page, kept, MINE)
+        assert "a test is a line like <code>assert f(1) == 2</code>" in refused["said"]
+        assert "HEALED" in refused["bench"]
+        settled = await page.settle(kept, MINE)
+        assert settled["kept"] == {**kept, "run": shown["run"], "before": ""}
+        assert "bench" not in settled
+        lost = await page.arrive(str(uuid4()), shown, "", "", "", MINE)
+        assert "not known here" in lost["said"] and "bench" not in lost
+        assert lost["kept"]["run"] == shown["run"]
+
+
+async def test_whoever_looks_at_a_shared_run_is_told_so_and_offered_no_decision() -> None:
+    async with serving(strangers(), PUBLIC) as page:
+        for name, word in (("waiting", "whoever started it is asked"), ("rivals", "one of")):
+            kept = await begun(page, words=name)
+            assert "somebody else" not in (await healed(page, kept, MINE))["bench"]
+            shown = (await last(page.watch(kept, OTHER)))["bench"]
+            assert "A shared run of somebody else" in shown and word in shown
+            mine, other = await page.settle(kept, MINE), await page.settle(kept, OTHER)
+            assert not other["review"]["visible"]
+            assert mine["review"]["visible"] is (name == "waiting")
+        assert "in a run of your own" in other["asked"] and "of your own" not in mine["asked"]
 
 
 async def test_how_a_green_project_stands_is_left_on_the_page(

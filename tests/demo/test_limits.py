@@ -129,6 +129,10 @@ def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None
     refused = client.get(PAGE)
     assert int(refused.headers["retry-after"]) > 0
     assert "then reload the page. Your runs go on" in refused.json()["detail"]
+    shown = client.get("/", headers={"accept": "text/html,*/*"})
+    assert (shown.status_code, int(shown.headers["retry-after"]) > 0) == (429, True)
+    assert shown.headers["content-type"].startswith("text/html") and "{" not in shown.text
+    assert shown.text.count("then reload the page. Your runs go on") == 1
 
 
 async def test_a_program_that_may_begin_nothing_now_is_told_so_before_it_waits() -> None:

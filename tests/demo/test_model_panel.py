@@ -17,6 +17,7 @@ from demo.browser_state import NEW_VISIT, Update, Visit, with_choices
 from demo.models.choice import BadModelChoice, chosen_roles, keyed, offered
 from demo.models.panel import TESTS_A_MINUTE, KeyAction, Panel
 from demo.serving.access import Access
+from demo.serving.visitors import new_word
 from llm import Connection, NoProvider
 from llm.errors import WrongKey
 from llm.provider import PROVIDERS
@@ -95,6 +96,8 @@ async def test_a_key_changes_the_plan_and_is_in_nothing_that_the_page_is_sent() 
         before = await page.panel.shown(NEW_VISIT)
         told = await act(page)
         assert "no model: memory and search only" in before["plan"]
+        assert "need a model: see “Models and keys”" in before["wordless"]
+        assert told["wordless"] == ""
         assert "anthropic: auto: there is a key for anthropic" in told["plan"]
         assert "At most $0.50, 200,000 tokens, 40 calls" in told["spending"]
         assert "ANTHROPIC_API_KEY" in told["at-hand"]
@@ -106,14 +109,15 @@ async def test_a_key_changes_the_plan_and_is_in_nothing_that_the_page_is_sent() 
 
 async def test_one_address_has_nobody_elses_keys_forgotten() -> None:
     async with opened(public=True) as page:
-        mine: Visit = {**NEW_VISIT, "visitor": "m" * 32, "address": "10.0.0.1"}
+        mine: Visit = {**NEW_VISIT, "visitor": new_word(), "address": "10.0.0.1"}
         await act(page, visit=mine)
+        words = [new_word() for _ in range(MOST_VISITORS + 1)]
         for number in range(MOST_VISITORS + 1):
-            one: Visit = {**NEW_VISIT, "visitor": f"{number:032}", "address": "10.0.0.2"}
+            one: Visit = {**NEW_VISIT, "visitor": words[number], "address": "10.0.0.2"}
             page.session.came(page.panel.visitor(one), one["address"])
             page.session.models.add_key(page.panel.visitor(one), "ANTHROPIC_API_KEY", KEY)
         assert page.session.models.available_keys(page.panel.visitor(mine))
-        assert not page.session.models.available_keys(visitor_of(f"page {0:032}"))
+        assert not page.session.models.available_keys(visitor_of(f"page {words[0]}"))
 
 
 async def test_testing_a_key_lists_models_and_spends_nothing() -> None:
@@ -162,7 +166,7 @@ async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
 
 
 async def test_who_signs_in_asks_with_their_own_token_until_they_leave() -> None:
-    one, other = ({**wanting("hf-router", "some/model"), "visitor": who * 20} for who in "ab")
+    one, other = ({**wanting("hf-router", "some/model"), "visitor": new_word()} for _ in "ab")
     async with opened(public=True) as page:
         told = await page.panel.sign_in(one, "hf_of_the_visitor")
         plan = await page.panel.plan(one)
@@ -180,7 +184,7 @@ async def test_who_signs_in_asks_with_their_own_token_until_they_leave() -> None
 
 async def test_a_token_that_was_pasted_is_not_dropped_by_whoever_never_signed_in() -> None:
     async with opened(public=True) as page:
-        visit: Visit = {**NEW_VISIT, "visitor": "a" * 20}
+        visit: Visit = {**NEW_VISIT, "visitor": "pasted-k3mfu0az-wq8"}
         await act(page, key="hf_pasted", visit=visit, whose="hf-router")
         assert await page.panel.sign_in(visit, "") == {}
         assert page.session.models.available_keys(page.panel.visitor(visit)) == ("HF_TOKEN",)

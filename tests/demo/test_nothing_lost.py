@@ -130,10 +130,10 @@ class Tab:
 def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
     """What the page's own scripts do, in Python."""
     if act.js == begins():
-        (code, tests, words, *asked), page, run = values, begun_page(NO_RUN), str(uuid4())
+        (shown, code, tests, words, *asked), page, run = values, begun_page(NO_RUN), str(uuid4())
         click = json.dumps({"run": run, "values": [*asked[:-1], None]})
-        kept = {**NO_RUN, "run": run, "code": code, "tests": tests, "words": words,
-                "begins": click}
+        kept = {**NO_RUN, "run": run, "before": shown["run"], "code": code, "tests": tests,
+                "words": words, "begins": click}
         tab.query = f"run={run}"
         return [kept, *(page[name] for name in BEGUN[1:])]
     if "answered.run === kept.run" in act.js:

@@ -73,7 +73,8 @@ def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
     ({"files": ["a.py"]}, "each name"),
     ({"files": {"a.py": "%%"}}, "no base64"), ({"files": {"a.zip": "A" * 3_000_001}}, "Send less"),
     ({"iterations": ["x"]}, "write a number"), ({"autonomy": {"x": 1}}, "choose one of"),
-    ({"colour": "red"}, "There is no option 'colour'"),
+    ({"tokens": "3.5"}, "Tokens: write a whole number"), ({"calls": 0.5}, "Calls: write a whole"),
+    ({"colour": "red"}, "There is no option 'colour'; there are .* require_proof, "),
 ])
 def test_what_cannot_be_used_is_refused_with_the_next_step(
     given: dict[str, Any], told: str
@@ -101,7 +102,7 @@ def test_a_stranger_may_spend_less_than_the_host_allows_and_never_more(
 ) -> None:
     with pytest.raises(BadInput, match="is the most here"):
         asked(public=True, **given)
-    asked(public=True, **{name: value / 2 for name, value in given.items()})
+    asked(public=True, **{name: value // 2 or 0.25 for name, value in given.items()})
     asked(public=False, **given)
 
 

@@ -28,6 +28,7 @@ from demo.panels.shown import runs
 from demo.serving.access import Access
 from demo.serving.host import Host
 from demo.serving.verbs import DOCUMENTED, Verbs
+from demo.serving.visitors import is_word
 from tests.agent.runs import finished, settings
 from tests.demo.recorded import recorded
 from tests.demo.test_render import Reader
@@ -204,7 +205,10 @@ async def test_only_what_was_measured_here_is_shown_with_its_interval(tmp_path: 
 async def test_a_public_page_tells_no_stranger_where_its_files_lie(tmp_path: Path) -> None:
     async with opened(tmp_path) as (panels, _, _session):
         assert str(tmp_path) not in (await panels.benchmarks())["benchmarks-list"]
-        assert "visitor=" in (await panels.endpoints())["api-list"]
+        shown = [(await panels.endpoints(visit))["api-list"] for visit in (ONE, ONE, OTHER)]
+        assert (shown[0] == shown[1], shown[0] == shown[2]) == (True, False)
+        word = re.findall(r"visitor=&quot;(.*?)&quot;", shown[0])[0]
+        assert is_word(word) and word not in (ONE["visitor"], shown[2])
 
 
 def test_an_interval_holds_its_share_and_narrows_with_more_rows() -> None:
@@ -217,9 +221,10 @@ def test_an_interval_holds_its_share_and_narrows_with_more_rows() -> None:
 
 async def test_each_endpoint_is_told_with_a_call_that_is_python(tmp_path: Path) -> None:
     async with opened(tmp_path, public=False) as (panels, _, _session):
-        html = (await panels.endpoints())["api-list"]
+        html = (await panels.endpoints(NEW_VISIT))["api-list"]
+    assert "starts <code>heal mcp</code>" in html
     shown = re.findall(
-        r'<h3><code>/(\w+)</code></h3><p>(.*?)</p><pre tabindex="0">(.*?)</pre>', html, re.S
+        r'<h2><code>/(\w+)</code></h2><p>(.*?)</p><pre tabindex="0">(.*?)</pre>', html, re.S
     )
     assert [name for name, _, _ in shown] == [verb.__name__ for verb, _ in DOCUMENTED]
     for name, about, call in shown:

@@ -273,7 +273,7 @@ def one(status: str = "passed", **fields: object) -> Verdict:
     (one(vacuous=True), "vacuous", "∅passes whatever the program answers; outside"),
     (one(integrity=None, doubt="it looks"), "not-believed", "?not believed"),
     (one("failed"), "failed", "✗failed"),
-    (one("timeout"), "timeout", "⏱timed out"),
+    (one("timeout"), "timeout", "◷timed out"),
 ])
 def test_a_cell_says_what_a_verdict_comes_to(verdict: Verdict, cell: str, told: str) -> None:
     page = a_run_of(verdict)

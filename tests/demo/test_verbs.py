@@ -27,7 +27,7 @@ from tests.agent.runs import settings
 
 CODE = "def area(width, height):\n    return width + height\n"
 BY = gr.Request(Request({"type": "http", "headers": [], "client": ("10.0.0.1", 1)}))
-ONE, ANOTHER = "one" * 6, "another" * 3
+ONE, ANOTHER = "k3mfu0az-wq8-tyx", "p5ldnb1o-vz7-hcs"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
 
 
@@ -60,6 +60,9 @@ async def test_a_visitor_lists_opens_compares_and_forks_their_own_runs_only(tmp_
         for ask in (
             verbs.fork(run, 0, visitor=ANOTHER), verbs.iterations(run, ANOTHER),
             verbs.compare(run, run, ANOTHER), verbs.runs(""),
+            verbs.runs("SOME-RANDOM-LETTERS-OF-YOURS"), verbs.runs("aaaaaaaaaaaaaaaa"),
+            verbs.runs("1234567890123456"), verbs.runs("Zyxwvutsrqponmlk"),
+            verbs.runs("qwertyuiopasdfgh"),
         ):
             with pytest.raises(UnknownRun):
                 await ask
@@ -69,7 +72,7 @@ async def test_a_visitor_lists_opens_compares_and_forks_their_own_runs_only(tmp_
 
 async def test_a_refusal_reaches_the_program_that_asked_as_a_sentence(tmp_path: Path) -> None:
     async with asked(tmp_path, public=False) as (verbs, _, _session):
-        with pytest.raises(gr.Error, match="There is no run gone here"):
+        with pytest.raises(gr.Error, match="There is no run gone here; /runs lists"):
             await _for_programs(verbs.iterations)(BY, "gone")
 
 

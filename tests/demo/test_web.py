@@ -24,6 +24,7 @@ from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Visit
 from demo.serving.access import Access
 from demo.serving.downloads import download_route
 from demo.serving.host import Host
+from demo.serving.visitors import new_word
 from demo.web import IDLE_S, build
 from sandbox import SandboxUnavailable
 from tests.demo.recorded import OWN, Log, RecordedSession, hosting, recorded
@@ -694,7 +695,7 @@ async def test_a_run_that_nobody_looks_at_any_more_is_told_to_wait() -> None:
 async def test_a_run_that_waits_for_its_visitor_goes_on_when_they_come_back() -> None:
     wait = Waiting(interrupt="away", question="nobody looks at it", needs="visitor")
     session = RecordedSession(replaced("healed", "proved", wait), jail=STRONG)
-    mine, other = ({**NEW_VISIT, "visitor": one * 16} for one in "ab")
+    mine, other = ({**NEW_VISIT, "visitor": new_word()} for _ in "ab")
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
         await healed(page, kept, mine)
@@ -708,7 +709,7 @@ async def test_a_run_that_waits_for_its_visitor_goes_on_when_they_come_back() ->
 async def test_a_stranger_who_looks_on_keeps_nobodys_run_going() -> None:
     session = RecordedSession(pause_s=60.0, jail=STRONG)
     session.settings = Settings(grace_s=1e-9)
-    mine, other = ({**NEW_VISIT, "visitor": one * 16} for one in "ab")
+    mine, other = ({**NEW_VISIT, "visitor": new_word()} for _ in "ab")
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
         own = page.heal(mine, kept, "", "", "healed", 5)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from agent.core.domain import Report, Verdict
+from agent.core.domain import Ending, Report, Verdict
 from agent.core.events import (
     Critiqued,
     Judged,
@@ -18,12 +20,14 @@ from agent.core.events import (
     ModelCalled,
     Outdone,
     RunFinished,
+    RunStarted,
     Searched,
     StepStarted,
     TestInfo,
     from_jsonl,
 )
-from agent.doors.bundle import patch_of
+from agent.doors.bundle import patch, patch_of
+from agent.doors.project.reports import markdown_of_run
 from agent.intake import from_page
 from agent.log.result import Result, fold
 from agent.log.timeline import Call, Column
@@ -37,10 +41,11 @@ from demo.serving.host import Host
 from demo.shown.bench import workbench
 from demo.shown.findings import behaviours, proof, smallest
 from demo.shown.matrix import matrix
-from demo.shown.programs import changes, leading
+from demo.shown.next_step import next_words
+from demo.shown.programs import changes, console, leading
 from demo.shown.trace import writing
 from tests.agent.model_runs import followed
-from tests.agent.runs import settings
+from tests.agent.runs import finished, settings
 from tests.demo.recorded import RecordedSession, recorded
 from tests.demo.test_render import Reader
 from tests.demo.test_verbs import CODE, TESTS
@@ -62,12 +67,66 @@ def at(panel: str, place: int) -> str:
     return panel.partition(f'data-at="{place}"')[2].partition("data-at=")[0]
 
 
+def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_path: Path) -> None:
+    result = fold(recorded("unresolved"))
+    assert result.partial is not None and result.columns[0].solution is not None
+    shown = Reader(workbench(result)).text
+    assert "Patch of fee.py, not a fix" in shown
+    assert "Next: add a test that fails with less code" in shown
+    content = patch(result)
+    assert content.startswith(b"# best partial patch, not a fix: ")
+    place = tmp_path / result.columns[0].solution.entry
+    place.write_text(result.columns[0].solution.text)
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=content, check=True)
+    assert place.read_text() != result.columns[0].solution.text
+
+
+@pytest.mark.parametrize(("told", "words"), [
+    ({"outcome": "unresolved"}, "or ask a model: “Models and keys”."),
+    ({"outcome": "unresolved", "provider": "groq"}, "or ask another model"),
+    ({"outcome": "budget"}, "more seconds"), ({"outcome": "cancelled"}, ""),
+    ({"outcome": "healthy", "proof": "E0"}, "add a test that says what is right."),
+    ({"outcome": "healthy", "proof": "E1"}, ""),
+    ({"outcome": "healed", "proof": "E2", "require": "E4"}, "add calls with other values"),
+    ({"outcome": "healed", "proof": "E1", "require": "E2"}, "add a test that fails now"),
+])
+def test_a_run_that_has_ended_says_what_to_do_next(told: dict[str, Any], words: str) -> None:
+    begin = next(one.event for one in recorded("healed") if isinstance(one.event, RunStarted))
+    least = {"require_proof": told.pop("require", "E1")}
+    result = Result(start=begin.model_copy(update=least), **{"provider": "mock", **told})
+    assert words in next_words(result)
+    assert bool(next_words(result)) == bool(words)
+
+
+async def test_a_program_without_a_test_is_healthy_as_far_as_that_goes(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path)) as session:
+        log = await finished(session, from_page("print('42 is here')\n", "").task)
+    shown = Reader(workbench(fold(log))).text
+    for words in ("HEALTHY", "ran without an error; nothing shows that it is right",
+                  "Next: add a test", "42 is here"):
+        assert words in shown.partition("Timeline")[0].partition("Whole")[0], words
+    assert "42 is here" in shown.partition("Diff")[0]
+
+
+def test_the_console_shows_both_ends_of_what_is_long_and_says_what_is_not_kept() -> None:
+    ending = Ending(kind="completed", stdout="first\n" + "x" * 900_000 + "\nlast", truncated=True)
+    ran = Result(columns=(Column("before", 0, Report(solution="s", ending=ending)),))
+    for words in ("first\n", "\nlast", "of 900,011 characters are left out",
+                  "more than the 900,011 characters that are kept"):
+        assert words in text(console(ran)), words
+    silent = Column("before", 0, Report(solution="s", ending=Ending(kind="completed")))
+    assert "printed nothing" in console(Result(columns=(silent,)))
+    called = Column("before", 0, Report(solution="s"))
+    assert "while tests call it is not kept" in console(Result(columns=(called,)))
+
+
 def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> None:
     result = fold(from_jsonl((ASSETS / "example.jsonl").read_text(encoding="utf-8")))
     assert "4 of 4 tests pass" in result.reason
     shown = workbench(result)
     assert " <small>4 of 4 tests pass, and 12 of 12 added pass</small>" in shown
     assert "16 of 16" not in shown.partition("timeline")[0]
+    assert "4 of 4 tests pass, and 12 of 12 added pass" in markdown_of_run(result, "a.py")
 
 
 def test_every_judged_program_stands_in_the_page_also_those_of_failed_tries() -> None:
@@ -166,7 +225,8 @@ def test_of_a_program_that_passes_the_cause_before_it_is_told() -> None:
     result = fold(recorded("rounds"))
     assert result.columns[0].diagnosis is not None
     told = text(at(panel(workbench(result), "diagnosis"), len(result.columns) - 1))
-    assert told.startswith(f">It passes. Of “before”:{result.columns[0].diagnosis.cause}")
+    cause = result.columns[0].diagnosis.cause
+    assert told.startswith(f">It passes. What was wrong with “before”:{cause}")
 
 
 def test_a_step_of_the_proof_says_what_is_lacking_for_it() -> None:
@@ -191,7 +251,7 @@ def test_a_run_that_waits_says_so_and_whose_program_stands_below_its_patch() -> 
     log = recorded("waiting")
     end = next(n for n, one in enumerate(log) if one.event.kind == "waiting")
     page = Reader(workbench(fold(log[: end + 1]))).text
-    assert "for your answer above" in page
+    assert "answer it above" in page
     asked = fold(log[: end + 1])
     assert "The whole program, without the patch" in Reader(changes(
         replace(asked, columns=asked.columns[:1])
@@ -340,7 +400,7 @@ async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
         session = await host.session()
         assert isinstance(session, Session)
         page = Page(host)
-        mine: Visit = {**NEW_VISIT, "visitor": "one" * 16}
+        mine: Visit = {**NEW_VISIT, "visitor": "one-k3mfu0az-wq8"}
         run = await session.start(
             from_page(CODE, TESTS).task, visitor=page.panel.visitor(mine), run_id=str(uuid4()),
             title="area",
@@ -353,7 +413,8 @@ async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
             "words": "",
         }
         forked = (await page.begin_fork(kept, "0 original"))["kept"]
-        (refused,) = [one async for one in page.fork(forked, {**mine, "visitor": "another" * 16})]
+        other: Visit = {**mine, "visitor": "other-p5ldnb1o-vz7"}
+        (refused,) = [one async for one in page.fork(forked, other)]
         assert "Only whoever started this run" in refused["said"]
         shown = [one async for one in page.fork(forked, mine)]
         assert "said" not in shown[-1], shown[-1]["said"]

@@ -23,7 +23,7 @@ from agent.log.words import (
     counted,
     headline,
     partial_words,
-    report_words,
+    passing_words,
 )
 
 MOST_LISTED = 20
@@ -111,7 +111,7 @@ def _tried(result: Result) -> Iterator[str]:
 def _shown(result: Result, judged: str) -> Iterator[str]:
     lines = [f"- {line}" for line in claim_lines(result)]
     if result.report is not None:
-        lines.append(f"- {judged}: {report_words(result.report)}")
+        lines.append(f"- {judged}: {passing_words(result.report)}")
         aside = [one.name for one in result.report.verdicts if one.aside]
         lines += [f"- failed before and is left as it is: {_code(one)}" for one in aside]
     yield "\n".join(lines)

@@ -78,7 +78,8 @@ def _of_text(test: TestText, brought: Brought, notices: list[str]) -> Sequence[L
         if has_prompts(test.text):
             return [(None, one) for one in tests_from_prompts(test.text, brought.program)]
         raise NotFixable(
-            "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first."
+            "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first; "
+            "a test is a line like `assert f(1) == 2`."
         ) from None
     if not (collected(body) or makes_tests(body)) and (
         not test.name.endswith(".py") or _checks_at_top(body)

@@ -33,6 +33,7 @@ from agent.core.events import (
     PartialFound,
     PatchProposed,
     Proved,
+    Resumed,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -116,6 +117,13 @@ def test_working_is_told_apart_from_waiting_and_rounds_without_a_program_from_ot
     _, facts = headline(result)
     assert facts[-1] == "4.0 s, and waited 1.0 s for a person"
     assert "3 iterations, 2 without a program" in facts
+
+
+def test_the_time_in_which_no_process_drove_a_run_is_no_work() -> None:
+    *log, resumed = log_of(STARTED, judged(0, "s"), Resumed(note="its process was gone"))
+    late = resumed.model_copy(update={"at": resumed.at + 99})
+    result = fold([*log, late])
+    assert (result.seconds, result.worked_s) == (101.0, 1.0)
 
 
 def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
