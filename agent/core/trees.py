@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -25,8 +26,9 @@ twice a level, and Python allows a thousand calls."""
 _PARSER = threading.RLock()
 """Up to Python 3.12 two threads in the parser at once disturb each other's count of levels, and a
 `SystemError` comes of it (CPython issue 106905)."""
-_TRIES = 5
-"""Libraries parse in threads of their own, as LangGraph does where it makes a graph, unlocked."""
+_TRIES, _PAUSE_S = 25, 0.01
+"""Libraries parse in threads of their own, as LangGraph does where it makes a graph, unlocked, and
+on a busy machine that may take a while."""
 
 
 def undisturbed(parses: Callable[[], T]) -> T:
@@ -37,7 +39,7 @@ def undisturbed(parses: Callable[[], T]) -> T:
             try:
                 return parses()
             except SystemError:
-                continue
+                time.sleep(_PAUSE_S)
         return parses()
 
 
