@@ -48,7 +48,8 @@ RunOutcome = Literal[
     "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "needs_model",
     "model_failed", "budget", "cancelled", "awaiting_review",
 ]
-"""How a run has ended; `awaiting_review` has not, and goes on with a person's word."""
+"""How a run has ended; `awaiting_review` has not, and goes on with a person's word on its repair,
+or their leave to ask a model."""
 
 PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
 
