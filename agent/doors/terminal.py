@@ -71,8 +71,8 @@ ADVICE: dict[RunOutcome, str] = {
     "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
     "not_fixable": "Next: no edit of the program can help; do what the reason says and run again.",
     "needs_model": "",  # the reason has said it
-    "model_failed": "Next: see what the model said in the log, choose another, or bring code and "
-    "tests: healing those needs none.",
+    "model_failed": "Next: see what the model said (--log), and run again with another (--model), "
+    "or with more time for the search (--timeout).",
     "budget": "Next: give a smaller test, or a larger budget, and run again.",
     "cancelled": "Nothing was written.",
     "awaiting_review": "",
@@ -84,6 +84,12 @@ DISBELIEVED = (
     "stands beside them, and run again."
 )
 """The next step where each failure is a pass that is not believed."""
+
+BRING_CODE = (
+    "Next: see what the model said (--log), run again with another (--model), or bring code and "
+    "tests: healing those needs none."
+)
+"""The next step where a model wrote nothing that can be used for a task in words."""
 
 MODELS_HELP = (
     f"A model may find what the search did not: `{COMMAND} plan` says who would answer."
@@ -105,6 +111,8 @@ def next_step(result: Result) -> str:
         return DISBELIEVED
     if result.outcome == "unresolved" and result.provider == "mock":
         return f"{ADVICE[result.outcome]} {MODELS_HELP}"
+    if result.outcome == "model_failed" and result.drafted:
+        return BRING_CODE
     return ADVICE[result.outcome]
 
 
