@@ -93,7 +93,7 @@ CEILINGS = {
     "agent/repair/edits": 4_700, "agent/repair/screening": 2_750, "agent/repair/syntax": 2_200,
     "agent/run": 3_700, "agent/thinking": 1_800, "agent/tools": 1_600, "demo": 5_950,
     "evaluation": 5_400, "llm": 6_700, "prompts": 1, "sandbox": 9_250, "selfheal": 94,
-    "tests": 4_650, "tests/agent": 25_863, "tests/agent/project": 1_800, "tests/agent/tools": 1_250,
+    "tests": 4_650, "tests/agent": 25_872, "tests/agent/project": 1_800, "tests/agent/tools": 1_250,
     "tests/demo": 4_850, "tests/llm": 6_500, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why

@@ -302,7 +302,7 @@ def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> Non
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["run", "sum.py", "--task", "words"],
+        ["run", ".", "--task", "words"],
         ["run"],
         ["run", "--task", "  "],
         ["run", "-", "--apply"],
@@ -481,6 +481,15 @@ def test_a_task_in_words_puts_the_program_on_stdout(program: Path, healing: Any)
     assert result.stdout == MENDED
     assert healing.started[0][0].text == "add(2, 3) returns 5"
     assert healing.started[0][0].solution is None
+
+
+def test_a_file_is_brought_with_words(program: Path, healing: Any) -> None:
+    result = invoke(healing, "run", program, "--task", "add(2, 3) returns 5", "--apply")
+
+    assert (result.exit_code, program.read_text()) == (0, MENDED), result.output
+    task = healing.started[0][0]
+    assert (task.text, task.solution.text) == ("add(2, 3) returns 5", BROKEN)
+    assert [one.origin for one in task.tests] == ["task"]
 
 
 def test_arguments_and_stdin_reach_the_program(program: Path, healing: Any) -> None:
