@@ -179,7 +179,7 @@ class Terminal:
         """All that was found out, except the patch of a run that has one."""
         self.talk.print(status_line(result))
         if result.rivals is not None and result.outcome == "healed":
-            self._rivals(result.rivals)
+            self._rivals(result.rivals, result.fitting)
         if result.reason:
             self.say(result.reason)
         if result.waiting is not None:
@@ -199,10 +199,12 @@ class Terminal:
             self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
             self.talk.print(coloured(one.diff), end="")
 
-    def _rivals(self, rivals: Rivals) -> None:
+    def _rivals(self, rivals: Rivals, fitting: int) -> None:
         step = "add a test, or run again with --ask" if rivals.call else "add a test"
+        shown = len(rivals.behaviours)
+        of_them = f", {shown} of them here" if shown < fitting else ""
         self.say(
-            f"Which is right? {len(rivals.behaviours)} behaviours fit your tests: "
+            f"Which is right? {fitting} behaviours fit your tests{of_them}: "
             f"{cut(in_words(rivals))}. The patch is A; {step}.",
             OPEN_STYLE,
         )

@@ -171,7 +171,7 @@ def _held(seen: Evidence) -> str:
     """What holds a repair at E1."""
     if seen.others:
         return (
-            f"one of {seen.others + 1} repairs that fit your tests: "
+            f"one of at least {seen.others + 1} repairs that fit your tests: "
             f"{'another behaves' if seen.others == 1 else 'the others behave'} otherwise"
         )
     return f"no test takes both sides of `{seen.unwatched[0]}` and notices"

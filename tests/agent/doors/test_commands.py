@@ -621,6 +621,12 @@ def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
     document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
     assert document["rivals"]["call"] == "add(0, 1)"
 
+    known = Proved(level="E1", why="w", evidence=Evidence(others=3))
+    healing.events = [*healing.events[:-1], known, healing.events[-1]]
+    told = invoke(healing, "run", program, *TEST).stderr
+    assert "one of at least 4 repairs that fit your tests" in told
+    assert "4 behaviours fit your tests, 2 of them here: for `add(0, 1)`" in told
+
 
 def test_where_nobody_sits_at_the_terminal_nobody_is_asked(program: Path, healing: Any) -> None:
     result = invoke(healing, "run", program, *TEST, "--ask")

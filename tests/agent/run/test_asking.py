@@ -97,7 +97,7 @@ async def test_an_answer_lifts_what_an_open_question_kept_from_proof(session: Se
     open_ended = await followed(session, await session.start(task(FOUR_TESTS), ask=False))
     assert open_ended.strategy == "search"
     assert open_ended.proof == "E1"
-    assert "one of 2 repairs that fit your tests" in open_ended.proof_why
+    assert "one of at least 2 repairs that fit your tests" in open_ended.proof_why
     assert open_ended.evidence is not None and open_ended.evidence.others == 1
     assert open_ended.rivals is not None
 
