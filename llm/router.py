@@ -71,11 +71,11 @@ class Breaker:
         self.probing = True
         return 0.0
 
-    def note(self, error: BaseException | None) -> None:
-        """What came of an admitted call."""
+    def note(self, error: BaseException | None, *, again: bool = False) -> None:
+        """What came of an admitted call; a question asked `again` that fails is counted already."""
         self.probing = False
         if isinstance(error, (ProviderDown, Overloaded, TimedOut)):
-            self.failures += 1
+            self.failures += not again
             if self.failures >= self.MOST:
                 self.open_until = self.clock() + self.REST_S
         elif error is None or isinstance(error, CallFailed):
@@ -295,7 +295,7 @@ class _Call:
                 self.resting = False
         except BaseException as error:
             if not self.over:
-                self.breaker.note(error)
+                self.breaker.note(error, again=self.request.again)
                 self._broke(error)
             raise
         finally:

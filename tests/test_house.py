@@ -92,8 +92,8 @@ CEILINGS = {
     "agent/memory": 2_400, "agent/planning": 500, "agent/project": 2_600, "agent/repair": 4_950,
     "agent/repair/edits": 4_700, "agent/repair/screening": 2_750, "agent/repair/syntax": 2_200,
     "agent/run": 3_700, "agent/thinking": 1_800, "agent/tools": 1_600, "demo": 5_950,
-    "evaluation": 5_400, "llm": 6_732, "prompts": 1, "sandbox": 9_250, "selfheal": 94,
-    "tests": 4_650, "tests/agent": 25_880, "tests/agent/project": 1_800, "tests/agent/tools": 1_250,
+    "evaluation": 5_400, "llm": 6_735, "prompts": 1, "sandbox": 9_250, "selfheal": 94,
+    "tests": 4_650, "tests/agent": 25_883, "tests/agent/project": 1_800, "tests/agent/tools": 1_250,
     "tests/demo": 4_850, "tests/llm": 6_504, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why

@@ -215,6 +215,7 @@ async def whole(provider: Provider, request: Request) -> Reply:
             if wait_s is None or not error.broke_off:
                 raise
         await asyncio.sleep(wait_s)
+        request = replace(request, again=True)
 
 
 async def _reply(provider: Provider, request: Request) -> Reply:
