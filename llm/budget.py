@@ -91,8 +91,8 @@ class Ledger:
             bounded = caps.tokens is not None or self.run.tokens is not None
             if usd is None and caps.usd is not None and not (bounded and caps.usd):
                 raise OverBudget(
-                    f"The price of {what} is unknown, so a cap in dollars cannot bound it: set a "
-                    "cap in tokens too, or list its price.", f"{whose} usd",
+                    f"The price of {what} is unknown, so a cap in dollars cannot bound it: list "
+                    "it, or set a cap above $0 and one in tokens too.", f"{whose} usd",
                 )
         self._admit(role, wanted, what)
         charge = Charge(len(self.charges), role, wanted)

@@ -23,6 +23,7 @@
         Overloaded           the provider has no capacity now
         TimedOut             no answer within the deadline, or the stream stalled
         ProviderDown         refused connection, reset, a server's fault
+          Misspoken          what it answers is not what it should be, and would not be next time
 
 A cancelled call raises `asyncio.CancelledError`, as every coroutine does.
 """
@@ -97,7 +98,7 @@ class CallFailed(LlmError):
     """A call to a provider failed.
 
     `started` says whether the provider had begun to answer: such a call may have been paid for, so
-    it is not made again unasked. `usage` is what it counted until then.
+    it is charged, and another is a call of its own. `usage` is what it counted until then.
     """
 
     transient = False
@@ -109,6 +110,11 @@ class CallFailed(LlmError):
         super().__init__(message)
         self.started = started
         self.usage = usage
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether it ended amid its answer by what may be over a little later."""
+        return self.started and self.transient and not isinstance(self, TimedOut)
 
 
 class WrongKey(CallFailed):
@@ -165,3 +171,9 @@ class ProviderDown(CallFailed):
     """The provider cannot be reached, broke off, or failed by its own fault."""
 
     transient = True
+
+
+class Misspoken(ProviderDown):
+    """What the provider answers cannot be read, or is longer than it may be."""
+
+    transient = False

@@ -2,9 +2,9 @@
 
 For each call it looks whether the model's breaker is closed, reserves the most the call can cost,
 makes it within its deadline, and settles what it came to. A call that was turned away before an
-answer began is made again, a bounded number of times; one that had begun may have been paid for
-and is not. Where the user has allowed it, a model that cannot be reached is stood in for by the
-next of the plan's fallbacks; that is told, never silent.
+answer began is made again, a bounded number of times; one that had begun is charged and ends, and
+who has used nothing of it may ask anew. Where the user has allowed it, a model that cannot be
+reached is stood in for by the next of the plan's fallbacks; that is told, never silent.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted,
 from llm.errors import (
     CallFailed,
     LlmError,
+    Misspoken,
     NoModel,
     NotRecorded,
     OverBudget,
@@ -70,11 +71,11 @@ class Breaker:
         self.probing = True
         return 0.0
 
-    def note(self, error: BaseException | None) -> None:
-        """What came of an admitted call."""
+    def note(self, error: BaseException | None, *, again: bool = False) -> None:
+        """What came of an admitted call; a question asked `again` that fails is counted already."""
         self.probing = False
         if isinstance(error, (ProviderDown, Overloaded, TimedOut)):
-            self.failures += 1
+            self.failures += not again
             if self.failures >= self.MOST:
                 self.open_until = self.clock() + self.REST_S
         elif error is None or isinstance(error, CallFailed):
@@ -294,7 +295,7 @@ class _Call:
                 self.resting = False
         except BaseException as error:
             if not self.over:
-                self.breaker.note(error)
+                self.breaker.note(error, again=self.request.again)
                 self._broke(error)
             raise
         finally:
@@ -315,7 +316,7 @@ class _Call:
                     async with asyncio.timeout_at(ends_at):
                         item = await anext(items)
                 except StopAsyncIteration:
-                    raise ProviderDown(
+                    raise Misspoken(
                         f"{self.choice.words} ended its stream without an end", started=True
                     ) from None
                 except TimeoutError as error:
@@ -329,7 +330,7 @@ class _Call:
                 self.said.append(item)
                 self.length += len(item)
                 if too_few(self.request.max_tokens, self.length):
-                    raise ProviderDown(
+                    raise Misspoken(
                         f"{self.choice.words} {overlong(self.request.max_tokens)}", started=True,
                     )
                 yield item

@@ -85,6 +85,8 @@ class Request:
     """How much a model that thinks should think; others know nothing of it."""
     prompt: str = ""
     """The hash of the prompt's template."""
+    again: bool = field(default=False, compare=False)
+    """Its last answer has just broken off."""
 
 
 MOST_TOKENS = 10**9

@@ -48,7 +48,8 @@ RunOutcome = Literal[
     "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "needs_model",
     "model_failed", "budget", "cancelled", "awaiting_review",
 ]
-"""How a run has ended; `awaiting_review` has not, and goes on with a person's word."""
+"""How a run has ended; `awaiting_review` has not, and goes on with a person's word on its repair,
+or their leave to ask a model."""
 
 Unheld = Literal["", "together", "no value", "known", "seen", "edited"]
 """Why no test is held out though there are enough: they fail together, none that fails names a

@@ -103,7 +103,9 @@ def run(
     path: PathArgument = None,
     args: ArgvArgument = None,
     task: Annotated[
-        str | None, typer.Option("--task", metavar="TEXT", help="A task in words, for no PATH.")
+        str | None, typer.Option(
+            "--task", metavar="TEXT", help="A task in words, or what the file PATH is to do."
+        )
     ] = None,
     out: OutOption = None,
     tests: TestsOption = None,
@@ -335,7 +337,7 @@ def resume(
     require_integrity: IntegrityOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Take up the runs whose process was ended."""
+    """Take up the runs whose process was ended, or answer RUN, which waits for a word of yours."""
 
     def work(face: Display) -> int:
         from agent.doors import commands

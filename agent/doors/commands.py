@@ -118,7 +118,7 @@ def run(
     person at the terminal nobody is asked."""
     _refuse_contradictions(inputs, writing)
     brought = _brought(inputs, face)
-    settings = options.settings(drafts=_drafts() if inputs.words else None)
+    settings = options.settings(drafts=_drafts() if inputs.path is None else None)
     if settings.ask and not attended(face):
         settings = settings.model_copy(update={"ask": False})
         face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
@@ -129,7 +129,7 @@ def run(
             return await watched(session, run, face)
 
     return ended(
-        asyncio.run(drive()), writing, face, brought.source, program=inputs.words is not None
+        asyncio.run(drive()), writing, face, brought.source, program=inputs.path is None
     )
 
 
@@ -310,8 +310,6 @@ def refused(face: Display, code: int, words: str) -> int:
 
 def _refuse_contradictions(inputs: Inputs, writing: WriteOptions) -> None:
     """Refuses, before anything runs, what cannot end well."""
-    if inputs.path is not None and inputs.words is not None:
-        raise Usage("Give a PATH or --task, not both.")
     if inputs.path is None and inputs.words is None:
         raise Usage("Nothing to do: give a PATH, - for standard input, or a task in words "
                     "with --task where that is offered.")

@@ -179,9 +179,9 @@ class SelfHealingAgent:
         are named by their ids; `doctests` has those that failed before count beside other tests.
 
         With `approve` each repair is reviewed: it is called with the question in the same way.
-        Where repairs are reviewed (`autonomy_level`) and it is not given, the run ends as
-        `awaiting_review`, and `decide` goes on with it; so it does where `approve` gives neither a
-        bool nor a `Review`, which raises `BadReview`.
+        Where repairs are reviewed (`autonomy_level`) and it is not given, a run that asks for a
+        review or for leave ends as `awaiting_review`, and `decide` goes on with it; so it does
+        where `approve` gives neither a bool nor a `Review`, which raises `BadReview`.
 
         Raises `agent.intake.BadInput` for input that cannot be used and `RunFault` for a fault of
         ours; every other end is in the result.
@@ -214,7 +214,7 @@ class SelfHealingAgent:
         self, run_id: str, *, approve: bool = False, hint: str = "", code: str | None = None
     ) -> HealResult:
         """Goes on with a run that is `awaiting_review`, under this agent's `data_dir`: keeps its
-        repair, rejects it, has another tried by a `hint`, or has `code` judged in its place.
+        repair or gives leave, refuses, has another tried by a `hint`, or has `code` judged instead.
 
         Raises `UnknownRun` for an id that is not known and `BadReview` where the run waits for no
         review, or another caller was first.

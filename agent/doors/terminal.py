@@ -72,8 +72,8 @@ ADVICE: dict[RunOutcome, str] = {
     "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
     "not_fixable": "Next: no edit of the program can help; do what the reason says and run again.",
     "needs_model": "",  # the reason has said it
-    "model_failed": "Next: see what the model said in the log, choose another, or bring code and "
-    "tests: healing those needs none.",
+    "model_failed": "Next: see what the model said (--log), and run again with another (--model), "
+    "or with more time for the search (--timeout).",
     "budget": "Next: give a smaller test, or a larger budget, and run again.",
     "cancelled": "Nothing was written.",
     "awaiting_review": "",
@@ -85,6 +85,12 @@ DISBELIEVED = (
     "stands beside them, and run again."
 )
 """The next step where each failure is a pass that is not believed."""
+
+BRING_CODE = (
+    "Next: see what the model said (--log), run again with another (--model), or bring code and "
+    "tests: healing those needs none."
+)
+"""The next step where a model wrote nothing that can be used for a task in words."""
 
 MODELS_HELP = (
     f"A model may find what the search did not: `{COMMAND} plan` says who would answer."
@@ -106,6 +112,8 @@ def next_step(result: Result) -> str:
         return DISBELIEVED
     if result.outcome == "unresolved" and result.provider == "mock":
         return f"{ADVICE[result.outcome]} {MODELS_HELP}"
+    if result.outcome == "model_failed" and result.drafted:
+        return BRING_CODE
     return ADVICE[result.outcome]
 
 
@@ -172,7 +180,7 @@ class Terminal:
         """All that was found out, except the patch of a run that has one."""
         self.talk.print(status_line(result))
         if result.rivals is not None and result.outcome == "healed":
-            self._rivals(result.rivals)
+            self._rivals(result.rivals, result.fitting)
         if result.reason:
             self.say(result.reason)
         if result.waiting is not None:
@@ -192,10 +200,12 @@ class Terminal:
             self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
             self.talk.print(coloured(one.diff), end="")
 
-    def _rivals(self, rivals: Rivals) -> None:
+    def _rivals(self, rivals: Rivals, fitting: int) -> None:
         step = "add a test, or run again with --ask" if rivals.call else "add a test"
+        shown = len(rivals.behaviours)
+        of_them = f", {shown} of them here" if shown < fitting else ""
         self.say(
-            f"Which is right? {len(rivals.behaviours)} behaviours fit your tests: "
+            f"Which is right? {fitting} behaviours fit your tests{of_them}: "
             f"{cut(in_words(rivals))}. The patch is A; {step}.",
             OPEN_STYLE,
         )

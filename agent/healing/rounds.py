@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agent.core.domain import Approach, Diagnosis, Report, Solution
-from agent.core.events import Extended, Notice, RoundEnded, StepStarted
+from agent.core.events import Extended, Judged, Notice, RoundEnded, Stamped, StepStarted
 from agent.core.rounds import Round, Rounds, Stop
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
@@ -22,6 +22,8 @@ DEBUGGER = "debugger"
 LEAST_S, LEAST_SHARE = 5.0, 0.2
 """Seconds of a run below which no model is asked, since its answer would not be judged in time; of
 a run of few seconds the share of them."""
+LEAST_AT_ODDS = 3
+"""Rounds, with that of the program as it came, before tests are said never to pass together."""
 STOPPED: dict[Stop, str] = {
     "iterations": "as many rounds as allowed were tried",
     "stuck": "every way to a repair was tried",
@@ -128,13 +130,42 @@ def stopped(ctx: Context, why: Stop, found: Round) -> State:
     if ctx.plan.of(GENERATOR) is not None and not may_ask(ctx):
         return time_is_over(ctx)
     told = found.told.splitlines()[-1] if found.told else ""
+    if told and found.approach != "search":
+        told = f"the last try {told}"
     if found.refuted:  # what is told of it is its change alone
         told = "the last repair passed, and then failed a test that it had not seen"
     if why == "no_model":
         reason = told or "no model is there to ask, and the search is switched off"
     else:
         reason = f"{STOPPED[why]}; {told}".rstrip("; ")
+    pair = at_odds(ctx.log())
+    if pair is not None:
+        reason += (
+            f"; each program that was judged passes one of `{pair[0]}` and `{pair[1]}` and fails "
+            "the other: do these two tests contradict each other?"
+        )
     return {"outcome": "unresolved", "stopped": why, "reason": reason}
+
+
+def at_odds(log: Iterable[Stamped]) -> tuple[str, str] | None:
+    """Two tests of which each program of three rounds or more passes one and fails the other, one
+    of them no other test beside it."""
+    reports = {
+        (entry.event.iteration, entry.event.report.solution): entry.event.report
+        for entry in log if isinstance(entry.event, Judged)
+    }
+    nearest = min(reports.values(), key=lambda one: len(one.failing), default=None)
+    if nearest is None or len(nearest.failing) != 1 or len(reports) < LEAST_AT_ODDS:
+        return None
+    passed = [{one.name for one in each.oracle if one.passed} for each in reports.values()]
+    left = nearest.failing[0].name
+    if not any(left in names for names in passed):
+        return None
+    others = [one.name for one in nearest.oracle if one.passed]
+    return next(
+        ((other, left) for other in others
+         if all((other in names) != (left in names) for names in passed)), None,
+    )
 
 
 def counted(state: State, ctx: Context, found: Round) -> State:

@@ -56,7 +56,6 @@ class SearchResult:
     solution: Solution | None
     candidates: int
     partial: Solution | None = None
-    partial_passed: int = 0
     operators: tuple[str, ...] = ()
     """Of the edits it is made of."""
     alternatives: Alternatives | None = None
@@ -326,8 +325,7 @@ class _Driver:
         if partial is None:
             return SearchResult(None, self.latest.tried)
         return SearchResult(
-            None, self.latest.tried, partial=self._solution(partial),
-            partial_passed=partial.passed, operators=partial.operators,
+            None, self.latest.tried, self._solution(partial), operators=partial.operators
         )
 
     def _show_progress(self, last: bool = False) -> None:

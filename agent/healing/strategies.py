@@ -72,6 +72,8 @@ class Proposal:
     candidates: int = 0
     alternatives: Alternatives | None = None
     """Repairs that pass the visible tests too and behave otherwise."""
+    partial: Solution | None = None
+    """The program that came nearest where none was found: no judge has seen it."""
 
 
 async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
@@ -93,15 +95,6 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         if repaired is not None:
             note = edit_in_words(attempt.solution.text, repaired.text)
             return Proposal(repaired.model_copy(update={"note": note}), "", found.candidates)
-    if found.solution is None and found.partial is not None:
-        ctx.emit(
-            PartialFound(
-                diff=found.partial.diff(attempt.solution),
-                passed=found.partial_passed,
-                total=len(attempt.tests),
-                note=found.partial.note,
-            )
-        )
     if found.solution is not None:
         return Proposal(found.solution, "", found.candidates, found.alternatives)
     if found.candidates == 0:
@@ -110,7 +103,7 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         "" if found.cut_after is None
         else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
     )
-    return Proposal(None, why, found.candidates)
+    return Proposal(None, why, found.candidates, partial=found.partial)
 
 
 def pins(tests: Sequence[TestCase]) -> bool:

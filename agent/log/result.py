@@ -97,7 +97,8 @@ KEPT = ("healthy", *REPAIRED)
 @dataclass(frozen=True)
 class Result:
     """A run as its reader wants it; `outcome` is `None` until the run has ended well or badly, or
-    waits for a person's word on its repair, which then stands in `code` and `diff`."""
+    waits for a person's word: on its repair, which then stands in `code` and `diff`, on asking a
+    model, or on what else to try."""
 
     run_id: str = ""
     title: str = ""
@@ -540,11 +541,12 @@ def _after(result: Result, stamped: Stamped) -> Result:
                 result, waiting=event, code=event.code, diff=event.diff, reason=event.question,
                 outcome="awaiting_review" if event.needs == "review" else "unresolved",
             )
-        case Waiting():
-            asks = event.needs == "leave"
+        case Waiting(needs="leave"):
             return replace(
-                result, waiting=event, reason=event.question if asks else result.reason
+                result, waiting=event, reason=event.question, outcome="awaiting_review"
             )
+        case Waiting():
+            return replace(result, waiting=event)
         case Answered():
             asked = result.waiting is not None and result.waiting.rivals is not None
             return replace(

@@ -270,7 +270,9 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             return "FAULT OF OURS", (result.error,)
         case "waiting":
             assert result.waiting is not None
-            word = "WAITING" if result.outcome is None else OUTCOME_WORDS[result.outcome]
+            word = "WAITING"
+            if result.outcome is not None and result.waiting.needs != "leave":
+                word = OUTCOME_WORDS[result.outcome]
             return word, tuple(filter(None, (_awaited(result.waiting), spent)))
         case "running":
             step = result.current

@@ -9,6 +9,7 @@ whole. So does one whose connection was cut. One the model declined raises `Refu
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -17,7 +18,7 @@ from llm.asking.answers import code_of, edited, edits_of, json_of
 from llm.asking.prompts import fenced, mark_for
 from llm.asking.schemas import complete
 from llm.asking.tools import Call, called
-from llm.errors import BadReply, Refused, Rejected, Truncated
+from llm.errors import BadReply, CallFailed, Refused, Rejected, Truncated
 from llm.provider import PROVIDERS, Provider
 from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
 from llm.types import Code, Json, Message, Reply, Request, Tool, Tools
@@ -28,6 +29,8 @@ MOST_TOLD, MOST_QUOTED = 400, 200
 """Characters of the reason why an answer was refused."""
 ROOM = 4
 """So many times the tokens are given to an answer that was cut."""
+AGAIN_AFTER_S = (0.5, 1.0)
+"""Seconds before an answer that broke off is asked for anew."""
 LEAST_MORE = 1.25
 """With less it would be cut again."""
 
@@ -201,7 +204,21 @@ def _tokens(provider: Provider, request: Request) -> int:
 
 
 async def whole(provider: Provider, request: Request) -> Reply:
-    """The reply at the end of a provider's stream."""
+    """The reply at the end of a provider's stream. One that broke off is asked for anew, since
+    nothing of it is used; each time is a call of its own."""
+    waits = iter(AGAIN_AFTER_S)
+    while True:
+        try:
+            return await _reply(provider, request)
+        except CallFailed as error:
+            wait_s = next(waits, None)
+            if wait_s is None or not error.broke_off:
+                raise
+        await asyncio.sleep(wait_s)
+        request = replace(request, again=True)
+
+
+async def _reply(provider: Provider, request: Request) -> Reply:
     reply: Reply | None = None
     async for item in provider.stream(request):
         if isinstance(item, Reply):

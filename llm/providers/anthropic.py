@@ -38,6 +38,7 @@ from llm.asking.tools import Turn, offered, turns_with_calls
 from llm.errors import (
     CallFailed,
     ContextOverflow,
+    Misspoken,
     Overloaded,
     ProviderDown,
     RateLimited,
@@ -192,7 +193,7 @@ class AnthropicProvider(HttpProvider):
 
     def ended(self, request: Request, answer: Answer, usage: Usage) -> None:
         if not answer.started:
-            raise ProviderDown(
+            raise Misspoken(
                 f"{self.place} ended its answer before it began: is the base URL Anthropic's?",
                 started=True,
             )

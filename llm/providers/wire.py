@@ -24,6 +24,7 @@ from llm.asking.tools import call_text
 from llm.errors import (
     CallFailed,
     ContextOverflow,
+    Misspoken,
     NeedsKey,
     Overloaded,
     ProviderDown,
@@ -391,10 +392,11 @@ class HttpProvider(ABC):
             )
         if isinstance(fault, Overlong):
             what = f"{self.place} {overlong(answer.most)}"
-            return ProviderDown(what, started=started, usage=usage)
-        broke = started and not isinstance(fault, Unreadable)
-        words = "broke off its answer" if broke else "does not speak as it must"
-        return ProviderDown(f"{self.place} {words} ({what})", started=started, usage=usage)
+            return Misspoken(what, started=started, usage=usage)
+        garbled = isinstance(fault, Unreadable)
+        words = "broke off its answer" if started and not garbled else "does not speak as it must"
+        kind = Misspoken if garbled and started else ProviderDown
+        return kind(f"{self.place} {words} ({what})", started=started, usage=usage)
 
     def _without(self, wish: str, said: ErrorReply) -> Rejected:
         """The refusal of a wish, which is not sent again."""

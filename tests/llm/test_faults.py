@@ -18,6 +18,7 @@ from llm import Connection, Message, Provider, Request, Secret, open_provider
 from llm.errors import (
     CallFailed,
     ContextOverflow,
+    Misspoken,
     Overloaded,
     ProviderDown,
     RateLimited,
@@ -101,8 +102,13 @@ SIDES = {
 
 def common(side: Side) -> dict[str, Day]:
     """Days that every server has."""
-    def behind_the_head(*chunks: bytes, then: Handler = hangs_up) -> Day:
-        return Day(streams(chunks, then, side.kind), ProviderDown, HEAD)
+    def behind_the_head(
+        *chunks: bytes, then: Handler = hangs_up, expected: type[CallFailed] = ProviderDown
+    ) -> Day:
+        return Day(streams(chunks, then, side.kind), expected, HEAD)
+
+    def garbled(text: bytes) -> Day:
+        return behind_the_head(text, expected=Misspoken)
 
     def amid(then: Handler, expected: type[CallFailed] = ProviderDown) -> Day:
         return Day(side.answers(side.opening, then=then), expected, PIECES)
@@ -121,12 +127,13 @@ def common(side: Side) -> dict[str, Day]:
         "resets": Day(resets, ProviderDown),
         "accepts and hangs up": behind_the_head(),
         "accepts and resets": behind_the_head(then=resets),
-        "a sign of life, hangs up": behind_the_head(side.alive),
-        "brackets without end": behind_the_head(side.data + b"[" * 100_000 + b"\n\n"),
-        "a number without end": behind_the_head(side.data + b"9" * 5_000 + b"\n\n"),
-        "a page in place of a piece": behind_the_head(
-            side.data + f"<html>{KEY}</html>\n\n".encode()
+        "a sign of life, hangs up": behind_the_head(
+            # An empty line is none of Ollama's.
+            side.alive, expected=Misspoken if side.kind == NDJSON else ProviderDown
         ),
+        "brackets without end": garbled(side.data + b"[" * 100_000 + b"\n\n"),
+        "a number without end": garbled(side.data + b"9" * 5_000 + b"\n\n"),
+        "a page in place of a piece": garbled(side.data + f"<html>{KEY}</html>\n\n".encode()),
         "stalls amid": amid(stalls, TimedOut),
         "hangs up amid": amid(hangs_up),
         "resets amid": amid(resets),
@@ -158,24 +165,24 @@ def claude_days() -> dict[str, Day]:
         ),
         "stalls": Day(stalls, TimedOut),
         "stalls behind the head": Day(streams([], then=stalls), TimedOut, HEAD),
-        "no event": Day(streams([]), ProviderDown, HEAD),
+        "no event": Day(streams([]), Misspoken, HEAD),
         "an error before any event": Day(
             answers([error("overloaded_error", "so it is")]), Overloaded, HEAD
         ),
-        "no stream": Day(says({"not": "a stream"}), ProviderDown, HEAD),
+        "no stream": Day(says({"not": "a stream"}), Misspoken, HEAD),
         "bytes that are no text": Day(
-            streams([b"event: message_start\ndata: \xff\n\n"]), ProviderDown, HEAD
+            streams([b"event: message_start\ndata: \xff\n\n"]), Misspoken, HEAD
         ),
         "a number for an event": Day(
-            streams([b"event: message_start\ndata: 5\n\n"]), ProviderDown, HEAD
+            streams([b"event: message_start\ndata: 5\n\n"]), Misspoken, HEAD
         ),
-        "half an event": Day(answers([{"type": "message_start"}]), ProviderDown, HEAD),
+        "half an event": Day(answers([{"type": "message_start"}]), Misspoken, HEAD),
         "no delta": Day(
-            answers([*opening, {"type": "message_delta", "delta": None}]), ProviderDown, PIECES
+            answers([*opening, {"type": "message_delta", "delta": None}]), Misspoken, PIECES
         ),
         "no text": Day(
             answers([*opening, anthropic.delta(0, "") | {"delta": {"type": "text_delta"}}]),
-            ProviderDown, PIECES,
+            Misspoken, PIECES,
         ),
     }
 
@@ -208,10 +215,10 @@ def openai_days() -> dict[str, Day]:
         "too long amid": amid(error("x", 400, "context size exceeded"), ContextOverflow),
         "words amid": amid({"error": f"plain words, {KEY}"}, ProviderDown),
         "no JSON amid": Day(
-            streams([*openai.sse(opening), b"data: {not json\n\n"]), ProviderDown, PIECES
+            streams([*openai.sse(opening), b"data: {not json\n\n"]), Misspoken, PIECES
         ),
         "no text amid": Day(
-            streams([*openai.sse(opening), b"data: \xff\xfe\n\n"]), ProviderDown, PIECES
+            streams([*openai.sse(opening), b"data: \xff\xfe\n\n"]), Misspoken, PIECES
         ),
         "stalls": Day(stalls, TimedOut),
         "stalls behind the head": Day(streams([], then=stalls), TimedOut, HEAD),
@@ -244,12 +251,12 @@ def ollama_days() -> dict[str, Day]:
             answers([*opening, {"error": "context length exceeded"}]), ContextOverflow, PIECES
         ),
         "half a line": Day(
-            streams([*lines(*opening), b'{"message": {"ro']), ProviderDown, PIECES
+            streams([*lines(*opening), b'{"message": {"ro']), Misspoken, PIECES
         ),
-        "a list amid": Day(streams([*lines(*opening), b"[1]\n"]), ProviderDown, PIECES),
+        "a list amid": Day(streams([*lines(*opening), b"[1]\n"]), Misspoken, PIECES),
         # The SDK ends a line at U+0085 too, though it may stand within a text of JSON.
         "U+0085": Day(
-            streams([b'{"message": {"role": "a", "content": "\xc2\x85"}}\n']), ProviderDown, HEAD
+            streams([b'{"message": {"role": "a", "content": "\xc2\x85"}}\n']), Misspoken, HEAD
         ),
     }
 

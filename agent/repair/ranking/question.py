@@ -94,11 +94,14 @@ def choices(rivals: Rivals) -> tuple[tuple[tuple[str, ...], Answer], ...]:
 
 
 def in_words(rivals: Rivals) -> str:
-    """What the behaviours do: ``for `f(3, [])` A gives 0, B gives None``; without a call how they
-    came about."""
+    """What the behaviours do: ``for `f(3, [])` A gives 0, B gives None``, and which of them the
+    call does not tell apart; without a call how they came about."""
     if not rivals.call:
         return "; ".join(f"{one.label}: {one.note}" for one in rivals.behaviours)
-    return f"for `{rivals.call}` {', '.join(choice_in_words(*one) for one in choices(rivals))}"
+    told = choices(rivals)
+    said = f"for `{rivals.call}` {', '.join(choice_in_words(*one) for one in told)}"
+    alike = " and not ".join(" and ".join(labels) for labels, _ in told if len(labels) > 1)
+    return f"{said}; it does not tell {alike} apart" if alike else said
 
 
 def choice_in_words(labels: Sequence[str], answer: Answer) -> str:

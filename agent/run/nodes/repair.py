@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from agent.core.events import CodeWritten, Judged
 from agent.core.state import State
 from agent.healing.context import Context
 from agent.healing.rounds import attempt_of
@@ -14,8 +15,14 @@ SEARCHES: dict[str, Callable[[Attempt, Context], Awaitable[Proposal]]] = {"searc
 
 
 async def repair(state: State, ctx: Context) -> State:
-    """Searches; its program, if any, has passed the judge under the visible tests."""
-    proposal = await SEARCHES[state["approach"]](attempt_of(state, ctx), ctx)
+    """Searches; its program, if any, has passed the judge under the visible tests. One that has
+    only come nearer is judged for those who read the run."""
+    attempt = attempt_of(state, ctx)
+    proposal = await SEARCHES[state["approach"]](attempt, ctx)
+    if proposal.partial is not None:
+        number, nearer = state["iteration"] + 1, proposal.partial
+        ctx.emit(CodeWritten(iteration=number, solution=nearer))
+        ctx.emit(Judged(iteration=number, report=await ctx.judge(nearer, attempt.tests)))
     update: State = {
         "candidates": state.get("candidates", 0) + proposal.candidates,
         "proposed_id": "", "proposed_rivals_id": "",

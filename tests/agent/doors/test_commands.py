@@ -302,7 +302,7 @@ def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> Non
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["run", "sum.py", "--task", "words"],
+        ["run", ".", "--task", "words"],
         ["run"],
         ["run", "--task", "  "],
         ["run", "-", "--apply"],
@@ -483,6 +483,15 @@ def test_a_task_in_words_puts_the_program_on_stdout(program: Path, healing: Any)
     assert healing.started[0][0].solution is None
 
 
+def test_a_file_is_brought_with_words(program: Path, healing: Any) -> None:
+    result = invoke(healing, "run", program, "--task", "add(2, 3) returns 5", "--apply")
+
+    assert (result.exit_code, program.read_text()) == (0, MENDED), result.output
+    task = healing.started[0][0]
+    assert (task.text, task.solution.text) == ("add(2, 3) returns 5", BROKEN)
+    assert [one.origin for one in task.tests] == ["task"]
+
+
 def test_arguments_and_stdin_reach_the_program(program: Path, healing: Any) -> None:
     (program.parent / "in.txt").write_text("from a file\n")
 
@@ -611,6 +620,12 @@ def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
     assert result.stdout == healing.events[-1].diff
     document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
     assert document["rivals"]["call"] == "add(0, 1)"
+
+    known = Proved(level="E1", why="w", evidence=Evidence(others=3))
+    healing.events = [*healing.events[:-1], known, healing.events[-1]]
+    told = invoke(healing, "run", program, *TEST).stderr
+    assert "one of at least 4 repairs that fit your tests" in told
+    assert "4 behaviours fit your tests, 2 of them here: for `add(0, 1)`" in told
 
 
 def test_where_nobody_sits_at_the_terminal_nobody_is_asked(program: Path, healing: Any) -> None:

@@ -17,6 +17,7 @@ from agent.core.events import (
     Diagnosed,
     Event,
     Proved,
+    RunStarted,
     Searched,
     Step,
     StepFinished,
@@ -161,3 +162,12 @@ def test_a_program_that_is_not_believed_is_told_what_to_do() -> None:
 
     assert next_step(unresolved) == DISBELIEVED
     assert next_step(replace(unresolved, report=wrong)) == ADVICE["unresolved"]
+
+
+def test_code_and_tests_are_asked_for_only_where_words_alone_were_brought() -> None:
+    for code, is_told in (("", True), ("def f(): pass\n", False)):
+        start = RunStarted(title="", code=code, provider="", provider_why="", sandbox="")
+        told = next_step(Result(outcome="model_failed", start=start))
+        assert ("bring code and tests" in told, "more time for the search" in told) == (
+            is_told, not is_told
+        )

@@ -116,7 +116,6 @@ async def test_an_unhealed_program_shows_its_best_partial_fix() -> None:
 
     assert result.solution is None
     assert result.partial is not None
-    assert result.partial_passed >= 1
 
 
 async def test_a_search_can_be_cancelled_while_it_runs() -> None:

@@ -55,7 +55,9 @@ def test_behaviours_that_answer_alike_are_one_choice() -> None:
     rivals = question(asked(A, B, alike), BASE)
     assert rivals is not None
     assert choices(rivals) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
-    assert in_words(rivals) == "for `f(3, [])` A gives 0, B and C give None"
+    assert in_words(rivals) == (
+        "for `f(3, [])` A gives 0, B and C give None; it does not tell B and C apart"
+    )
 
 
 def test_at_most_three_are_asked_about_and_none_the_judge_has_not_passed() -> None:

@@ -18,6 +18,7 @@ from agent.doors.cli import app
 from agent.intake import BadInput, from_page
 from agent.log.result import Result, fold
 from agent.log.waiting import BadReview
+from agent.log.words import headline
 from agent.run.session import Session, open_session
 from tests.agent.claude import Claude, claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, followed, settings
@@ -225,7 +226,9 @@ async def test_leave_is_asked_before_a_model_writes_and_without_it_none_does(
         waiting = await asked(session, run)
         assert (waiting.needs, "generator" in model.asked) == ("leave", False)
         assert "shout('x') == 'X!'" in waiting.question
-        assert fold(session.log(run)).reason == waiting.question
+        asking = fold(session.log(run))
+        assert (asking.outcome, asking.reason) == ("awaiting_review", waiting.question)
+        assert headline(asking)[0] == "WAITING"
         refused = await answered(session, run, approve=False)
     assert (refused.outcome, refused.stopped) == ("unresolved", "person")
     assert "generator" not in model.asked

@@ -15,6 +15,7 @@ import pytest
 
 from agent.core.events import RunFinished, RunStarted, Searched
 from agent.intake import from_page, make_task
+from agent.log.result import fold
 from agent.run.session import NoProvider, Session, Settings, UnknownRun, open_session
 from sandbox import Job, SandboxError, open_sandbox
 from sandbox.levels import Isolation
@@ -142,8 +143,13 @@ async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
     assert "the search found no repair among" in end.reason
     diagnosis = of_kind(log, "diagnosed")[0].diagnosis
     assert diagnosis.blamed[0].line == 2
-    judged = of_kind(log, "judged")[-1].report
+    *_, judged, nearer = (event.report for event in of_kind(log, "judged"))
     assert {v.got for v in judged.failing} >= {"1", "2"}
+    told = fold(log)
+    assert told.best is not None and told.partial is not None
+    assert (told.best.report, told.best.iteration) == (nearer, 1)
+    assert (told.best.diff, told.best.passed) == (told.partial.diff, told.partial.passed)
+    assert told.best.passed > judged.score[0]
 
 
 async def test_four_tests_hold_one_out_and_prove_more(session: Session) -> None:

@@ -142,6 +142,24 @@ async def test_a_run_whose_last_repair_fails_what_was_held_out_says_so(tmp_path:
     )
 
 
+@pytest.mark.parametrize(("tests", "is_at_odds"), [
+    ("assert shout('x') == 'X!'\nassert shout('x' + '') == 'x'\nassert shout('') == ''\n", True),
+    (HARD_TESTS, False),
+])
+async def test_a_run_that_stops_says_of_its_last_try_and_of_tests_that_never_pass_together(
+    tmp_path: Path, tests: str, is_at_odds: bool
+) -> None:
+    tried = SOLVED if is_at_odds else WRONG
+    async with claude(generator=fenced(tried)) as model:
+        result, _ = await healed(
+            model.settings(tmp_path, max_iterations=2, enable_search=False), tests=tests
+        )
+    passed = 2 if is_at_odds else 1
+    said = f"as many rounds as allowed were tried; the last try passes {passed} of 3 tests"
+    assert result.reason.startswith(said)
+    assert result.reason.endswith("do these two tests contradict each other?") is is_at_odds
+
+
 async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_more(
     tmp_path: Path,
 ) -> None:

@@ -19,7 +19,16 @@ from llm import (
 )
 from llm.asking.ask import ask_code, ask_edits, ask_move, ask_typed
 from llm.asking.tools import Call, call_text
-from llm.errors import Refused, Rejected, Truncated
+from llm.errors import (
+    CallFailed,
+    Misspoken,
+    Overloaded,
+    ProviderDown,
+    Refused,
+    Rejected,
+    TimedOut,
+    Truncated,
+)
 from llm.tokens import THINKING
 from tests.llm.scripted import Answer, Scripted, ask_any, saying
 
@@ -56,6 +65,26 @@ async def test_an_answer_of_a_cut_connection_is_not_asked_for_again_though_it_ca
     with pytest.raises(Truncated, match=r"after 13 tokens \(asked calmly\)\. Try"):
         await ask_any(provider, REQUEST, SCHEMA)
     assert len(provider.asked) == 1
+
+
+@pytest.mark.parametrize(("fault", "asked"), [
+    (ProviderDown("gone", started=True), 3), (Overloaded("full", started=True), 3),
+    (ProviderDown("down"), 1), (Misspoken("long", started=True), 1),
+    (TimedOut("late", started=True), 1),
+])
+async def test_an_answer_that_broke_off_is_asked_for_anew_twice_at_most(
+    monkeypatch: pytest.MonkeyPatch, fault: CallFailed, asked: int
+) -> None:
+    monkeypatch.setattr("llm.asking.ask.AGAIN_AFTER_S", (0.0, 0.0))
+    broken = Answer(('{"text":',), fault=fault)
+    provider = Scripted([broken])
+    with pytest.raises(type(fault)):
+        await ask_any(provider, REQUEST, SCHEMA)
+    assert len(provider.asked) == asked
+
+    provider = Scripted([broken, Answer(('{"text": "a"}',))])
+    if asked > 1:
+        assert await ask_any(provider, REQUEST, SCHEMA) == {"text": "a"}
 
 
 CUT = Answer(('{"text": "a"}',), Usage(0, 13), "length")
