@@ -374,7 +374,7 @@ class Verdict(Value):
     aside: str = ""
     """Why a failure says nothing against the program, in words; empty where it does."""
     vacuous: bool = False
-    """The test passes whatever the program answers: it is no evidence."""
+    """No changed answer of the program made the test fail: it is no evidence."""
     call: str = ""
     expected: str = ""
     got: str = ""
@@ -390,7 +390,7 @@ class Verdict(Value):
 
     @property
     def shows(self) -> bool:
-        """It passes, that is believed, and it would not whatever the program answers."""
+        """It passes, that is believed, and a changed answer makes it fail."""
         return self.passed and not self.vacuous
 
     @property

@@ -37,7 +37,7 @@ from agent.doors.writeback import NotWritten, write_all_new, write_back, write_n
 from agent.intake.brought import Inputs
 from agent.intake.errors import BadInput, NotFixable
 from agent.log.result import KEPT, Result, document, fold, in_one_text
-from agent.log.words import OUTCOME_WORDS, taking_words
+from agent.log.words import OUTCOME_WORDS, STANDING_SIGNS, taking_words
 from llm.plan import parse_roles
 
 if TYPE_CHECKING:
@@ -506,7 +506,7 @@ def _unshown(report: Report) -> str:
         return ""
     if not report.verdicts:
         return "there is no test; only the end of the program was seen"
-    return "no test shows anything: each sets itself aside, or passes whatever the program answers"
+    return f"no test shows anything: each sets itself aside, or {STANDING_SIGNS['vacuous'].meaning}"
 
 
 def against(result: Result, least: Requirements) -> Result:

@@ -153,7 +153,7 @@ STANDING_SIGNS: dict[Standing, Badge] = {
     "skipped": Badge("↷", "-", "skipped"),
     "xfailed": Badge("⊖", "f", "fails as expected"),
     "xpassed": Badge("⊕", "p", "passes, expected to fail"),
-    "vacuous": Badge("∅", "0", "passes whatever the program answers"),
+    "vacuous": Badge("∅", "0", "no changed answer of the program made it fail"),
     "not believed": Badge("?", "?", "not believed"),
     "set aside": Badge("⊘", "a", "set aside"),
 }

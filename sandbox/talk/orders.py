@@ -51,8 +51,8 @@ def environment(seed: int) -> dict[str, str]:
     """What every interpreter that runs jobs finds in its environment: nothing of the host's."""
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "USER": "jail",
-        "LOGNAME": "jail",
+        "USER": "project",
+        "LOGNAME": "project",
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
         "PYTHONUTF8": "1",

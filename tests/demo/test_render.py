@@ -270,7 +270,7 @@ def one(status: str = "passed", **fields: object) -> Verdict:
     (one("skipped"), "skipped", "↷skipped"),
     (one("xfailed"), "xfailed", "⊖fails as expected"),
     (one("xpassed"), "xpassed", "⊕passes, expected to fail"),
-    (one(vacuous=True), "vacuous", "∅passes whatever the program answers; outside"),
+    (one(vacuous=True), "vacuous", "∅no changed answer of the program made it fail; outside"),
     (one(integrity=None, doubt="it looks"), "not-believed", "?not believed"),
     (one("failed"), "failed", "✗failed"),
     (one("timeout"), "timeout", "◷timed out"),

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from agent.core.trees import parse
 
-CanaryKind = Literal["", "spoilt false", "spoilt true", "sentinel"]
+CanaryKind = Literal["", "spoilt false", "spoilt true", "sentinel", "elsewhere"]
 """How a run differs from a plain one."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from _pytest import tmpdir
 
 from agent.core.pytest_settings import PLUGINS
 from agent.judge.nodes import nodes_above
@@ -22,6 +25,15 @@ def stand_by() -> None:
     """Modules of Python that pytest asks for by name as it runs: as where a user runs it, no file
     of a program comes before them."""
     sys.modules.update(_LOADED)
+
+
+def _made_for(request: Any, factory: Any) -> Any:
+    """As pytest does it, but for the parameters of the test, which may be what it expects."""
+    name = re.sub(r"\W", "_", request.node.name.partition("[")[0])
+    return factory.mktemp(name[:30], numbered=True)
+
+
+tmpdir._mk_tmp = _made_for
 
 
 class Session:

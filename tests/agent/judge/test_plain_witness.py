@@ -332,3 +332,20 @@ async def test_a_test_that_lacks_another_program_is_set_aside_and_a_wrong_answer
     assert verdict.status in ("failed", "error")
     assert verdict.message.endswith("; the jail has no program but Python")
     assert verdict.aside == aside
+
+
+async def test_no_folder_of_a_test_tells_its_parameters_and_main_is_pytest(judge: Any) -> None:
+    program = (
+        "import __main__\n\ndef told(path):\n"
+        "    return path.parent.name.startswith('pytest-') and path.name, __main__.__file__[-18:]\n"
+    )
+    file = (
+        "import pytest\nfrom program import told\n\n@pytest.mark.parametrize('n', [2, 7])\n"
+        "def test_it(tmp_path, n):\n"
+        "    name, main = told(tmp_path)\n    assert name in ('test_it0', 'test_it1')\n"
+        "    assert main.replace('\\\\', '/') == 'pytest/__main__.py'\n"
+    )
+
+    report = await judge(program, file, ("test_it",))
+
+    assert [verdict.status for verdict in report.verdicts] == ["passed", "passed"]

@@ -113,6 +113,7 @@ class Guard:
         self._before: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
         self._library: list[tuple[str, types.ModuleType | type, dict[str, Any]]] = []
         self._tables: list[tuple[str, dict[Any, Any], dict[Any, Any]]] = []
+        self._objects: list[tuple[str, Any, dict[str, Any]]] = []
         self._known: dict[str, Any] = {}
         """Modules of Python's library and of pytest that were there before the program."""
         self._tolerances: list[tuple[type, dict[str, Any]]] = []
@@ -124,6 +125,11 @@ class Guard:
         self._finders = [*sys.meta_path]
         self.starts_another = False
         """Another program than Python was to be started."""
+        self._folder = os.getcwd()
+        self._left_now = False
+        self.changed: set[str] = set()
+        """Variables of the environment that the program set, and "its folder" where it left that;
+        not where it is back by the end of the test."""
         self.ran: set[str] = set()
         """Those of the program's files whose code was run."""
 
@@ -136,6 +142,7 @@ class Guard:
     def begin(self) -> None:
         """A test begins: what is noted from now on is told of it."""
         self._noted.clear()
+        self._left_now = False
         self.starts_another = False
 
     def actor(self, frame: Any) -> str:
@@ -171,12 +178,13 @@ class Guard:
     def watch(self) -> None:
         """From here on every act is seen; this cannot be undone."""
         rules: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
-            "open": self._open, "os.link": self._open, "os.rename": self._open,
+            "open": self._open, "os.link": self._replaced, "os.rename": self._replaced,
             "sys._getframe": self._frame, "object.__setattr__": self._exchanged,
             "object.__getattr__": self._held_frame, "builtins.id": self._address,
             "ctypes.dlsym": self._symbol, "exec": self._run,
             "os.system": self._started, "subprocess.Popen": self._started,
-            "os.posix_spawn": self._started, "os.exec": self._started,
+            "os.putenv": self._environment, "os.unsetenv": self._environment,
+            "os.chdir": self._moved, "os.posix_spawn": self._started, "os.exec": self._started,
             "import": lambda args, caller: self._look_ahead(args[3] or ()),
         }
         plain = {**_ACTS, **(_DEEP_ACTS if self._deep else {})}
@@ -206,8 +214,27 @@ class Guard:
         words = [*map(str, args[:2])]
         self.starts_another |= not any("python" in one or sys.executable in one for one in words)
 
+    def _environment(self, args: tuple[Any, ...], caller: Any) -> None:
+        if self.actor(caller) == "program":
+            self.changed.add(os.fsdecode(args[0]))
+
+    def _moved(self, args: tuple[Any, ...], caller: Any) -> None:
+        if self.actor(caller) != "program":
+            return
+        if args[0] != self._folder:
+            self._left_now |= "its folder" not in self.changed
+            self.changed.add("its folder")
+        elif self._left_now:
+            self.changed.discard("its folder")
+
     def _open(self, args: tuple[Any, ...], caller: Any) -> None:
-        path = args[0]
+        self._opened(args[0], caller)
+
+    def _replaced(self, args: tuple[Any, ...], caller: Any) -> None:
+        for path in args[:2]:
+            self._opened(path, caller)
+
+    def _opened(self, path: Any, caller: Any) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
             return
         path = os.path.realpath(os.fsdecode(path))
@@ -268,6 +295,26 @@ class Guard:
         if str(args[-1]).startswith(("Py", "_Py")) and self.actor(caller) == "program":
             self.note("memory")
 
+    def keep_module(self, module: types.ModuleType) -> None:
+        """Sees it when the program reads what a test's module holds: values, not what is made
+        there to be called, which libraries look up by name."""
+        guard, plain = self, types.ModuleType.__getattribute__
+
+        class Watched(types.ModuleType):
+            def __getattribute__(self, name: str) -> Any:
+                value = plain(self, name)
+                caller = sys._getframe(1)
+                if not guard._busy and (
+                    caller.f_code.co_filename in guard.program if name == "__dict__" else
+                    not (name.startswith("__") or callable(value))
+                    and guard.acting()
+                ):
+                    guard.note("test-module", name)
+                return value
+
+        Watched.__name__ = Watched.__qualname__ = "module"
+        module.__class__ = Watched
+
     # ------------------------------------------------------------------ what is seen afterwards
 
     def remember(self, roots: Iterable[str]) -> None:
@@ -285,6 +332,12 @@ class Guard:
                     (f"{name}.{key}", table, dict(table)) for key, table in vars(module).items()
                     if type(table) is dict and key != "__builtins__"
                     and any(map(callable, table.values()))
+                ]
+                self._objects += [
+                    (f"{name}.{key}", one, {k: v for k, v in vars(one).items() if callable(v)})
+                    for key, one in vars(module).items()
+                    if type(one).__module__.partition(".")[0] == name.partition(".")[0]
+                    and hasattr(one, "__dict__") and not callable(one)
                 ]
             self._known[name] = module
         self._builtins = {name: vars(builtins)[name] for name in _CHECKED_BUILTINS}
@@ -371,6 +424,17 @@ class Guard:
                         else:
                             self._note_library(f"{what}.{key}", isinstance(owner, type), used)
         self._look_ahead(sys.meta_path)
+        self._compare_objects(used)
+
+    def _compare_objects(self, used: Callable[[str], bool]) -> None:
+        """Notes what was put upon objects of the library, and into its table of patterns."""
+        for what, one, before in self._objects:
+            if {k: v for k, v in vars(one).items() if callable(v)} != before and used(what):
+                self.note("changed-library", what)
+        for name in ("_cache", "_cache2"):
+            for key, made in [*getattr(sys.modules.get("re"), name, {}).items()]:
+                if getattr(made, "pattern", None) != key[1]:
+                    self.note("changed-library", f"re.{name}")
 
     def _is_changed(self, name: str, before: Any, now: Any) -> bool:
         """Whether the program has put its own in place of something, or another setting."""
@@ -403,7 +467,10 @@ class Guard:
         for subject in self.tests & laid:
             name = os.path.splitext(os.path.basename(subject))[0]
             module = sys.modules.get(name)
-            if module is not None and getattr(module, "__file__", None) is None:
+            path = getattr(module, "__file__", None)
+            if module is not None and (
+                path is None or (path.startswith(folders) and path not in laid)
+            ):
                 self.note("planted-module", name)
         for name, module in [*sys.modules.items()]:
             if module is None:

@@ -8,12 +8,14 @@ passed: a program may have swallowed them.
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib.util
 import os
 import sys
 import unittest
 import unittest.case
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from itertools import dropwhile, takewhile
 from typing import Any
 
 import pytest
@@ -55,12 +57,13 @@ class Checks:
         self._run = run
         self._texts = texts
         self.held = 0
-        self._hidden: dict[tuple[str, int], str] = {}
+        self._hidden: dict[tuple[object, ...], tuple[str, Any]] = {}
 
     @property
     def hidden(self) -> list[str]:
-        """Checks that did not hold where the program could hide it, and did not hold later."""
-        return [*self._hidden.values()]
+        """Checks that did not hold where the program could hide it, and did not hold later in the
+        same call of the program, which may try the same again."""
+        return [said for said, _ in self._hidden.values()]
 
     def reset(self) -> None:
         """A test begins."""
@@ -93,7 +96,9 @@ class Checks:
         self.held += 1
         if self._hidden:
             frame = sys._getframe(1)
-            self._hidden.pop((frame.f_code.co_filename, frame.f_lineno), None)
+            _, within = self._hidden.get(_asked(frame), ("", None))
+            if within is not None and within in _outward(frame):
+                del self._hidden[_asked(frame)]
 
     def _listen(self, explain: Callable[[str], str]) -> Callable[[str], str]:
         def heard(text: str) -> str:
@@ -110,21 +115,30 @@ class Checks:
             where = where.f_back
         if where is None:
             return
-        outer = where
-        while outer is not None and outer.f_code.co_filename not in self._run.guard.program:
-            outer = outer.f_back
-        if outer is not None:
+        frames = [*_outward(where)]
+        outer = self._calls(frames)
+        if outer or any(one.f_code.co_filename.endswith(_LOOP) for one in frames):
             # What the test means to fail is the program's to catch.
             if not (
-                "AssertionError" in self._run.payload["words"] or self._texts.is_constant(where)
+                any(word in self._run.payload["words"] for word in _MEANT)
+                or self._texts.is_constant(where)
             ):
-                self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
+                self._hidden[_asked(where)] = first_line(text), outer[-1] if outer else None
             return
         while where is not None and where.f_code.co_filename in self._run.guard.tests:
             if self._texts.hides(where):
-                self._hidden[where.f_code.co_filename, where.f_lineno] = first_line(text)
+                self._hidden[_asked(where)] = first_line(text), None
                 return
             where = where.f_back
+
+    def _calls(self, frames: Sequence[Any]) -> list[Any]:
+        """The program's frames around a test's, up to the test that called; else any."""
+        programs, tests = self._run.guard.program, self._run.guard.tests
+        around = dropwhile(lambda one: one.f_code.co_filename in tests, frames)
+        called = takewhile(lambda one: one.f_code.co_filename not in tests, around)
+        return [one for one in called if one.f_code.co_filename in programs] or [
+            one for one in frames if one.f_code.co_filename in programs
+        ]
 
     def _counted(self, function: Any) -> Any:
         checks = self
@@ -174,11 +188,30 @@ class Checks:
         kind.__init__ = made
 
 
+_LOOP = os.sep + os.path.join("asyncio", "events.py")
+_MEANT = ("AssertionError", "return_exceptions", "exception_handler", "suppress")
+"""Words of tests that mean a failing assert to be kept."""
+
+
+def _outward(frame: Any) -> Iterator[Any]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _asked(frame: Any) -> tuple[object, ...]:
+    """A check in a frame: its place, and what its function was called with."""
+    code, names = frame.f_code, frame.f_locals
+    given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return code.co_filename, frame.f_lineno, *(id(names.get(name)) for name in given)
+
+
 class Texts:
     """What the files of tests say, as they were before any of the program ran."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         trees = {path: tree for path in paths if (tree := _tree(path)) is not None}
+        self._trees = trees
         self._constant = {path: constant_asserts(tree) for path, tree in trees.items()}
         self._checking, self._silent = {}, {}
         for path, tree in trees.items():
@@ -192,6 +225,28 @@ class Texts:
     def is_silent(self, path: str, name: str) -> bool:
         """Whether a test asserts nothing and raises nothing, itself or in what it names."""
         return name in self._silent.get(path, ())
+
+    def asks(self, path: str, name: str, changed: Collection[str]) -> list[str]:
+        """What of this a test of this name, or its file outside of any test, asks for."""
+        text = "\n".join(
+            ast.unparse(node) for node in _flat(self._trees.get(path))
+            if name == (own := getattr(node, "name", "")) or not own.startswith("test")
+        )
+        return [one for one in sorted(changed) if any(
+            word in text for word in (one, *_ASKING.get(one, ()))
+        )]
+
+    def unbound(self, path: str, names: Iterable[str]) -> list[str]:
+        """Which of Python's own names a test's module has, though its text binds none so."""
+        nodes = [*ast.walk(self._trees[path])] if path in self._trees else []
+        bound = {
+            word for node in nodes for key in ("id", "name", "asname")
+            if isinstance(word := getattr(node, key, None), str)
+            and not isinstance(getattr(node, "ctx", None), ast.Load)
+        }
+        star = any(isinstance(node, ast.alias) and node.name == "*" for node in nodes)
+        own = [name for name in names if name[:2] != "__" and hasattr(builtins, name)]
+        return [] if star or not nodes else [name for name in own if name not in bound]
 
     def is_constant(self, frame: Any) -> bool:
         """Whether the assert that fails in a frame asks nothing, as `assert False` does."""
@@ -235,6 +290,19 @@ def _telling(rewritten: Any) -> Any:
         return [*rewritten(rewriter, node), ast.fix_missing_locations(noted)]
 
     return visit
+
+
+_ASKING = {
+    "its folder": ("exists(", "is_file(", "isfile(", "is_dir(", "isdir(", "listdir(", "glob("),
+    "HOME": ("expanduser(", "home("), "PATH": ("which(",),
+}
+"""How a test asks for what the environment says, without its name."""
+
+
+def _flat(tree: ast.Module | None) -> Iterator[ast.stmt]:
+    """The statements of a file, and those of its classes."""
+    for node in tree.body if tree is not None else ():
+        yield from node.body if isinstance(node, ast.ClassDef) else [node]
 
 
 _Catching = ast.withitem | ast.ExceptHandler
@@ -368,6 +436,11 @@ class Reporter(Session):
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Leaves the tests that were asked for; what sets one aside shows before it runs."""
         self.collected = len(items)
+        for module in {item.module for item in items if hasattr(item, "module")}:
+            for name in self._texts.unbound(str(module.__file__), vars(module)):
+                self._run.guard.note("test-module", name)
+            if not self._run.payload["canary"]:
+                self._run.guard.keep_module(module)
         for item in items:
             for name, word in _SET_ASIDE_BY.items():
                 if getattr(getattr(item, "obj", None), name, False) and word not in self._words:
@@ -422,9 +495,17 @@ class Reporter(Session):
             word in self._run.payload["words"].lower() for word in _SETTING_ASIDE
         ):
             self._run.guard.note("control-flow", f"the test is {status}, and not by its own words")
+        elif status in ("skipped", "xfailed"):
+            for what in self._texts.asks(str(item.path), name, self._run.guard.changed):
+                self._run.guard.note("set-aside", what)
         if status == "passed":
             if self._checks.hidden:
                 self._run.guard.note("swallowed", self._checks.hidden[0])
+            obj = getattr(item, "obj", None)
+            if details["checking"] and not self._checks.held and (
+                self._run.guard.is_programs(obj) or self._run.guard.is_programs(type(obj))
+            ):
+                self._run.guard.note("no-check", "the program has put another in its place")
             if self._raised is not None:
                 self._run.guard.note("changed-runner", "an exception of the test was lost")
         self._run.end(node, status, **details)
@@ -516,6 +597,8 @@ def run_file(run: Run) -> None:
     arguments = _arguments(payload, run.folder)
     # As where a user has typed it.
     sys.argv[:] = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), payload["file"]]
+    if payload["canary"] != "elsewhere":
+        sys.modules["__main__"].__file__ = sys.argv[0]
     sys.orig_argv[:] = [sys.executable, "-m", "pytest", payload["file"]]
     # pytest writes a project's own options into the list that it is given.
     code = pytest.main([*arguments], plugins=[reporter])

@@ -25,6 +25,7 @@ from agent.judge.programs.loading import Program, begin, place
 from agent.judge.programs.plain.guard import ROOTS, Guard, forget_runner, teller
 from agent.judge.programs.plain.recorder import Recorder
 from agent.judge.programs.plain.spoiling import Spoilt, SpoiltError
+from agent.judge.programs.plain.surroundings import elsewhere
 from agent.judge.signs import uses
 from agent.judge.texts.messages import NO_PROGRAMS
 from agent.judge.texts.reading import SNIPPET, Reading, import_loose, read
@@ -258,6 +259,8 @@ def main(jail: Any) -> None:
     """Runs what the payload says: snippets, or a test file by pytest."""
     begin(jail)
     run = Run(jail)
+    if run.payload["canary"] == "elsewhere":
+        elsewhere(run.payload["texts"])
     if "file" in run.payload:
         from agent.judge.programs.plain.plain_pytest import run_file
 
