@@ -142,7 +142,7 @@ class Zygote:
             self._preload()
             hold_library(orders["library"])
         if self._level == "L4":
-            self._base = "/home/project"  # a name that tells no program where it runs
+            self._base = "/srv/project"  # a name that tells no program where it runs
             lockdown.enter_namespaces(user, group, pids=not self._grants)
             slots = [f"{self._base}/{slot}" for slot in self._slots]
             shown = [orders["library"], *readable, *_DEVICES]

@@ -230,7 +230,9 @@ async def test_the_end_of_the_process_ends_the_worker() -> None:
     provider, host = over(slow)
     call = asyncio.create_task(all_of(provider, replace(HELLO, max_tokens=100_000)))
     waiting = asyncio.create_task(all_of(provider, HELLO))
-    await asyncio.sleep(0.05)
+    async with asyncio.timeout(10):
+        while not slow.threads:
+            await asyncio.sleep(0.005)
     running = [thread for thread in threading.enumerate() if thread.ident in slow.threads]
 
     host.stop()
