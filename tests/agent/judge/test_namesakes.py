@@ -1,4 +1,4 @@
-"""A program with files of its own that are called like modules of Python."""
+"""A program's own files: those that are called like modules of Python, and how they are named."""
 
 from __future__ import annotations
 
@@ -59,3 +59,12 @@ async def test_what_the_program_does_is_told_of_each_test_that_sees_it(judge: An
     report = await judge(program, tests, ("test_a", "test_b"))
 
     assert [ACTING["collector"] in verdict.doubt for verdict in report.verdicts] == [True, True]
+
+
+async def test_a_message_names_a_file_as_its_user_does(judge: Any) -> None:
+    program = "import os\n\n\ndef f(x):\n    raise ValueError(os.path.abspath('a.txt'))\n"
+
+    report = await judge(program, "assert f(1) == 2\n")
+
+    (verdict,) = report.verdicts
+    assert verdict.message.startswith("ValueError: a.txt")
