@@ -367,6 +367,16 @@ def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: An
     ended(page.page, "HEALED")
 
 
+def test_what_heals_is_in_view_at_once_on_a_small_desk(page: Any) -> None:
+    page = page.page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    expect(page.get_by_text("Words alone need a model")).to_be_visible()
+
+    box = page.get_by_role("button", name="Heal it").bounding_box()
+
+    assert box["y"] + box["height"] <= 720
+
+
 def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
     fresh = page.context.new_page()
     fresh.goto(page.home, wait_until="commit")
