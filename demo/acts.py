@@ -403,7 +403,7 @@ class Page:
                 "before": "", "asked": "", "answer": "", "begins": "",
             },
             **_buttons(running=going, closed=closed),
-            **_review(review),
+            **_review(review, asked=bool(interrupt) and interrupt == kept["interrupt"]),
             **_question(
                 None if closed or (waiting is not None and not own) else result.question,
                 waits=waiting is not None, own=own,
@@ -711,8 +711,9 @@ def _question(
     }
 
 
-def _review(waiting: Waiting | None) -> Update:
-    """The card of a review, its buttons, and the program to change."""
+def _review(waiting: Waiting | None, *, asked: bool = False) -> Update:
+    """The card of a review, its buttons, and the program to change; where it stands already as
+    `asked`, what is typed in it is left alone."""
     if waiting is None:
         return {"review": gr.update(visible=False)}
     leave, help_ = waiting.needs == "leave", waiting.needs == "help"
@@ -722,10 +723,10 @@ def _review(waiting: Waiting | None) -> Update:
             visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
         ),
         "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
-        "otherwise": gr.update(visible=not leave), "hint": "",
+        "otherwise": gr.update(visible=not leave),
         "hinted": gr.update(visible=not waiting.unhinted),
-        "edited": waiting.tried or waiting.code,
-        **({"change": gr.update(open=True)} if waiting.tried else {}),
+        **({} if asked else {"hint": "", "edited": waiting.tried or waiting.code}),
+        **({"change": gr.update(open=True)} if waiting.tried and not asked else {}),
     }
 
 

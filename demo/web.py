@@ -161,7 +161,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
     on(parts["bring"].click, page.bring, (*state, "edited"), **decided)
     on(parts["go-on"].click, page.go_on, state, **decided)
     on(parts["end-here"].click, page.go_on, state, **decided, end=True)
-    followed(parts["stirred"].change, page.watch)
+    followed(parts["stirred"].change, page.resume)
     for place, name in enumerate(CHOICES):
         guarded(
             parts[name].click, page.choose_behaviour, (*state, "tests"), ANSWERS,

@@ -442,13 +442,15 @@
   const fetched = window.fetch;
   window.fetch = async (...given) => {
     const asked = String((given[0] && given[0].url) || given[0]);
-    const own = asked.includes("gradio_api/") && !asked.includes("app_id");
+    const own = asked.includes("gradio_api/");
+    const told = own && ((given[1] && given[1].method) || "") === "POST";
     let answer;
     try {
-      answer = await fetched(...given);
+      answer = await fetched(...(own ? inSession(given) : given));
     } catch (error) {
       if (own && error.name !== "AbortError") lookNow();
-      throw error;
+      if (!told || error.name === "AbortError") throw error;
+      return Response.json({ error: UNHEARD, detail: UNHEARD }, { status: 500 });
     }
     if (answer.status === 429) {
       answer.clone().json().then(({ detail }) => {
@@ -458,7 +460,54 @@
         setTimeout(() => { full = ""; sayAway(""); }, wait * 1000);
       }, () => {});
     }
-    return answer;
+    return answer.ok && asked.includes("queue/data?") ? whole(answer) : answer;
+  };
+
+  // Gradio gives a page up for good whose stream breaks off, as proxies do to long ones. Here such
+  // a stream ends in order, with what was open on it as failed, and a run is followed again; in a
+  // session of its own, since a server forgets the broken one at a moment of its choice.
+  const UNHEARD = "The connection broke off. What you just did may not have been heard.";
+  const ENDS = [
+    { msg: "process_completed", success: false, output: { error: "", visible: false } },
+    { msg: "close_stream" },
+  ].map((one) => `data: ${JSON.stringify(one)}\n\n`).join("");
+  let broken = 0;  // how many streams have been
+  let unfollowed = false;
+  const inSession = ([asked, how]) => {
+    if (!broken) return [asked, how];
+    if (asked instanceof Request) {
+      return [new Request(asked.url.replace(/session_hash=\w+/, `$&_${broken}`), asked), how];
+    }
+    const body = how && typeof how.body === "string"
+      ? how.body.replace(/"session_hash":"\w+/, `$&_${broken}`) : how && how.body;
+    return [asked, { ...how, body }];
+  };
+  const whole = (answer) => {
+    const begun = performance.now();
+    const reader = answer.body.getReader();
+    const read = new TextDecoder();
+    let tail = "";
+    const mended = (to) => {
+      broken += 1;
+      unfollowed = true;
+      to.enqueue(new TextEncoder().encode(`\n\n${ENDS}`));
+      to.close();
+      const again = performance.now() - begun < 1000;  // the last one did not live long either
+      setTimeout(lookNow, again ? 1000 : 0);
+    };
+    const pull = async (to) => {
+      try {
+        const { done, value } = await reader.read();
+        if (done) return tail.includes('"close_stream"') ? to.close() : mended(to);
+        tail = (tail + read.decode(value, { stream: true })).slice(-300);
+        if (tail.includes('"session_not_found":true')) return mended(to);
+        to.enqueue(value);
+      } catch (error) {
+        if (error.name === "AbortError") to.error(error);
+        else mended(to);
+      }
+    };
+    return new Response(new ReadableStream({ pull, cancel: (why) => reader.cancel(why) }), answer);
   };
   const ping = async () => {
     let here = true;
@@ -470,11 +519,14 @@
     } catch (error) {
       here = document.visibilityState === "hidden";
     }
-    // A server that leaves ends its streams in order, so that nothing else follows on.
-    const back = here && (isAway() || (since && began !== since));
-    if (back && ["running", "waiting"].includes(lastPhase)) return location.reload();
+    const anew = here && since && began !== since;  // it may have another page
+    const back = here && (anew || isAway() || unfollowed);
+    const goesOn = back && ["running", "waiting"].includes(lastPhase);
     since = began;
+    if (goesOn && anew) return location.reload();
     sayAway(here ? full : GONE);
+    if (here) unfollowed = false;
+    if (goesOn) press("follow");
     clearTimeout(looks);
     looks = setTimeout(ping, here && lastPhase !== "running" ? 10000 : 1500);
   };

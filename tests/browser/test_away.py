@@ -1,14 +1,16 @@
-"""A server that goes away, and what its page says of it and of the run."""
+"""A server that goes away or is cut off, and what its page says of it and of the run."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.cutting import cutting
+from tests.browser.test_page import HEALED, ended, heal, ready_to_edit
 from tests.demo.apart import free_port, started
-from tests.demo.served import LONG
+from tests.demo.served import LONG, RIGHT, WRONG
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -20,14 +22,10 @@ def test_a_server_that_is_away_is_said_and_so_is_a_run_that_is_taken_up_again(
     env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
            "HEAL_BUDGET_S": "3000", "HEAL_TEST_S": "300"}
     page = browser.new_context().new_page()
-    # Gradio looks for a server only where a stream broke off, which one that leaves in order ends.
-    page.route("**/app_id", lambda route: route.abort())
     with started("app.py", port=port, env=env) as (home, process):
         page.goto(home)
         expect(page.locator("#plan .badge").first).to_be_visible()
-        page.locator("#code .cm-content").fill(LONG["code"])
-        page.locator("#tests .cm-content").fill(LONG["tests"])
-        page.get_by_role("button", name="Heal it").click()
+        heal(page, **LONG)
         expect(page.locator(".timeline .moment").first).to_be_visible()
         expect(page.locator("#away")).to_be_empty()
         process.terminate()
@@ -40,4 +38,68 @@ def test_a_server_that_is_away_is_said_and_so_is_a_run_that_is_taken_up_again(
         expect(page.locator("#away")).to_be_empty()
         expect(page.locator(".bench .sentence", has_text="Taken up again")).to_be_visible()
         expect(page.locator(".bench .verdict strong")).to_have_text("CANCELLED")
+    page.context.close()
+
+
+def waits_for_a_review(page: Page, code: str, tests: str) -> None:
+    """Heals, where the page asks before a repair is kept."""
+    page.get_by_text("Options", exact=True).click()
+    page.get_by_label("Ask me").click()
+    page.get_by_role("option", name="before a repair is kept").click()
+    heal(page, code=code, tests=tests)
+    expect(page.locator("#review")).to_be_visible()
+
+
+def test_a_server_that_is_killed_while_a_review_waits_asks_again_and_takes_the_answer(
+    browser: Browser, tmp_path: Path
+) -> None:
+    port = free_port()
+    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
+           "HEAL_PROOF_S": "0"}
+    page = browser.new_context().new_page()
+    with started("app.py", port=port, env=env) as (home, process):
+        page.goto(home)
+        expect(page.locator("#plan .badge").first).to_be_visible()
+        waits_for_a_review(page, WRONG, RIGHT)
+        process.kill()
+        process.join()
+        expect(page.locator("#away")).to_contain_text("goes on once it is back", timeout=30_000)
+    with started("app.py", port=port, env=env):
+        expect(page.locator("#away")).to_be_empty()
+        expect(page.locator("#review")).to_be_visible()
+        expect(page.locator(".bench[data-phase=waiting] .patch")).to_be_visible()
+        page.get_by_role("button", name="Approve the patch").click()
+        ended(page, HEALED)
+        expect(page.locator(".verdict")).to_contain_text("for a person")
+    page.context.close()
+
+
+def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_typed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    port = free_port()
+    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
+           "HEAL_PROOF_S": "0"}
+    page, loaded = browser.new_context().new_page(), []
+    slow = f"import time\ntime.sleep(0.2)\n{RIGHT}"  # a search lasts over some cuts
+    with started("app.py", port=port, env=env), cutting(port) as (home, proxy):
+        page.goto(home)
+        page.on("load", loaded.append)
+        expect(page.locator("#plan .badge").first).to_be_visible()
+        proxy.every_s = 0.7
+        waits_for_a_review(page, WRONG, slow)
+        before = proxy.cuts
+        ready_to_edit(page)
+        page.locator("#edited .cm-content").fill(WRONG.replace("a - b", "sum((a, b))"))
+        page.wait_for_timeout(2_000)
+        assert proxy.cuts > before > 0
+        expect(page.locator("#edited .cm-content")).to_contain_text("sum((a, b))")
+        proxy.every_s = None
+        page.get_by_role("button", name="Judge my version").click()
+        expect(page.locator(".patch")).to_contain_text("sum((a, b))")
+        proxy.every_s = 0.7
+        expect(page.locator("#review")).to_be_visible()
+        page.get_by_role("button", name="Approve the patch").click()
+        ended(page, HEALED)
+        assert loaded == []
     page.context.close()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -94,3 +95,16 @@ async def test_a_large_run_is_drawn_while_the_others_go_on(monkeypatch: pytest.M
     monkeypatch.setattr("demo.serving.drawing.SMALL", 0)
     assert await drawn(result, own=True) == "drawn"
     assert drew == [True, False]
+
+
+async def test_the_clock_of_a_run_stands_where_it_is_and_of_one_that_nobody_drives_at_its_end(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going = fold(recorded("healed")[:6])
+    assert going.start is not None
+    limited = replace(going, start=going.start.model_copy(update={"limit_s": 60.0}), told_at=100.0)
+    shown = limited.seconds
+    for now, elapsed in ((130.0, shown + 30), (90.0, shown), (100_000.0, shown)):
+        monkeypatch.setattr("time.time", lambda now=now: now)
+        page = await drawn(limited, own=True)
+        assert f'data-elapsed="{elapsed:.1f}"' in page

@@ -361,9 +361,12 @@ async def test_a_review_offers_no_hint_that_nobody_reads_and_keeps_what_was_trie
         tried="mine", unhinted="no model",
     )
     async with serving(RecordedSession(replaced("healed", "diagnosed", wait))) as page:
-        settled = await page.settle(await ran(page), NEW_VISIT)
-    assert seen(settled) == {"review", "approve", "otherwise"}
+        kept = await ran(page)
+        settled = await page.settle({**kept, "interrupt": ""}, NEW_VISIT)
+        again = await page.settle({**kept, "interrupt": "ask-2"}, NEW_VISIT)
+    assert seen(settled) == seen(again) == {"review", "approve", "otherwise"}
     assert (settled["edited"], settled["change"]["open"]) == ("mine", True)
+    assert not {"edited", "hint", "change"} & again.keys(), "it was typed in since it is shown"
 
 
 async def test_every_stream_has_room_for_many_and_the_queue_looks_seldom(host: Host) -> None:
