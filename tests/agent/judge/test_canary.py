@@ -103,6 +103,16 @@ async def test_objects_of_the_program_may_be_compared_with_each_other(judge: Any
     assert (verdict.passed, verdict.integrity, verdict.vacuous) == (True, "in-process", False)
 
 
+@pytest.mark.parametrize("counted", ["sorting([3])", "[one for one in sorting([3])]"])
+async def test_a_test_that_counts_an_answer_is_not_vacuous(judge: Any, counted: str) -> None:
+    sorts = "def sorting(values):\n    values.sort()\n    return values\n"
+    test = f"sorting([2, 1])\nassert len({counted}) == 1\n"
+
+    (verdict,) = (await judge(sorts, test)).verdicts
+
+    assert (verdict.passed, verdict.integrity, verdict.vacuous) == (True, "in-process", False)
+
+
 async def test_a_test_that_any_answer_passes_is_vacuous(judge: Any) -> None:
     test = "import subprocess\narea(subprocess.PIPE)\nassert 1\n"
 

@@ -33,10 +33,10 @@ class Spoilt:
         return False
 
     def __iter__(self) -> Iterator[Spoilt]:
-        return iter((self,))
+        return iter((self,) * len(self))
 
     def __len__(self) -> int:
-        return 1
+        return 1 + self._truth  # no count is what both have
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
