@@ -32,7 +32,7 @@ from demo.panels.acts import Panels
 from demo.serving.api import offer
 from demo.serving.host import Host
 from demo.serving.verbs import Verbs
-from demo.shown.bench import MASTHEAD
+from demo.shown.bench import masthead
 
 CLOSED = (
     "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",
@@ -62,17 +62,17 @@ that nobody uses takes a twentieth of a core. There is no setting for it."""
 
 def build(
     host: Host, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
-    sign_in: bool = False, most_pasted: int = MOST_PASTED,
+    sign_in: bool = False, most_pasted: int = MOST_PASTED, duplicate: str = "",
 ) -> gr.Blocks:
     """The page, not served yet; with `sign_in` visitors may do so with Hugging Face. `most_pasted`
-    is how many characters an editor takes at once."""
+    is how many characters an editor takes at once, and `duplicate` where a Space is duplicated."""
     parts = Parts()
     ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
         for name, nothing in ((*KEPT.items(), (ANSWERED, {}))):
             parts.add(name, gr.JSON(dict(nothing), visible=False))
         parts.add("banner", gr.HTML(""))
-        parts.add("masthead", gr.HTML(MASTHEAD))
+        parts.add("masthead", gr.HTML(masthead(duplicate)))
         if sign_in:
             lay_login(parts)
         parts.add("plan", gr.HTML(""))

@@ -91,12 +91,20 @@ NOTHING = (
 )
 """The workbench where nothing was begun: no run that was recorded stands beside a refusal."""
 
-MASTHEAD = (
-    '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
-    "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair.</p>"
-    '<button type="button" id="theme-toggle">Light or dark</button>'
-    '<div id="live" class="sr" aria-live="polite"></div></div>'
-)
+
+def masthead(duplicate: str = "") -> str:
+    """The head of the page, on a Space with the link by which a visitor makes one of their own."""
+    link = (
+        f'<a href="{escaped(duplicate)}" target="_blank" rel="noopener">Duplicate this Space</a>'
+        if duplicate else ""
+    )
+    return (
+        '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
+        "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair."
+        f'</p>{link}<button type="button" id="theme-toggle">Light or dark</button>'
+        '<div id="live" class="sr" aria-live="polite"></div></div>'
+    )
+
 
 KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
 """How to work without a mouse."""
