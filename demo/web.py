@@ -173,6 +173,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
             stirs="answering",
         )
     followed(parts["answering"].change, page.answer, page.settle_answer)
+    parts["files"].submit(None, None, parts.of(*TYPED), js=_CLEARS, **QUICK)
     guarded(parts["use"].click, page.use, ("kept",), ("code", "said"))
     guarded(
         parts["open"].click, page.edit, ("kept", "looked", "visit"), (*TYPED, "said"),
@@ -303,6 +304,7 @@ begun since and is not known yet."""
 _UNLESS_BEGUN = "if (Object.values(streamed).includes(given[0].run)) given[0] = %s;"
 """A run that was begun before the page had arrived is followed already."""
 _STOPS = """(kept) => ({ ...kept, begins: "" })"""
+_CLEARS = """() => window.cleared ? ["", "", ""] : Array(3).fill(undefined)"""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""
 """What was typed in an earlier visit comes back, unless by now something else is typed."""
