@@ -50,8 +50,9 @@ def smallest(result: Result) -> str:
     )
 
 
-def proof(result: Result) -> str:
-    """How far a repair is shown to be right, step by step, and by what."""
+def proof(result: Result, *, whole: bool = False) -> str:
+    """How far a repair is shown to be right, step by step, and by what; from E0 on where that is
+    to explain the `whole` ladder."""
     if result.proof is None:
         return ""
     reached = PROOF_ORDER.index(result.proof)
@@ -60,7 +61,7 @@ def proof(result: Result) -> str:
         f"<b>{step}</b><span>{meaning(step, result)}"
         f"{small(result.lacks) if reached and index == reached + 1 else ''}</span></li>"
         for index, step in enumerate(PROOF_ORDER)
-        if index > 0 or reached == 0
+        if index > 0 or reached == 0 or whole
     )
     more = advice_words(result)
     advice = f'<p class="note">To prove more, {more[0].lower()}{more[1:]}</p>' if more else ""

@@ -358,7 +358,7 @@ def test_the_keyboard_alone_heals_and_approves(page: Any) -> None:
 
 
 def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: Any) -> None:
-    page.page.get_by_role("button", name="Off by one day").click()
+    page.page.get_by_role("button", name="Try this").click()
     ended(page.page, "HEALED")
     expect(page.page.locator("#code .cm-content")).to_contain_text("late_fee")
     expect(page.page.get_by_role("button", name="Heal it")).to_be_enabled()
