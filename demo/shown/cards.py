@@ -57,3 +57,13 @@ def paused(waiting: Waiting, *, own: bool) -> str:
 def asked(question: str) -> str:
     """What a review asks, above its buttons."""
     return f'<div class="question"><p>{escaped(question)}</p></div>'
+
+
+def elsewhere(run: str, title: str) -> str:
+    """What a new tab says of a run that another one follows."""
+    link = f'<a href="?run={escaped(run)}">{escaped(title, 80) or "of before"}</a>'
+    return (
+        '<div class="sentence info" role="note"><b aria-hidden="true">i</b>'
+        f"<p>Your run {link} goes on: follow the link to look at it, or heal something else here."
+        "</p></div>"
+    )
