@@ -67,3 +67,15 @@ def elsewhere(run: str, title: str) -> str:
         f"<p>Your run {link} goes on: follow the link to look at it, or heal something else here."
         "</p></div>"
     )
+
+
+def lent(run: str, word: str) -> str:
+    """The link by which others decide for a run, and what it allows."""
+    link = f'<a class="control" href="?run={escaped(run)}&control={escaped(word)}">this link</a>'
+    return (
+        '<div class="sentence info" role="status"><b aria-hidden="true">i</b>'
+        f"<p>Whoever has {link} may look at this run, answer what it asks, approve or reject a "
+        "patch, and stop it. They get no key, change no program, and have no more spent than the "
+        "run's caps. It works until you take it back or this server ends. "
+        '<button type="button" data-act="unlend">Take it back</button></p></div>'
+    )
