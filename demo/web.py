@@ -315,8 +315,10 @@ _UNLESS_BEGUN = "if (Object.values(streamed).includes(given[0].run)) given[0] = 
 _STOPS = """(kept) => ({ ...kept, begins: "" })"""
 _CLEARS = """() => window.cleared ? ["", "", ""] : Array(3).fill(undefined)"""
 _COPIES = """() => setTimeout(() => {
-  const link = document.querySelector("#said a.control");
-  if (link) window.copied(link.href).then(() => { link.textContent += ", now copied,"; }, () => {});
+  const link = document.querySelector("#said a.lent");
+  if (!link) return;
+  link.parentElement.scrollIntoView({ block: "nearest" });
+  window.copied(link.href).then(() => { link.textContent = "this link, now copied,"; }, () => {});
 }, 80)"""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""

@@ -344,6 +344,7 @@
     if (pressed("button#heal")) {
       asIs = !other;
       draft = false;
+      picked.at = 0;  // an example that was chosen has been heard of
       document.querySelector("#files:has(.unsend[hidden]) .sent")?.replaceChildren();
     }
     if (!pressed("button.use, #bench [data-act=open], [data-example]")) return;
@@ -441,10 +442,25 @@
     }
     return "";
   };
+  let picked = { example: "", at: 0 };
+  let chosen = "";  // an example whose choice could not be told
   const isAway = () => away.textContent.startsWith(GONE);
   const sayAway = (text) => {
     const stop = text === GONE && untold() ? " Stop is told it then." : "";
-    if (away.textContent !== text + stop) away.textContent = text + stop;
+    const then = stop + (text === GONE && chosen ? " The example that you chose is healed then." : "");
+    if (away.textContent !== text + then) away.textContent = text + then;
+  };
+  document.addEventListener("click", ({ target }) => {
+    const part = target.closest && target.closest("[data-example]");
+    if (!part) return;
+    picked = { example: part.dataset.example, at: Date.now() };
+    if (isAway()) chosen = picked.example;
+    if (isAway()) sayAway(GONE);
+  }, true);
+  const chooseAgain = () => {
+    const part = document.querySelector(`:is(#chips, #cards) [data-example="${chosen}"]`);
+    chosen = "";
+    if (part) part.click();
   };
   document.addEventListener("click", (event) => {
     if (!event.target.closest || !event.target.closest("button#stop")) return;
@@ -463,6 +479,7 @@
   // Gradio says nothing of a server that is full, and late of one that is gone.
   const lookNow = () => {
     if (Date.now() - stopped < 3000) untold(look.run);
+    if (Date.now() - picked.at < 3000) chosen = picked.example;
     clearTimeout(looks);
     ping();
   };
@@ -554,6 +571,7 @@
     sayAway(here ? full : GONE);
     if (here) unfollowed = false;
     if (goesOn) press("follow");
+    if (here && chosen) chooseAgain();
     clearTimeout(looks);
     looks = setTimeout(ping, here && lastPhase !== "running" ? 10000 : 1500);
   };

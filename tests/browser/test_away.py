@@ -41,6 +41,28 @@ def test_a_server_that_is_away_is_said_and_so_is_a_run_that_is_taken_up_again(
     page.context.close()
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_an_example_that_is_chosen_while_the_server_is_away_is_healed_when_it_is_back(
+    browser: Browser, tmp_path: Path, known: bool
+) -> None:
+    port = free_port()
+    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
+           "HEAL_PROOF_S": "0"}
+    page = browser.new_context().new_page()
+    with started("app.py", port=port, env=env) as (home, _):
+        page.goto(home)
+        expect(page.locator("#plan .badge").first).to_be_visible()
+    if known:
+        expect(page.locator("#away")).to_contain_text("does not answer")
+    page.get_by_role("button", name="Missing name").click()
+    expect(page.locator("#away")).to_contain_text("The example that you chose is healed then.")
+    with started("app.py", port=port, env=env):
+        ended(page, "HEALED")
+        expect(page.locator("#away")).to_be_empty()
+        expect(page.locator("#code .cm-content")).to_contain_text("def seat_label")
+    page.context.close()
+
+
 def waits_for_a_review(page: Page, code: str, tests: str) -> None:
     """Heals, where the page asks before a repair is kept."""
     page.get_by_text("Options", exact=True).click()

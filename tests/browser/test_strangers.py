@@ -98,7 +98,7 @@ def test_a_link_that_decides_is_made_and_taken_back_by_a_click(
     with window(browser, weak_home, DESK) as owner, browser.new_context() as context:
         mine, other = reviewed(owner), context.new_page()
         mine.get_by_role("button", name="Share control").click()
-        link = mine.locator("#said a.control")
+        link = mine.locator("#said a.lent")
         expect(link).to_be_visible()
         other.goto(mine.url)
         expect(other.locator(".bench")).to_contain_text("A shared run of somebody else")
