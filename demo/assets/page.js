@@ -11,7 +11,7 @@
 
   // What a reader looks at: which tab, which program (none: the one that leads), held against
   // which, and the open cell of each row. A new run begins anew.
-  let look = { run: "", tab: "patch", at: null, against: "original", cells: new Map() };
+  let look = { run: "", tab: "", at: null, against: "original", cells: new Map() };
 
   const setDark = (dark) => document.body.classList.toggle("dark", dark);
   try {
@@ -43,7 +43,8 @@
 
   const showTab = (bench) => {
     const names = [...all(bench, "[role=tab]")].map((tab) => tab.id.slice(4));
-    const chosen = names.includes(look.tab) ? look.tab : names[0];
+    const opens = bench.querySelector("[role=tablist]")?.dataset.opens;
+    const chosen = names.includes(look.tab) ? look.tab : opens;
     for (const name of names) {
       const tab = document.getElementById("tab-" + name);
       tab.setAttribute("aria-selected", String(name === chosen));
@@ -168,7 +169,7 @@
     const run = shown ? shown.dataset.run : "";
     const before = look.run;
     if (run && run !== look.run) {
-      look = { run, tab: "patch", at: null, against: "original", cells: new Map() };
+      look = { run, tab: "", at: null, against: "original", cells: new Map() };
     }
     reopen(bench);
     showTab(bench);
@@ -393,6 +394,12 @@
     asking = card;
   };
 
+  // Why nothing came of a click stands under the button, which may be out of view by then.
+  const seeSaid = (said) => {
+    const told = said.querySelector("[role=alert]");
+    if (told && told.textContent.trim() && !inView(told)) told.scrollIntoView({ block: "center" });
+  };
+
   // Said by the page itself: a server that is away can say nothing.
   const away = document.createElement("p");
   away.id = "away";
@@ -573,6 +580,8 @@
     new MutationObserver(seeQuestion).observe(document.getElementById("output"), {
       childList: true, subtree: true, attributes: true, attributeFilter: ["class", "style"],
     });
+    const said = document.getElementById("said");
+    new MutationObserver(() => seeSaid(said)).observe(said, { childList: true, subtree: true });
     for (const name of ["plan", "spending"]) {
       const part = document.getElementById(name);
       new MutationObserver(() => reopen(part)).observe(part, { childList: true, subtree: true });

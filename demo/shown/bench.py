@@ -18,7 +18,7 @@ from demo.shown.panes import pane, small
 from demo.shown.programs import Pair, causes, changes, console, leading, of_leading, scrubber
 from demo.shown.tabs import Tab, tabs
 from demo.shown.timeline import steps, timeline, where
-from demo.shown.trace import trace
+from demo.shown.trace import said_now, trace
 
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
@@ -58,6 +58,7 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
     if not (result.columns or result.talk or result.code or result.last_diff):
         return ""
     lessons = len(result.learned)
+    causes_first = result.outcome is not None and not leading(result) and result.diagnosis
     claimed = proof(result) + rivals or '<p class="note">Nothing is proven.</p>'
     return (
         f'<section class="looked pane" aria-label="Programs" data-shown="{leading(result)}">'
@@ -70,6 +71,7 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
             Tab("trace", "Trace", trace(result), len(result.talk)),
             Tab("lessons", "Lessons", learned(result), lessons),
             Tab("console", "Console", console(result)),
+            opens="diagnosis" if causes_first else "patch",
         )
         + "</section>"
     )
@@ -86,8 +88,8 @@ STARTING = (
 """The workbench between the click and the first event."""
 
 NOTHING = (
-    '<div class="bench" data-phase="empty"><p class="lead">Nothing was begun. Below “Heal it” '
-    "stands why, and what to do.</p></div>"
+    '<div class="bench" data-phase="empty" data-announce="Nothing was begun"><p class="lead">'
+    "Nothing was begun. Below “Heal it” stands why, and what to do.</p></div>"
 )
 """The workbench where nothing was begun: no run that was recorded stands beside a refusal."""
 
@@ -126,6 +128,8 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
             rest += f"<span>of {result.start.limit_s:.0f} s at most</span>"
     reason = _reason(result)
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
+    if result.phase == "running":
+        line += said_now(result.talk)
     if result.best is not None:
         line += f'<p class="note">The best program so far: {escaped(result.best.label)}.</p>'
     if then := next_words(result):
@@ -193,7 +197,9 @@ def _downloads(result: Result) -> str:
 def _printed(result: Result) -> str:
     """What a program printed that no test speaks for: nothing else is known of it."""
     ended = result.report.ending if result.report is not None else None
-    if result.outcome != "healthy" or result.proof != "E0" or ended is None or not ended.stdout:
+    if result.proof != "E0" or ended is None or not (
+        ended.stdout or result.outcome == "crash_stopped"
+    ):
         return ""
     return pane("printed", "What it printed", console(result))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from agent.core.events import FellBack, ModelCalled
 from agent.log.result import Result
-from agent.log.timeline import Call
+from agent.log.timeline import Call, Talk
 from agent.log.words import model_words, outdone_words
 from demo.shown.diff import diff
 from demo.shown.escape import escaped
@@ -56,16 +56,24 @@ def _call(call: Call, place: int, *, texts: bool) -> str:
     said = (*(asked.asked if asked is not None else ()), ("answer", ended.answer if ended else ""))
     turns = "".join(_turn(who, text) for who, text in said if text) if texts else ""
     head = f"<b>{mark}</b> {escaped(words, 600)}"
-    said_now = (
+    now = (
         f'<pre class="writing" tabindex="0" data-call="{asked.call}"></pre>'
         if asked is not None and ended is None else ""
     )
     if not turns:
-        return f'<li class="{tone}">{head}{said_now}</li>'
+        return f'<li class="{tone}">{head}{now}</li>'
     return (
         f'<li class="{tone}"><details data-key="call-{place}"><summary>{head}</summary>'
-        f"{turns}</details>{said_now}</li>"
+        f"{turns}</details>{now}</li>"
     )
+
+
+def said_now(talk: Talk) -> str:
+    """Where the last lines of what a model is writing are seen without looking for them."""
+    last = talk[-1] if talk else None
+    if not isinstance(last, Call) or last.asked is None or last.ended is not None:
+        return ""
+    return f'<pre class="writing last" aria-hidden="true" data-call="{last.asked.call}"></pre>'
 
 
 def writing(said: Mapping[int, str]) -> str:

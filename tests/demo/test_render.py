@@ -81,9 +81,9 @@ OUR_ATTRIBUTES = {
     "aria-controls", "aria-expanded", "aria-hidden", "aria-label", "aria-labelledby",
     "aria-selected", "aria-valuetext", "class", "colspan", "data-act", "data-against",
     "data-announce", "data-at", "data-call", "data-cell", "data-elapsed", "data-final",
-    "data-key", "data-phase", "data-row", "data-run", "data-seen", "data-shown", "data-step",
-    "data-waits", "download", "hidden", "href", "id", "list", "max", "min", "open", "role",
-    "scope", "tabindex", "title", "type", "value",
+    "data-key", "data-opens", "data-phase", "data-row", "data-run", "data-seen", "data-shown",
+    "data-step", "data-waits", "download", "hidden", "href", "id", "list", "max", "min", "open",
+    "role", "scope", "tabindex", "title", "type", "value",
 }
 
 

@@ -69,10 +69,13 @@ def at(panel: str, place: int) -> str:
 
 def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_path: Path) -> None:
     result = fold(recorded("unresolved"))
+    before = result.columns[0].report
     assert result.partial is not None and result.columns[0].solution is not None
     shown = Reader(workbench(result)).text
     assert "Patch of fee.py, not a fix" in shown
     assert "Next: add a test that fails with less code" in shown
+    assert 'data-opens="patch"' in workbench(result)
+    assert 'data-opens="diagnosis"' in workbench(replace(result, best=None, report=before))
     content = patch(result)
     assert content.startswith(b"# best partial patch, not a fix: ")
     place = tmp_path / result.columns[0].solution.entry
@@ -102,8 +105,9 @@ async def test_a_program_without_a_test_is_healthy_as_far_as_that_goes(tmp_path:
     async with open_session(settings(tmp_path)) as session:
         log = await finished(session, from_page("print('42 is here')\n", "").task)
     shown = Reader(workbench(fold(log))).text
-    for words in ("HEALTHY", "ran without an error; nothing shows that it is right",
-                  "Next: add a test", "42 is here"):
+    for words in ("RUNS, NOT SHOWN TO BE RIGHT",
+                  "ran without an error; nothing shows that it is right", "Next: add a test",
+                  "42 is here"):
         assert words in shown.partition("Timeline")[0].partition("Whole")[0], words
     assert "42 is here" in shown.partition("Diff")[0]
 
@@ -276,7 +280,8 @@ def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
     assert going.count(">system<") == 1  # of earlier calls no text, while it goes on
     number = calls[-1].asked.call
     assert f'<pre class="writing" tabindex="0" data-call="{number}"></pre>' in going
-    assert 'class="writing"' not in workbench(fold(log))
+    assert f'aria-hidden="true" data-call="{number}"></pre>' in going.partition("</header>")[0]
+    assert 'class="writing' not in workbench(fold(log))
 
 
 def test_a_try_that_lost_stands_in_the_trace_with_its_diff() -> None:

@@ -211,7 +211,8 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
         what = f"the file {name}" if name else "a file"
         verb = "may not use" if failure.name == "PermissionError" else "does not find"
         return _surroundings(
-            f"The program {verb} {what}. Bring it with --with FILE if it is text the program reads."
+            f"The program {verb} {what}. Bring it beside the program, if it is text that it reads "
+            "(`--with FILE` in a terminal)."
         )
     if failure.name in _NETWORK or "Network is unreachable" in failure.message:
         return _surroundings("The program needs a network connection, which the jail has not.")

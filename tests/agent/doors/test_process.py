@@ -278,7 +278,7 @@ def test_a_file_that_is_the_machines_own_is_told_with_what_to_do(folder: Path) -
 
     assert done.returncode == 4
     assert DENIAL_MEANINGS["files"] in done.stderr
-    assert "Bring it with --with FILE" in done.stderr
+    assert "Bring it beside the program" in done.stderr
     assert "root:" not in done.stdout + done.stderr
 
 
