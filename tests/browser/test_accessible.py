@@ -83,6 +83,9 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
     page.add_script_tag(path=axe())
     page.emulate_media(reduced_motion="reduce")
     keeps_the_rules(page, EVERYWHERE)
+    for place in ("#code", "#tests"):
+        page.locator(f"{place} .cm-content").fill(CODE)
+    keeps_the_rules(page, next(themes))
     for state, word in STATES.items() if whole else islice(STATES.items(), SAMPLED):
         heal(page, code=CODE, tests=CODE, words=state)
         expect(page.locator(".verdict strong")).to_have_text(word)
@@ -100,7 +103,7 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
         elif state == "waiting":
             page.get_by_role("button", name="Approve the patch").click()
             expect(page.locator(".verdict strong")).to_have_text("HEALED")
-    heal(page, words=f"rounds held by {tmp_path / 'gate'}")
+    heal(page, code=CODE, tests=CODE, words=f"rounds held by {tmp_path / 'gate'}")
     expect(page.locator(".timeline .moment").first).to_be_visible()
     keeps_the_rules(page, next(themes))
 
