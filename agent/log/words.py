@@ -238,7 +238,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
         case ModelFailed() | FellBack():
             yield Line(model_words(event), "warning")
         case Extended():
-            yield Line(f"the caps were raised by {_raised_words(event)}")
+            yield Line(f"the caps were raised by {raised_words(event)}")
         case Notice(level="info"):
             yield Line(event.text)
         case Notice():
@@ -416,12 +416,13 @@ def _tokens_words(tokens: int, usd: float | None) -> str:
     return f"{tokens:,} tokens, {dollars(usd)}" if tokens else "$0.00"
 
 
-def _raised_words(event: Extended) -> str:
+def raised_words(event: Extended) -> str:
+    """What is added to the caps."""
     said = (
         dollars(event.usd) if event.usd else "",
-        f"{event.tokens:,} tokens" if event.tokens else "",
-        f"{event.calls:,} calls" if event.calls else "",
-        f"{event.seconds:g} s" if event.seconds else "",
+        counted(event.tokens, "token") if event.tokens else "",
+        counted(event.calls, "call") if event.calls else "",
+        f"{event.seconds:g} seconds" if event.seconds else "",
     )
     return ", ".join(filter(None, said))
 

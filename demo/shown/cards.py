@@ -45,7 +45,9 @@ def paused(waiting: Waiting, *, own: bool) -> str:
     if not own:
         how = "Only whoever started this run can let it go on."
     elif waiting.needs == "budget":
-        how = "Nothing more is spent unless you add to it."
+        how = "Nothing more is spent unless you add to it." if waiting.more else (
+            "More than that is not allowed here."
+        )
     else:
         how = "Give it under “Models and keys”, then let the run go on."
     return (

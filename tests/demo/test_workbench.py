@@ -15,6 +15,7 @@ import pytest
 from agent.core.domain import Ending, Report, Verdict
 from agent.core.events import (
     Critiqued,
+    Extended,
     Judged,
     ModelAsked,
     ModelCalled,
@@ -84,7 +85,9 @@ def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_pat
 @pytest.mark.parametrize(("told", "words"), [
     ({"outcome": "unresolved"}, "or ask a model: “Models and keys”."),
     ({"outcome": "unresolved", "provider": "groq"}, "or ask another model"),
-    ({"outcome": "budget"}, "more seconds"), ({"outcome": "cancelled"}, ""),
+    ({"outcome": "budget"}, "a smaller test."), ({"outcome": "cancelled"}, ""),
+    ({"outcome": "budget", "offered": Extended(seconds=9)}, "give it more seconds"),
+    ({"outcome": "budget", "offered": Extended(usd=0.06)}, "give it more dollars"),
     ({"outcome": "healthy", "proof": "E0"}, "add a test that says what is right."),
     ({"outcome": "healthy", "proof": "E1"}, ""),
     ({"outcome": "healed", "proof": "E2", "require": "E4"}, "add calls with other values"),
