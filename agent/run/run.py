@@ -54,6 +54,7 @@ from agent.log.spending import (
 )
 from agent.log.store import RunOver, RunRow
 from agent.log.waiting import ForStep, pending
+from agent.log.words import STEP_WORDS, counted, step_words
 from agent.repair.ranking.question import BadAnswer, answered_test
 from agent.run.fork import Edits, Fork, forked
 from agent.run.nodes.finish import conclude
@@ -262,10 +263,15 @@ class Run:
             self._open_log(await self._jail(), self.options.plan.notes)
         engine = await self._shared.engine.get()
         steps = await engine.next_steps(self.id)
-        for call in lost_calls(self.log):
+        lost = lost_calls(self.log)
+        for call in lost:
             self.emit(call)
-        step = ", ".join(steps) or "the start"
-        self.emit(Resumed(note=f"its process was gone; it goes on with {step}"))
+        start = fold(self.log).start
+        named = [f"“{step_words(step, start)}”" for step in STEP_WORDS if step in steps]
+        told = f"its process was gone; it goes on with {', '.join(named) or 'the start'}"
+        paid = counted(len(lost), "call")
+        cut_off = f"; cut off, and counted with the most it could cost: {paid}"
+        self.emit(Resumed(note=told + (cut_off if lost else "")))
 
     def settled_by(self, answer: str) -> tuple[Task, Options]:
         """The task and the options of a run like this one with an answer to the question that it

@@ -234,6 +234,11 @@ async def test_a_call_that_a_kill_cut_off_is_charged_in_full(tmp_path: Path) -> 
         assert isinstance(lost, ModelFailed)
         assert (lost.error, lost.tokens, lost.cost_usd) == ("Lost", asked.tokens, asked.cost_usd)
         assert model.asked == ALL[:2]  # with the lost one that makes three
+        (resumed,) = events(session.log(run), "resumed")
+        assert resumed.note == (
+            "its process was gone; it goes on with “Find the cause”; cut off, and counted with the "
+            "most it could cost: 1 call"
+        )
         await session.answer(run, question, {})
         result = await followed(session, run)
         log = session.log(run)
