@@ -211,7 +211,8 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             yield Line(f"the debugger looks: {event.tool} {said}".rstrip())
             yield from (Line(f"    {one}", detail=True) for one in event.seen.splitlines())
         case PatchProposed():
-            yield Line(f"patch by {event.strategy}: {event.note}")
+            by = "" if event.strategy == "memory" else f"by {event.strategy}: "  # the note says it
+            yield Line(f"patch {by}{event.note}")
         case Outdone():
             yield Line(f"not taken: {outdone_words(event)}", detail=True)
         case PartialFound():
