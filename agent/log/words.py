@@ -23,6 +23,8 @@ from agent.core.domain import (
     Standing,
     Verdict,
     claim,
+    counted,
+    passing,
     tally,
 )
 from agent.core.events import (
@@ -457,8 +459,9 @@ def partial_words(partial: PartialFound) -> str:
 
 def partial_facts(partial: PartialFound) -> str:
     """What passes with such a patch, and what it does."""
-    how_many = "all" if partial.passed == partial.total else f"{partial.passed} of {partial.total}"
-    return "; ".join(filter(None, (f"{how_many} tests pass with it", partial.note)))
+    every = partial.passed == partial.total
+    how_many = "all tests pass" if every else passing(partial.passed, partial.total)
+    return "; ".join(filter(None, (f"{how_many} with it", partial.note)))
 
 
 def best_words(result: Result) -> str:
@@ -482,13 +485,13 @@ def taking_words(result: Result) -> str:
 
 def outdone_words(event: Outdone) -> str:
     """Whose repair of a tournament was not taken, and how near it came."""
-    return f"a repair by {event.by}, which passes {event.passed} of {event.total} tests"
+    return f"a repair by {event.by}, which passes {event.passed} of {counted(event.total, 'test')}"
 
 
 def report_words(report: Report) -> str:
     """What a report comes to: its verdicts, or how the program ended when there are none."""
     if report.verdicts:
-        return tally(report.verdicts, "tests")
+        return tally(report.verdicts)
     return f"no tests; {ending_words(report.ending)}" if report.ending else "no tests"
 
 
@@ -498,7 +501,7 @@ def passing_words(report: Report) -> str:
     added = [one for one in report.verdicts if one not in report.trusted]
     if not added or not report.trusted:
         return report_words(report)
-    return f"{tally(report.trusted, 'tests')}, and {tally(added, 'added')}"
+    return f"{tally(report.trusted)}, and {tally(added, 'added', 'added')}"
 
 
 def _report_tone(report: Report) -> Tone:
@@ -571,8 +574,3 @@ def doubt_words(seen: Evidence) -> list[str]:
         *(f"no test notices: {note}" for note in seen.survivors),
         *(f"went otherwise in a re-run: {name}" for name in seen.disagreeing),
     ]
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -24,6 +24,7 @@ from agent.core.domain import (
     RunOutcome,
     Task,
     Value,
+    counted,
 )
 from agent.core.events import (
     Event,
@@ -54,7 +55,7 @@ from agent.log.spending import (
 )
 from agent.log.store import RunOver, RunRow
 from agent.log.waiting import ForStep, pending
-from agent.log.words import STEP_WORDS, counted, step_words
+from agent.log.words import STEP_WORDS, step_words
 from agent.repair.ranking.question import BadAnswer, answered_test
 from agent.run.fork import Edits, Fork, forked
 from agent.run.nodes.finish import conclude

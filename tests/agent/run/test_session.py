@@ -117,7 +117,7 @@ CRASHING = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2
 @pytest.mark.parametrize(("code", "tests", "words", "ends", "reason"), [
     (HEALTHY, TESTS, "", ("healthy", "E1"), "3 of 3 tests pass"),
     (CRASHING, "", "", ("crash_stopped", "E0"), "no test decides; the program ran to its end"),
-    (CRASHING, "assert output == '3\\n'", "", ("healed", "E1"), "1 of 1 tests pass"),
+    (CRASHING, "assert output == '3\\n'", "", ("healed", "E1"), "1 of 1 test passes"),
     ("", "", "Write a chess engine.", ("needs_model", None), "“Models and keys”"),
 ], ids=["healthy", "crash", "crash with a test", "words alone"])
 async def test_a_run_ends_as_its_tests_allow(
