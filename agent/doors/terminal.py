@@ -18,7 +18,16 @@ from rich.status import Status as Spinner
 from rich.table import Table
 from rich.text import Text
 
-from agent.core.domain import Diagnosis, Evidence, Report, Rivals, RunOutcome, Standing, Verdict
+from agent.core.domain import (
+    Diagnosis,
+    Evidence,
+    Report,
+    Rivals,
+    RunOutcome,
+    Standing,
+    Verdict,
+    counted,
+)
 from agent.core.events import (
     Diagnosed,
     Event,
@@ -41,7 +50,6 @@ from agent.log.words import (
     Line,
     Tone,
     best_words,
-    counted,
     doubt_words,
     ending_words,
     event_lines,

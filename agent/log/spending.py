@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from math import ceil
 from typing import assert_never
 
 from agent.core.domain import Value
@@ -215,6 +216,12 @@ def call_words(call: ModelCalled) -> str:
     return (
         f"{by}, {rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}, {call.wall_s:.1f} s{cut}"
     )
+
+
+def payable(amount: float) -> float:
+    """An amount rounded up to one that `dollars` says as it is."""
+    parts = 100 if amount >= 0.01 else 10_000
+    return ceil(round(amount * parts, 10)) / parts
 
 
 def dollars(amount: float | None) -> str:

@@ -23,6 +23,8 @@ from agent.core.domain import (
     Standing,
     Verdict,
     claim,
+    counted,
+    passing,
     tally,
 )
 from agent.core.events import (
@@ -213,7 +215,8 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             yield Line(f"the debugger looks: {event.tool} {said}".rstrip())
             yield from (Line(f"    {one}", detail=True) for one in event.seen.splitlines())
         case PatchProposed():
-            yield Line(f"patch by {event.strategy}: {event.note}")
+            by = "" if event.strategy == "memory" else f"by {event.strategy}: "  # the note says it
+            yield Line(f"patch {by}{event.note}")
         case Outdone():
             yield Line(f"not taken: {outdone_words(event)}", detail=True)
         case PartialFound():
@@ -240,7 +243,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
         case ModelFailed() | FellBack():
             yield Line(model_words(event), "warning")
         case Extended():
-            yield Line(f"the caps were raised by {_raised_words(event)}")
+            yield Line(f"the caps were raised by {raised_words(event)}")
         case Notice(level="info"):
             yield Line(event.text)
         case Notice():
@@ -420,12 +423,13 @@ def _tokens_words(tokens: int, usd: float | None) -> str:
     return f"{tokens:,} tokens, {dollars(usd)}" if tokens else "$0.00"
 
 
-def _raised_words(event: Extended) -> str:
+def raised_words(event: Extended) -> str:
+    """What is added to the caps."""
     said = (
         dollars(event.usd) if event.usd else "",
-        f"{event.tokens:,} tokens" if event.tokens else "",
-        f"{event.calls:,} calls" if event.calls else "",
-        f"{event.seconds:g} s" if event.seconds else "",
+        counted(event.tokens, "token") if event.tokens else "",
+        counted(event.calls, "call") if event.calls else "",
+        f"{event.seconds:g} seconds" if event.seconds else "",
     )
     return ", ".join(filter(None, said))
 
@@ -459,8 +463,9 @@ def partial_words(partial: PartialFound) -> str:
 
 def partial_facts(partial: PartialFound) -> str:
     """What passes with such a patch, and what it does."""
-    how_many = "all" if partial.passed == partial.total else f"{partial.passed} of {partial.total}"
-    return "; ".join(filter(None, (f"{how_many} tests pass with it", partial.note)))
+    every = partial.passed == partial.total
+    how_many = "all tests pass" if every else passing(partial.passed, partial.total)
+    return "; ".join(filter(None, (f"{how_many} with it", partial.note)))
 
 
 def best_words(result: Result) -> str:
@@ -484,13 +489,13 @@ def taking_words(result: Result) -> str:
 
 def outdone_words(event: Outdone) -> str:
     """Whose repair of a tournament was not taken, and how near it came."""
-    return f"a repair by {event.by}, which passes {event.passed} of {event.total} tests"
+    return f"a repair by {event.by}, which passes {event.passed} of {counted(event.total, 'test')}"
 
 
 def report_words(report: Report) -> str:
     """What a report comes to: its verdicts, or how the program ended when there are none."""
     if report.verdicts:
-        return tally(report.verdicts, "tests")
+        return tally(report.verdicts)
     return f"no tests; {ending_words(report.ending)}" if report.ending else "no tests"
 
 
@@ -500,7 +505,7 @@ def passing_words(report: Report) -> str:
     added = [one for one in report.verdicts if one not in report.trusted]
     if not added or not report.trusted:
         return report_words(report)
-    return f"{tally(report.trusted, 'tests')}, and {tally(added, 'added')}"
+    return f"{tally(report.trusted)}, and {tally(added, 'added', 'added')}"
 
 
 def _report_tone(report: Report) -> Tone:
@@ -573,8 +578,3 @@ def doubt_words(seen: Evidence) -> list[str]:
         *(f"no test notices: {note}" for note in seen.survivors),
         *(f"went otherwise in a re-run: {name}" for name in seen.disagreeing),
     ]
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -76,8 +76,9 @@ def cost_html(caps: Caps, foreseen: Iterable[CostEstimate]) -> str:
     if not rows:
         return ""
     return (
-        f'<details class="spending" data-key="spending"><summary>At most {_caps(caps)} a run; '
-        "nothing is spent while memory and search suffice.</summary>"
+        f'<details class="spending" data-key="spending"><summary>At most {_caps(caps)} a '
+        "run, if “Options” say nothing else; nothing is spent while memory and search suffice."
+        "</summary>"
         f"<p>For what is typed now, one call may come to:</p><ul>{rows}</ul></details>"
     )
 

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from agent.core.domain import counted
 from agent.doors.memory.tables import facts, patch_of
 from agent.log.history import Listed
 from agent.log.iterations import Comparison
 from agent.log.result import Result
-from agent.log.words import OUTCOME_WORDS, counted, headline
+from agent.log.words import OUTCOME_WORDS, headline
 from agent.memory import StoredFix, StoredLesson
 from demo.panels.measured import Measured, Share
 from demo.shown.diff import diff

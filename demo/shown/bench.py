@@ -14,10 +14,10 @@ from demo.shown.escape import escaped, prose, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.next_step import next_words
-from demo.shown.panes import pane, small
-from demo.shown.programs import Pair, causes, changes, console, leading, of_leading, scrubber
+from demo.shown.panes import leading, pane, small
+from demo.shown.programs import Pair, causes, changes, console, of_leading, scrubber
 from demo.shown.tabs import Tab, tabs
-from demo.shown.timeline import steps, timeline, where
+from demo.shown.timeline import steps, timeline
 from demo.shown.trace import said_now, trace
 
 STATE_MARKS: dict[str, str] = {
@@ -40,7 +40,7 @@ def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) 
         _status(result, word, _said_here(result, facts, own), _downloads(result)),
         "" if own else sentence(SHARED, "info"), rivals if open_ else "", _notices(result),
         _printed(result),
-        *((timeline(result), matrix(result), looked, where(result)) if going else
+        *((timeline(result), matrix(result), looked) if going else
           (smallest(result), looked, matrix(result), steps(result))),
     )
     slug = "open" if open_ else "below" if result.below else _state(result).replace("_", "-")

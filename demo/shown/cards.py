@@ -31,7 +31,7 @@ def choice(labels: Sequence[str], answer: Answer, notes: Iterable[str] = ()) -> 
     """The face of a button that answers a question: what is given, and by which edits; plain text,
     cut where it is long."""
     said = choice_in_words(labels, Answer(*map(_cut, answer)))
-    edits = "; ".join(_cut(note.replace("`", ""), 200) for note in notes if note)
+    edits = "; ".join(_cut(note, 200) for note in notes if note)
     return f"{said}\n{edits}" if edits else said
 
 
@@ -45,7 +45,9 @@ def paused(waiting: Waiting, *, own: bool) -> str:
     if not own:
         how = "Only whoever started this run can let it go on."
     elif waiting.needs == "budget":
-        how = "Nothing more is spent unless you add to it."
+        how = "Nothing more is spent unless you add to it." if waiting.more else (
+            "More than that is not allowed here."
+        )
     else:
         how = "Give it under “Models and keys”, then let the run go on."
     return (

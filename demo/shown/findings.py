@@ -7,7 +7,7 @@ from agent.log.result import Result
 from agent.log.words import advice_words, doubt_words, meaning
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose
-from demo.shown.panes import fact_list, named, pane, small
+from demo.shown.panes import fact_list, leading, named, pane, small
 
 
 def behaviours(rivals: Rivals) -> str:
@@ -43,9 +43,10 @@ def smallest(result: Result) -> str:
     verdict = result.smallest_failure
     if verdict is None or result.outcome in (None, "healed", "healthy"):
         return ""
-    facts = fact_list(*seen_facts(verdict))
+    facts, columns = fact_list(*seen_facts(verdict)), result.columns
+    whose = f" of “{columns[leading(result)].label}”" if len(columns) > 1 else ""
     return pane(
-        "smallest", "The smallest failing test",
+        "smallest", f"The smallest failing test{escaped(whose)}",
         f'<p class="call"><code>{escaped(named(verdict.name, verdict.call))}</code></p>{facts}',
     )
 

@@ -49,7 +49,8 @@ def matrix(result: Result, *, opens: bool = True) -> str:
         " In a row the arrow keys move; Enter opens what was seen.</caption>"
         f'<colgroup><col>{marks}</colgroup><thead><tr><th scope="col">test</th>{head}</tr></thead>'
         f"{''.join(groups)}</table>{_legend(result)}",
-        _count(result),
+        # Where there are several, each is counted where it is looked at.
+        _count(result) if len(columns) < 2 or not opens else "",
     )
 
 

@@ -18,7 +18,7 @@ AFTER: dict[RunOutcome, str] = {
     "under “Options”",
     "model_failed": "see in the Trace what the model said, and choose another under “Models and "
     "keys”; code with tests needs none.",
-    "budget": "give it more seconds under “Options”, or a smaller test.",
+    "budget": "give it a smaller test.",
 }
 DISBELIEVED = "take out of the program what acts on its tests, which stands beside them."
 
@@ -34,6 +34,10 @@ def next_words(result: Result) -> str:
         return "write that test with calls and plain values, or ask for less under “Options”."
     if result.outcome == "healthy" and result.proof == "E0":
         return "add a test that says what is right."
+    if result.outcome == "budget" and result.offered is not None:
+        added = result.offered.model_dump(exclude={"kind"})
+        unit = next(name for name, more in added.items() if more).replace("usd", "dollars")
+        return f"give it more {unit} under “Options”, or a smaller test."
     if result.outcome != "unresolved":
         return AFTER.get(result.outcome, "")
     report = result.shown_report

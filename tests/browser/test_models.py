@@ -138,7 +138,7 @@ def test_a_run_that_reached_a_cap_goes_on_after_a_restart_once_the_key_is_given_
     with serve(HEAL_BUDGET_CALLS="2") as home:
         page = Watched(context, home).page
         waits(page, "cap of 2 calls would be passed")
-        clicked(page, "Add as much again and go on")
+        clicked(page, "Add 2 calls and go on")
         waits(page, "A key is needed")
         clicked(page, "Go on")
         expect(page.locator("#said")).to_contain_text("still missing")

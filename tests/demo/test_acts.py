@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import Request
 
 from agent.core.domain import Task
-from agent.core.events import Extended, Waiting
+from agent.core.events import Waiting
 from agent.core.settings import Settings
 from agent.log.result import fold
 from agent.log.waiting import read_answer
@@ -407,7 +407,7 @@ async def test_an_answer_of_another_kind_is_told(
         async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
             asked = self.log(run)[-1].event
             assert isinstance(asked, Waiting)
-            read_answer(asked, value, Extended())
+            read_answer(asked, value)
             return await super().answer(run, interrupt, value)
 
     wait = Waiting(interrupt="wait-1", question="?", needs=needs)  # type: ignore[arg-type]

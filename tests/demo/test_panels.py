@@ -136,7 +136,7 @@ async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good
         (fix,), (lesson,) = memory.fixes(), memory.lessons()
         html = (await panels.memory(ONE, ""))["memory-list"]
         assert "before: 0 of 2 tests pass; after: E1" in Reader(html).text
-        assert "acme_area: changed + to * in line 2" in Reader(html).text
+        assert "acme_area: + → * in line 2" in Reader(html).text
         assert "what helped" not in html.partition("Forget this fix")[0] and "`" not in html
         assert "acme_area" not in (await panels.memory(OTHER, ""))["memory-list"]
         assert "has these words" in (await panels.memory(ONE, "IndexError"))["memory-list"]

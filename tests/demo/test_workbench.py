@@ -15,6 +15,7 @@ import pytest
 from agent.core.domain import Ending, Report, Verdict
 from agent.core.events import (
     Critiqued,
+    Extended,
     Judged,
     ModelAsked,
     ModelCalled,
@@ -42,10 +43,12 @@ from demo.shown.bench import workbench
 from demo.shown.findings import behaviours, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.next_step import next_words
-from demo.shown.programs import changes, console, leading
+from demo.shown.panes import leading
+from demo.shown.programs import changes, console
 from demo.shown.trace import writing
 from tests.agent.model_runs import followed
 from tests.agent.runs import finished, settings
+from tests.agent.values import program, verdict
 from tests.demo.recorded import RecordedSession, recorded
 from tests.demo.test_render import Reader
 from tests.demo.test_verbs import CODE, TESTS
@@ -87,7 +90,9 @@ def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_pat
 @pytest.mark.parametrize(("told", "words"), [
     ({"outcome": "unresolved"}, "or ask a model: “Models and keys”."),
     ({"outcome": "unresolved", "provider": "groq"}, "or ask another model"),
-    ({"outcome": "budget"}, "more seconds"), ({"outcome": "cancelled"}, ""),
+    ({"outcome": "budget"}, "a smaller test."), ({"outcome": "cancelled"}, ""),
+    ({"outcome": "budget", "offered": Extended(seconds=9)}, "give it more seconds"),
+    ({"outcome": "budget", "offered": Extended(usd=0.06)}, "give it more dollars"),
     ({"outcome": "healthy", "proof": "E0"}, "add a test that says what is right."),
     ({"outcome": "healthy", "proof": "E1"}, ""),
     ({"outcome": "healed", "proof": "E2", "require": "E4"}, "add calls with other values"),
@@ -112,6 +117,22 @@ async def test_a_program_without_a_test_is_healthy_as_far_as_that_goes(tmp_path:
     assert "42 is here" in shown.partition("Diff")[0]
 
 
+def test_of_a_program_that_the_log_does_not_hold_no_text_is_claimed() -> None:
+    first = Column("before", 0, Report(solution="s"), program("x = 1\n"))
+    lost = Result(columns=(first, Column("try 1", 1, Report(solution="t"), parent=0)))
+    assert "The text is the same" not in changes(lost, (1, 0))
+    same = replace(lost.columns[1], solution=first.solution)
+    assert "The text is the same" in changes(Result(columns=(first, same)))
+
+
+def test_the_smallest_failing_test_of_several_programs_says_of_which() -> None:
+    failing = Report(solution="s", verdicts=(verdict(),))
+    one = Result(outcome="unresolved", columns=(Column("before", 0, failing),), report=failing)
+    assert "The smallest failing test</h2>" in smallest(one)
+    two = replace(one, columns=(*one.columns, Column("try 1", 1, Report(solution="t"))))
+    assert "The smallest failing test of “before”</h2>" in smallest(two)
+
+
 def test_the_console_shows_both_ends_of_what_is_long_and_says_what_is_not_kept() -> None:
     ending = Ending(kind="completed", stdout="first\n" + "x" * 900_000 + "\nlast", truncated=True)
     ran = Result(columns=(Column("before", 0, Report(solution="s", ending=ending)),))
@@ -128,7 +149,10 @@ def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> 
     result = fold(from_jsonl((ASSETS / "example.jsonl").read_text(encoding="utf-8")))
     assert "4 of 4 tests pass" in result.reason
     shown = workbench(result)
-    assert " <small>4 of 4 tests pass, and 12 of 12 added pass</small>" in shown
+    assert shown.count("4 of 4 tests pass, and 12 of 12 added pass") == 1  # of each program
+    assert " <small>4 of 4 tests pass, and 12 of 12 added pass</small>" in matrix(
+        result, opens=False
+    )
     assert "16 of 16" not in shown.partition("timeline")[0]
     assert "4 of 4 tests pass, and 12 of 12 added pass" in markdown_of_run(result, "a.py")
 

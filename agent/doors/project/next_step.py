@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.core.domain import counted
 from agent.core.settings import COMMAND, GENERATOR
 from agent.doors.project.look import Seen, task_to_heal
 from agent.doors.project.shown import smallest
 from agent.doors.terminal import ADVICE, next_step
 from agent.healing.context import PROMPTS
 from agent.log.result import Result
-from agent.log.words import counted
 from agent.thinking.wording import diagnosis, lessons
 from agent.thinking.wording_of_files import suspects_of, told_of_files
 from llm.asking.prompts import load

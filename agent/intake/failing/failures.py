@@ -13,7 +13,7 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict
+from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict, counted
 from agent.intake.environment import (
     absent_package,
     is_of_python_2,
@@ -304,7 +304,7 @@ def _general(failures: tuple[Failure, ...], report: Report, text: str) -> Diagno
 def _wrong_result(failures: tuple[Failure, ...], report: Report) -> Diagnosis:
     failing = report.failing
     total = len({verdict.name for verdict in report.verdicts})
-    cause = f"{len(failing)} of {total} tests fail"
+    cause = f"{len(failing)} of {counted(total, 'test')} {'fails' if total == 1 else 'fail'}"
     shown = next((v for v in failing if v.call and v.expected and v.got), None)
     told = next((v for v in failing if v.message), None)
     if shown is not None:

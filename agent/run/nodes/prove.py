@@ -57,12 +57,12 @@ def proof_of(
     trusted = report.trusted
     if not trusted and report.oracle:
         return Proof(level="E0", why=(
-            f"{tally(report.oracle, 'examples that were derived from the words')}; none of the "
+            f"of what was derived from the words {tally(report.oracle, 'example')}; none of the "
             "tests is the user's"
         ))
     if not trusted:
         return Proof(level="E0", why="there is no test").but(_ended(report))
-    passed = tally(trusted, "tests")
+    passed = tally(trusted)
     showing = {verdict.test for verdict in trusted if verdict.shows}
     if not showing or (failed and not failed & showing):
         which = "a test that failed before" if showing else "any test"

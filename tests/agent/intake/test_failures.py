@@ -154,7 +154,7 @@ FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
     "an exception of its own": (
         task("class Insufficient(Exception): pass\n"),
         failed("Insufficient: 10 > 10 at line 4 (bank.py)"), "wrong_result",
-        ("1 of 1 tests fail: t: Insufficient: 10 > 10 at line 4 (bank.py)",),
+        ("1 of 1 test fails: t: Insufficient: 10 > 10 at line 4 (bank.py)",),
     ),
 }
 
