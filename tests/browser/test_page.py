@@ -140,6 +140,17 @@ def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> Non
     expect(other.locator(".partial")).to_contain_text("not a fix")
 
 
+@pytest.mark.parametrize("size", [(390, 844)], ids=["phone"])
+@pytest.mark.parametrize("state, part", [("unresolved", ".status"), ("waiting", "#review")])
+def test_a_link_or_a_reload_shows_the_run_or_its_question_first(
+    recorded_page: Any, state: str, part: str
+) -> None:
+    heal(recorded_page.page, words=state)
+    expect(recorded_page.page.locator(part)).to_be_in_viewport()
+    query = recorded_page.page.url[recorded_page.page.url.index("?"):]
+    expect(recorded_page.open(query).locator(part)).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("size", [
     (1440, 900), pytest.param((390, 844), marks=pytest.mark.nightly),
 ], ids=["desk", "phone"])
