@@ -9,6 +9,13 @@
   let starting = false;  // a run was asked for that is not known yet
   let followed = false;  // a run has gone on here since the page was loaded
 
+  // Who comes by a run's address, or to a question, sees it first, unless they have begun to do more.
+  const linked = new URLSearchParams(location.search).has("run");
+  let arriving = true;
+  for (const kind of ["pointerdown", "keydown", "wheel", "touchstart"]) {
+    addEventListener(kind, () => { arriving = false; }, { capture: true, passive: true });
+  }
+
   // What a reader looks at: which tab, which program (none: the one that leads), held against
   // which, and the open cell of each row. A new run begins anew.
   let look = { run: "", tab: "", at: null, against: "original", cells: new Map() };
@@ -203,7 +210,9 @@
       followed = true;
       bench.classList.remove("stale");
     }
-    const turned = lastPhase !== "" && phase !== lastPhase && phase !== "empty";
+    const first = arriving && scrollY === 0 && (linked || phase === "waiting");
+    const turned = phase !== lastPhase && !["", "empty"].includes(phase)
+      && (lastPhase !== "" || starting || first);
     if (turned && !inView(bench, bench.querySelector(".status") || bench)) bench.scrollIntoView({ block: "start" });
     lastPhase = phase;
     const waits = (inner && inner.dataset.waits) || "";
@@ -383,12 +392,13 @@
     }
   }, true);
 
-  // A question of the run that went on here is brought into view, once.
+  // A question of the run that goes on here, or that somebody came to, is brought into view, once.
   let asking = null;
   const seeQuestion = () => {
     const cards = ["question", "review", "paused"].map((name) => document.getElementById(name));
     const card = cards.find((one) => one && one.offsetParent) || null;
-    if (card && card !== asking && followed && !inView(card)) {
+    const meant = followed || (arriving && (linked || lastPhase === "waiting"));
+    if (card && card !== asking && meant && !inView(card)) {
       card.scrollIntoView({ block: "start" });
     }
     asking = card;

@@ -81,7 +81,9 @@ def lay_inputs(
         label="Or a task in words, with examples", lines=2, max_lines=3,
         placeholder="Write double(n). double(4) returns 8.",
     ))
-    parts.add("wordless", gr.HTML(""))
+    with gr.Column(elem_id="foreseen"):
+        parts.add("wordless", gr.HTML(""))
+        parts.add("spending", gr.HTML(""))
     with gr.Row(elem_id="actions"):
         # Enabled on arrival: a click before it would be undone by what arrives.
         parts.add("heal", gr.Button(
@@ -91,7 +93,6 @@ def lay_inputs(
     parts.add("said", gr.HTML(""))  # here it moves no button while a run goes on
     parts.add("files", gr.HTML(None, html_template=FILES, js_on_load=SENDS))
     parts.add("keys", gr.HTML(KEYS))
-    parts.add("spending", gr.HTML(""))
     with parts.later("models", "Models and keys"):
         with gr.Row(elem_classes="pair"):
             names = [(name, name) for name in providers_offered(public=public)]

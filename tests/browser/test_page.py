@@ -140,6 +140,17 @@ def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> Non
     expect(other.locator(".partial")).to_contain_text("not a fix")
 
 
+@pytest.mark.parametrize("size", [(390, 844)], ids=["phone"])
+@pytest.mark.parametrize("state, part", [("unresolved", ".status"), ("waiting", "#review")])
+def test_a_link_or_a_reload_shows_the_run_or_its_question_first(
+    recorded_page: Any, state: str, part: str
+) -> None:
+    heal(recorded_page.page, words=state)
+    expect(recorded_page.page.locator(part)).to_be_in_viewport()
+    query = recorded_page.page.url[recorded_page.page.url.index("?"):]
+    expect(recorded_page.open(query).locator(part)).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("size", [
     (1440, 900), pytest.param((390, 844), marks=pytest.mark.nightly),
 ], ids=["desk", "phone"])
@@ -367,14 +378,20 @@ def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: An
     ended(page.page, "HEALED")
 
 
-def test_what_heals_is_in_view_at_once_on_a_small_desk(page: Any) -> None:
-    page = page.page
-    page.set_viewport_size({"width": 1280, "height": 720})
-    expect(page.get_by_text("Words alone need a model")).to_be_visible()
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["small desk", "phone"])
+def test_what_heals_is_in_view_at_once_and_stays_where_it_is(
+    page: Any, size: tuple[int, int]
+) -> None:
+    heals = page.page.get_by_role("button", name="Heal it")
+    hint = page.page.locator("#wordless")
+    expect(hint).to_contain_text("Words alone need a model")
 
-    box = page.get_by_role("button", name="Heal it").bounding_box()
+    box = heals.bounding_box()
+    hint.evaluate("(hint) => hint.replaceChildren()")  # as before it comes, and with a model
 
-    assert box["y"] + box["height"] <= 720
+    assert box["y"] + box["height"] <= size[1]
+    assert heals.bounding_box() == box
+    fits(page.page)
 
 
 def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
