@@ -14,7 +14,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 from agent.core.dotenv_files import read_dotenv
 from agent.core.settings import BadSettings, Settings
 from agent.thinking.drafts import by_words, read_drafts
-from demo.serving.access import PROXIES, Access, is_public
+from demo.serving.access import PROXIES, Access, duplicate_link, is_public
 from demo.serving.host import Host
 from llm import LlmError
 
@@ -82,6 +82,7 @@ def main() -> int:
             # have this machine's own account stand in.
             most_pasted=min(MOST_PASTED, settings.largest_input) if public else MOST_PASTED,
             sign_in=os.environ.get("SYSTEM") == "spaces" and "OAUTH_CLIENT_ID" in os.environ,
+            duplicate=duplicate_link(os.environ),
         ), host, name, port, share=settings.share, settings=settings)
     except OSError as error:
         print(

@@ -32,7 +32,7 @@ from demo.panels.acts import Panels
 from demo.serving.api import offer
 from demo.serving.host import Host
 from demo.serving.verbs import Verbs
-from demo.shown.bench import MASTHEAD
+from demo.shown.bench import masthead
 
 CLOSED = (
     "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",
@@ -62,17 +62,17 @@ that nobody uses takes a twentieth of a core. There is no setting for it."""
 
 def build(
     host: Host, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
-    sign_in: bool = False, most_pasted: int = MOST_PASTED,
+    sign_in: bool = False, most_pasted: int = MOST_PASTED, duplicate: str = "",
 ) -> gr.Blocks:
     """The page, not served yet; with `sign_in` visitors may do so with Hugging Face. `most_pasted`
-    is how many characters an editor takes at once."""
+    is how many characters an editor takes at once, and `duplicate` where a Space is duplicated."""
     parts = Parts()
     ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
         for name, nothing in ((*KEPT.items(), (ANSWERED, {}))):
             parts.add(name, gr.JSON(dict(nothing), visible=False))
         parts.add("banner", gr.HTML(""))
-        parts.add("masthead", gr.HTML(MASTHEAD))
+        parts.add("masthead", gr.HTML(masthead(duplicate)))
         if sign_in:
             lay_login(parts)
         parts.add("plan", gr.HTML(""))
@@ -173,6 +173,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
             stirs="answering",
         )
     followed(parts["answering"].change, page.answer, page.settle_answer)
+    parts["files"].submit(None, None, parts.of(*TYPED), js=_CLEARS, **QUICK)
     guarded(parts["use"].click, page.use, ("kept",), ("code", "said"))
     guarded(
         parts["open"].click, page.edit, ("kept", "looked", "visit"), (*TYPED, "said"),
@@ -303,6 +304,7 @@ begun since and is not known yet."""
 _UNLESS_BEGUN = "if (Object.values(streamed).includes(given[0].run)) given[0] = %s;"
 """A run that was begun before the page had arrived is followed already."""
 _STOPS = """(kept) => ({ ...kept, begins: "" })"""
+_CLEARS = """() => window.cleared ? ["", "", ""] : Array(3).fill(undefined)"""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""
 """What was typed in an earlier visit comes back, unless by now something else is typed."""

@@ -8,7 +8,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 from urllib.parse import quote
@@ -18,6 +21,20 @@ from agent.core.events import from_jsonl, to_jsonl
 from evaluation.healing import FirstPatch, Line, Measured, first_patch
 
 KEYS = frozenset(Line.__annotations__)
+
+
+ROOT = Path(__file__).parent.parent
+
+
+def provenance() -> dict[str, object]:
+    """Of which version figures are that are measured now, and of which machine."""
+    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        said = ""  # an unpacked archive does not tell
+    now = datetime.now(UTC).isoformat(timespec="minutes")
+    return {"version": said or None, "cores": os.cpu_count(), "measured": now}
 
 
 class BadResults(Exception):

@@ -24,7 +24,7 @@ from agent.healing.context import TESTS_IN_A_BUDGET
 from agent.run.session import BadSettings, Settings, open_session
 from evaluation.figures import Figures, grouped, table
 from evaluation.healing import Measured, line_of, measured
-from evaluation.results import BadResults, Results
+from evaluation.results import BadResults, Results, provenance
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from evaluation.truth import refuted
 from llm import LlmError
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     results.summarise(
         {
-            "suite": wanted.suite.name, "provider": settings.provider,
+            **provenance(), "suite": wanted.suite.name, "provider": settings.provider,
             "budget_s": settings.search_s, "max_candidates": settings.max_candidates,
             "max_iterations": settings.max_iterations, "hold_out": settings.hold_out,
             "workers": wanted.workers, "rows_kept": kept,

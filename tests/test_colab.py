@@ -74,6 +74,14 @@ def test_it_offers_a_model_for_the_t4_and_a_link() -> None:
 
 
 @pytest.mark.slow
+def test_where_it_is_installed_from_is_asked_for_before_anything_is_done(home: Path) -> None:
+    source = "git+https://github.com/OWNER/self-healing-code-agent"
+    assert source in NOTEBOOK.read_text("utf-8")
+    with pytest.raises(Exception, match=r"m Put into SOURCE, .* in the place of OWNER"):
+        ran(home, SOURCE=source)
+
+
+@pytest.mark.slow
 def test_it_heals_shows_its_times_and_serves_the_page(home: Path) -> None:
     cells = ran(home)
 

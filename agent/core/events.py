@@ -82,6 +82,8 @@ class RunStarted(Value):
     """Seconds after which it ends, or asks for more; 0 where that is not recorded."""
     remembers: bool = True
     """It looks in memory, and keeps there what helped."""
+    project: bool = False
+    """Its program is one of a project's, which the project's own suite judges."""
 
     @property
     def jail(self) -> Jail:

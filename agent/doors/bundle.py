@@ -58,6 +58,19 @@ def patch_of(result: Result) -> str:
     return result.last_diff or (result.partial.diff if result.partial is not None else "")
 
 
+def patched(result: Result) -> str:
+    """What that patch changes: the one file, or how many."""
+    names = re.findall(r"^--- .*\n\+\+\+ b/(.+)$", patch_of(result), re.MULTILINE)
+    return names[0] if len(names) == 1 else f"{len(names)} files"
+
+
+def healed_project(task: Task, result: Result) -> Mapping[str, str]:
+    """All files of a project with its repair, its tests among them; nothing where none is kept."""
+    if task.project is None or not (result.outcome in KEPT and result.diff):
+        return {}
+    return {**{one.path: one.text for one in task.support}, **dict(result.files)}
+
+
 def unkept(result: Result) -> str:
     """What that patch is where it is no repair that was kept; empty where it is."""
     if result.last_diff or result.partial is None:
@@ -76,7 +89,7 @@ def patch(result: Result) -> bytes:
 def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
     """A zip of all that a run leaves."""
     result = fold(log)
-    name = true_name(task)
+    name = patched(result) if patch_of(result) else true_name(task)
     files = {
         "heal.patch" if result.diff else "partial.patch": patch(result),
         "report.md": markdown_of_run(result, name).encode("utf-8", "replace"),

@@ -200,6 +200,11 @@ class Result:
         return in_one_text(self.files) if self.files else self.code
 
     @property
+    def of_project(self) -> bool:
+        """Whether it is a project's own suite that judged, over its files."""
+        return self.start is not None and self.start.project
+
+    @property
     def drafted(self) -> bool:
         """Whether the run began without a program: with words alone."""
         return self.start is not None and not self.start.code

@@ -213,9 +213,13 @@ def call_words(call: ModelCalled) -> str:
         return f"{by}, from what was answered before"
     rather = "about " if call.estimated else ""
     cut = ", cut at its limit" if call.finish == "length" else ""
-    return (
-        f"{by}, {rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}, {call.wall_s:.1f} s{cut}"
-    )
+    spent = f"{rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}"
+    return f"{by}, {spent}, {lasted(call.wall_s)}{cut}"
+
+
+def lasted(wall_s: float) -> str:
+    """How long something took."""
+    return f"{1_000 * wall_s:.0f} ms" if wall_s < 1 else f"{wall_s:.1f} s"
 
 
 def payable(amount: float) -> float:

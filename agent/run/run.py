@@ -230,6 +230,7 @@ class Run:
                 require_integrity=self.options.require_integrity,
                 limit_s=self.seconds,
                 remembers=self._shared.settings.enable_cross_session_memory,
+                project=self.task.project is not None,
             )
         )
         for text in notices:

@@ -200,10 +200,11 @@
     }
     const phase = inner ? inner.dataset.phase : "";
     // What was asked for was not begun, and the result of the text before is shown again.
-    if (starting && phase === "finished" && run === before) {
+    if (starting && phase === "finished" && run === before && !asIs) {
       bench.classList.add("stale");
       draft = true;
     }
+    if (phase === "running" && run && run !== before) other = false;
     starting = phase === "running" && !run;
     if (phase === "running") {
       if (lastPhase !== "running") lookSoon();
@@ -321,21 +322,33 @@
   // What takes the fields over asks first where they hold what was typed since the last heal, and
   // clears files: they would be healed in its place.
   let draft = false;
+  let other = false;  // what stands there is another text than that of the shown run
+  let asIs = true;  // it was not when Heal was pressed
   const FIELDS = ["#code .cm-content", "#tests .cm-content", "#words textarea"];
   const held = (one) => one && (one.value || (one.innerText || "").trim());
+  const holds = (...fields) => fields.some((one) => held(document.querySelector(one)));
+  const WHETHER = "The fields hold what was typed since. Replace it?";
+  // Files take the place of a program, its tests and its words; tests that stand alone go with them.
+  window.mayClear = () => {
+    window.cleared = holds(FIELDS[0], FIELDS[2]);
+    if (window.cleared && draft && !confirm(WHETHER)) return false;
+    if (window.cleared) draft = false;
+    return true;
+  };
   document.addEventListener("click", (event) => {
     const pressed = (selector) => event.target.closest && event.target.closest(selector);
     if (pressed("button#heal")) {
+      asIs = !other;
       draft = false;
       document.querySelector("#files:has(.unsend[hidden]) .sent")?.replaceChildren();
     }
     if (!pressed("button.use, #bench [data-act=open], [data-example]")) return;
-    const drafted = draft && FIELDS.some((one) => held(document.querySelector(one)));
-    if (drafted && !confirm("The fields hold what was typed since. Replace it?")) {
+    if (draft && holds(...FIELDS) && !confirm(WHETHER)) {
       event.stopPropagation();
       return;
     }
     draft = false;
+    other = true;
     document.getElementById("bench").classList.remove("stale");
     const files = document.querySelector("#files .unsend:not([hidden])");
     if (!files) return;
@@ -347,7 +360,7 @@
   // What is typed after a run has ended is another text than that which its result is of.
   const typed = ({ type, key, target }) => {
     if (type === "keydown" && !["Backspace", "Delete", "Enter"].includes(key)) return;
-    if (target.closest && target.closest("#code, #tests, #words")) draft = true;
+    if (target.closest && target.closest("#code, #tests, #words")) draft = other = true;
     if (lastPhase === "finished" && target.closest && target.closest("#code, #tests")) {
       document.getElementById("bench").classList.add("stale");
     }

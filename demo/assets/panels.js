@@ -128,6 +128,23 @@
     }
   };
 
+  // A healed project is chosen as files, its tests with it.
+  const choose = async (button) => {
+    const { run } = button.closest("[data-run]").dataset;
+    const answer = await fetch(`gradio_api/heal/${run}/healed`);
+    if (!answer.ok) return window.tell(button, "They are not kept any more");
+    const chosen = new DataTransfer();
+    chosen.items.add(new File([await answer.blob()], `healed-${run.slice(0, 8)}.zip`));
+    const input = document.querySelector("#files input");
+    input.files = chosen.files;
+    input.dispatchEvent(new Event("change"));
+    document.getElementById("files").scrollIntoView({ block: "nearest" });
+  };
+  document.addEventListener("click", (event) => {
+    const use = event.target.closest && event.target.closest("button.use-files");
+    if (use) choose(use).catch((error) => window.tell(use, `Not now: ${error.message}`));
+  });
+
   document.addEventListener("click", (event) => {
     const share = event.target.closest && event.target.closest("button.share");
     if (!share) return;

@@ -50,6 +50,10 @@ input.addEventListener("change", async () => {{
   const chosen = [...input.files];
   const size = chosen.reduce((sum, file) => sum + file.size, 0);
   if (!chosen.length) return told("", null);
+  if (!window.mayClear()) {{
+    input.value = "";
+    return;
+  }}
   if (size > MOST) {{
     input.value = "";
     return told(`These are ${{(size / 1e6).toFixed(1)}} MB; ${{MOST / 1e6}} MB are the most. `
@@ -57,6 +61,7 @@ input.addEventListener("change", async () => {{
   }}
   const files = {{}};
   for (const file of chosen) files[file.name] = await base64(file);
+  trigger("submit");
   told(chosen.map((file) => file.name).join(", "), files);
 }});
 clear.addEventListener("click", (event) => {{
@@ -64,7 +69,8 @@ clear.addEventListener("click", (event) => {{
   if (event.isTrusted) input.focus();
 }});
 """
-"""Files go along with the click on Heal, and nowhere before it."""
+"""Files go along with the click on Heal, and nowhere before it; they are what is healed next, so
+that program and words make room for them."""
 
 
 def lay_inputs(

@@ -63,23 +63,23 @@ def command(data: Path | None) -> str:
 
 def _read(path: Path) -> Measured:
     when = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    told = [
-        ("measured", f"{when:%d %b %Y, %H:%M} UTC, on this machine"),
-        ("figures", f"{FOLDER}/{path.parent.name}/{path.name}"),
-    ]
+    told = [("figures", f"{FOLDER}/{path.parent.name}/{path.name}")]
     try:
         if path.stat().st_size > LARGEST_BYTES:
             raise ValueError("it is too large")
         found = json.loads(path.read_text(encoding="utf-8"))
         rows = tuple(_rows(found["figures"]))
+        when = datetime.fromisoformat(found.get("measured") or when.isoformat())
         told += [
             (name.replace("_", " "), str(found[name]))
-            for name in ("suite", "provider", "budget_s", "max_candidates", "hold_out", "workers")
+            for name in ("version", "cores", "suite", "provider", "budget_s", "max_candidates",
+                         "hold_out", "workers")
             if found.get(name) is not None
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return Measured(path.parent.name, (*told, ("cannot be read", str(error))), ())
-    return Measured(path.parent.name, tuple(told), rows)
+        told, rows = [*told, ("cannot be read", str(error))], ()
+    at = ("measured", f"{when:%d %b %Y, %H:%M} UTC, on this machine")
+    return Measured(path.parent.name, (at, *told), rows)
 
 
 def _rows(

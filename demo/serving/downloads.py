@@ -18,7 +18,14 @@ from starlette.routing import Route
 
 from agent.core.domain import Task
 from agent.core.events import Stamped, to_jsonl
-from agent.doors.bundle import bundle, packed, patch, regression_tests, unkept
+from agent.doors.bundle import (
+    bundle,
+    healed_project,
+    packed,
+    patch,
+    regression_tests,
+    unkept,
+)
 from agent.log.result import fold
 from demo.panels.replay import moments
 from demo.serving.host import Host, Unavailable
@@ -74,6 +81,12 @@ def _bundle(task: Task, log: Log) -> Found:
     return ".zip", bundle(task, log) if log and log[-1].final else b""
 
 
+def _healed(task: Task, log: Log) -> Found:
+    """A whole project with its repair, to be healed further or taken along."""
+    files = {path: _bytes(text) for path, text in healed_project(task, fold(log)).items()}
+    return "healed.zip", packed(files) if files else b""
+
+
 def _moments(task: Task, log: Log) -> Found:
     """What the page replays a run by."""
     return ".json", json.dumps(moments(log)).encode()
@@ -85,6 +98,7 @@ def _bytes(text: str) -> bytes:
 
 FILES: dict[str, Callable[[Task, Log], Found]] = {
     "patch": _patch, "log": _log, "tests": _tests, "bundle": _bundle, "moments": _moments,
+    "healed": _healed,
 }
 
 

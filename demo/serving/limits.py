@@ -3,6 +3,7 @@ a new visitor is free, an address is not. The owner is bounded by nothing here."
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -38,11 +39,13 @@ class Rate:
         self._asked: OrderedDict[str, deque[float]] = OrderedDict()
 
     def full_for_s(self, who: str, most: int) -> float:
-        """Seconds until `who` may ask again; 0 where they may now."""
+        """Whole seconds until `who` may ask again; 0 where they may now."""
         now = self._clock()
         asked = self._asked.get(who, ())
         recent = [at for at in asked if at > now - MINUTE_S]
-        return recent[len(recent) - most] + MINUTE_S - now if len(recent) >= most else 0.0
+        if len(recent) < most:
+            return 0.0
+        return max(1.0, math.ceil(recent[len(recent) - most] + MINUTE_S - now))
 
     def count(self, who: str) -> None:
         """Notes that `who` asks now."""

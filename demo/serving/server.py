@@ -19,7 +19,7 @@ from starlette.middleware import Middleware
 
 from agent.core.settings import Settings
 from demo.layout.theme import ASSETS, PageTheme
-from demo.serving.access import duplicate_link, is_loopback
+from demo.serving.access import is_loopback
 from demo.serving.downloads import download_route
 from demo.serving.gate import Gate
 from demo.serving.health import health_route
@@ -45,7 +45,6 @@ def serve(
     if not host.access.public and (share or not is_loopback(server_name)):
         where = "a shared link" if share else server_name
         raise ValueError(f"{where} can be reached from elsewhere: use Access(public=True)")
-    link = duplicate_link(os.environ)
     loops: list[asyncio.AbstractEventLoop] = []
 
     @asynccontextmanager
@@ -70,7 +69,7 @@ def serve(
             share=share,
             run_history=False,
             enable_monitoring=False,
-            footer_links=[{"label": "Duplicate this Space", "url": link}] if link else [],
+            footer_links=[],
             theme=PageTheme(),
             css_paths=ASSETS / "page.css",
             js=(ASSETS / "page.js").read_text(encoding="utf-8"),

@@ -6,7 +6,10 @@ a template: the page inserts the finished string as it is.
 
 from __future__ import annotations
 
-from agent.doors.bundle import patch_of, unkept
+from collections.abc import Callable
+
+from agent.doors.bundle import patch_of, patched, unkept
+from agent.intake.brought import PASTED
 from agent.log.result import Result
 from agent.log.words import PROOF_MEANING, headline
 from demo.shown.diff import diff
@@ -93,12 +96,20 @@ NOTHING = (
 )
 """The workbench where nothing was begun: no run that was recorded stands beside a refusal."""
 
-MASTHEAD = (
-    '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
-    "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair.</p>"
-    '<button type="button" id="theme-toggle">Light or dark</button>'
-    '<div id="live" class="sr" aria-live="polite"></div></div>'
-)
+
+def masthead(duplicate: str = "") -> str:
+    """The head of the page, on a Space with the link by which a visitor makes one of their own."""
+    link = (
+        f'<a href="{escaped(duplicate)}" target="_blank" rel="noopener">Duplicate this Space</a>'
+        if duplicate else ""
+    )
+    return (
+        '<div class="masthead"><h1>Self-Healing Code Agent</h1>'
+        "<p>Runs your Python in a jail, finds what is broken, repairs it and proves the repair."
+        f'</p>{link}<button type="button" id="theme-toggle">Light or dark</button>'
+        '<div id="live" class="sr" aria-live="polite"></div></div>'
+    )
+
 
 KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
 """How to work without a mouse."""
@@ -175,23 +186,32 @@ def _downloads(result: Result) -> str:
     def file(what: str, label: str) -> str:
         return f'<a class="download" href="gradio_api/heal/{run}/{what}" download>{label}</a>'
 
-    entry, given = (result.start.entry, result.start.code) if result.start else ("", "")
-    named = f" of {escaped(entry, 60)}" if entry not in ("", "solution.py") else ""
-    best = "the best so far"
-    copy = (
-        f'<button type="button" class="use">Use {"this code" if result.best is None else best}'
-        '</button>'
-        '<button type="button" class="copy">Copy</button>'
-        if result.shown_code not in ("", given) else ""
-    )
+    of = patched(result)
+    named = f" of {escaped(of, 60)}" if of != PASTED else ""
     apart = f", {unkept(result)}" if unkept(result) else ""
     parts = (
-        copy, file("patch", f"Patch{named}{apart}") if patch_of(result) else "",
+        _taken_over(result, file),
+        file("patch", f"Patch{named}{apart}") if patch_of(result) else "",
         file("tests", "Save tests") if result.rows else "",
         file("bundle", "Bundle") if result.phase == "finished" else file("log", "Run log"),
         '<button type="button" class="share">Share</button>',
     )
     return f'<p class="downloads">{"".join(parts)}</p>' if result.run_id else ""
+
+
+def _taken_over(result: Result, file: Callable[[str, str], str]) -> str:
+    """What takes the program over as what is healed next: a project with its suite, as files."""
+    given = result.start.code if result.start else ""
+    best = "the best so far"
+    if result.of_project:
+        use = '<button type="button" class="use-files">Use these files</button>'
+        return f'{use}{file("healed", "Healed files")}' if result.diff else ""
+    return (
+        f'<button type="button" class="use">Use {"this code" if result.best is None else best}'
+        '</button>'
+        '<button type="button" class="copy">Copy</button>'
+        if result.shown_code not in ("", given) else ""
+    )
 
 
 def _printed(result: Result) -> str:

@@ -70,6 +70,7 @@ def scrubber(result: Result, *, own: bool) -> str:
     opens = (
         '<button type="button" class="act" data-act="open" '
         'title="Put this program into the editor">Edit</button>'
+        if not result.of_project else ""
     )
     return (
         '<div class="scrub"><button type="button" data-step="-1" aria-label="Program before">◀'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.core.domain import Report
 from agent.core.events import Recalled, RunStarted, Searched
 from agent.log.result import Result
+from agent.log.spending import lasted
 from agent.log.timeline import TimelineStep
 from agent.log.words import Line, event_lines, step_words
 from demo.models.plans import plan_html, roles_html
@@ -43,7 +44,7 @@ def step_shown(
     step: TimelineStep, now: bool, judged: Report | None, start: RunStarted | None
 ) -> str:
     """One step, which may be the one that goes on `now`."""
-    took = "" if step.wall_ms is None else _duration(step.wall_ms)
+    took = "" if step.wall_ms is None else lasted(step.wall_ms / 1_000)
     # Lessons have a tab of their own, and a search tells how far it has come in the headline.
     events = [
         one.model_copy(update={"lessons": ()}) if isinstance(one, Recalled) else one
@@ -67,10 +68,6 @@ def _line(line: Line) -> str:
         f'<li class="tone-{line.tone}"><b aria-hidden="true">{TONE_MARKS[line.tone]}</b> '
         f"{prose(line.text, 600)}</li>"
     )
-
-
-def _duration(wall_ms: float) -> str:
-    return f"{wall_ms:.0f} ms" if wall_ms < 1_000 else f"{wall_ms / 1_000:.1f} s"
 
 
 def where(result: Result) -> str:

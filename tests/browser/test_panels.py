@@ -92,12 +92,46 @@ def test_files_are_healed_under_their_names_and_a_zip_by_its_own_suite(page: Any
     shown.get_by_role("button", name="Heal it").click()
     expect(shown.locator("#said")).to_contain_text("its suite: 3 tests")
     ended(shown, HEALED)
+    expect(shown.locator(".downloads")).to_contain_text("Patch of fees.py")
+    expect(shown.get_by_role("button", name="Use this code")).to_have_count(0)
+    shown.get_by_role("button", name="Use these files").click()
+    expect(shown.locator("#files .sent")).to_have_text(re.compile(r"healed-\w{8}\.zip"))
+    shown.get_by_role("button", name="Heal it").click()
+    ended(shown, "HEALTHY")
 
     shown.get_by_role("button", name="Clear files").click()
     expect(shown.locator("#files .sent")).to_have_text("")
     big = {"name": "big.zip", "mimeType": "application/zip", "buffer": b"0" * 2_000_001}
     shown.locator("#files input").set_input_files([big])
     expect(shown.locator("#files .sent")).to_contain_text("2 MB are the most")
+
+
+def test_files_chosen_after_a_run_are_healed_next_and_what_was_typed_is_cleared_if_one_says_so(
+    page: Any
+) -> None:
+    shown, code = page.page, page.page.locator("#code .cm-content")
+    files = [{"name": "fees.py", "mimeType": "text/x-python", "buffer": CODE.encode()}]
+    heal(shown, code="def f(n):\n    return n - 1\n", tests="assert f(1) == 2")
+    ended(shown, HEALED)
+    shown.locator("#files input").set_input_files(files)
+    expect(shown.locator("#files .sent")).to_have_text("fees.py")
+    expect(code).to_have_text("")
+    expect(shown.locator("#tests .cm-content")).to_have_text("")
+    shown.get_by_role("button", name="Heal it").click()
+    expect(shown.locator(".bench[data-phase=finished]")).to_contain_text("HEALTHY")
+
+    code.fill("x = 1")
+    shown.get_by_role("button", name="Heal it").click()
+    expect(shown.locator("#said")).to_contain_text("Code is pasted and files are chosen")
+    expect(shown.locator("#bench")).to_have_class(re.compile(r"\bstale\b"))
+    for answer, text in (("dismiss", "x = 1"), ("accept", "")):
+        shown.once("dialog", lambda dialog, answer=answer: getattr(dialog, answer)())
+        shown.locator("#files input").set_input_files([])
+        code.press("End")
+        code.press("Backspace")
+        code.press("1")
+        shown.locator("#files input").set_input_files(files)
+        expect(code).to_have_text(text)
 
 
 @pytest.mark.sampled(1)

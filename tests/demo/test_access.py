@@ -13,6 +13,7 @@ from agent.core.domain import Jail
 from demo.serving.access import PROXIES, Access, duplicate_link, is_loopback, is_public
 from demo.serving.host import Host
 from demo.serving.server import serve
+from demo.shown.bench import masthead
 from demo.web import build
 from sandbox.levels import SAFE_FOR_PUBLIC
 from tests.demo.recorded import RecordedSession, hosting
@@ -149,6 +150,10 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(
 
 def test_a_space_has_a_link_by_which_others_make_their_own() -> None:
     assert duplicate_link({}) == ""
+    assert "Duplicate" not in masthead()
+    assert '<a href="https://huggingface.co/spaces/owner/space?duplicate=true"' in masthead(
+        duplicate_link({"SPACE_ID": "owner/space"})
+    )
     assert duplicate_link({"SPACE_ID": "owner/space"}) == (
         "https://huggingface.co/spaces/owner/space?duplicate=true"
     )

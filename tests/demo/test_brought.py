@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent.core.settings import Settings
+from agent.doors.bundle import healed_project, patched
 from agent.doors.project.sent import SentFile
 from agent.intake import BadInput
 from agent.log.result import fold
 from agent.run.session import open_session
 from demo.brought import prepared
 from demo.options import RunOptions
+from demo.shown.bench import workbench
 from tests.agent.project.small_project import pyproject
 from tests.agent.runs import finished, settings
 
@@ -50,6 +53,13 @@ async def test_a_zip_is_healed_by_its_own_suite(tmp_path: Path) -> None:
         result = fold(await finished(session, found.task, title=found.title))
     assert result.outcome == "healed"
     assert "a/shop/fee.py" in result.diff
+    assert patched(result) == "shop/fee.py"
+    assert patched(replace(result, diff=2 * result.diff)) == "2 files"
+    healed = healed_project(found.task, result)
+    assert healed["tests/test_fee.py"].encode() == SUITE
+    assert healed["shop/fee.py"] != MODULE.decode()
+    shown = workbench(result)
+    assert "Use these files" in shown and "Use this code" not in shown
     assert not Path(found.task.project.root).exists()
 
 

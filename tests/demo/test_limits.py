@@ -62,8 +62,11 @@ def test_the_page_as_a_whole_has_so_many_and_a_minute_has_so_many_starts() -> No
         clock.now = at
         with limits.working(settings, {}, "v", "here"):
             pass
-    with pytest.raises(TooMuch, match="try again in 50 seconds"):
-        limits.working(settings, {}, "v", "here").__enter__()
+    for at, wait_s in ((10.0, 50), (59.8, 1)):
+        clock.now = at
+        with pytest.raises(TooMuch, match=f"try again in {wait_s} seconds") as refused:
+            limits.working(settings, {}, "v", "here").__enter__()
+        assert refused.value.after_s == wait_s
     clock.now = 60.0
     with limits.working(settings, {}, "v", "here"):
         pass

@@ -193,10 +193,12 @@ async def test_only_what_was_measured_here_is_shown_with_its_interval(tmp_path: 
         figures = {"rows": 20, "plausible": 15, "correct": 9, "with_truth": 10, "any": 10,
                    "seconds_median": 1.25}
         (folder / "summary.json").write_text(json.dumps(
-            {"suite": "seen.jsonl", "provider": "mock", "figures": {"all": figures}}
+            {"suite": "seen.jsonl", "provider": "mock", "figures": {"all": figures},
+             "version": "1a2b3c4", "cores": 2, "measured": "2026-03-04T05:06+00:00"}
         ))
         text = Reader((await panels.benchmarks())["benchmarks-list"]).text
-        for words in ("15 of 20", "53% to 89%", "9 of 10", "seen.jsonl", "on this machine"):
+        for words in ("15 of 20", "53% to 89%", "9 of 10", "seen.jsonl", "on this machine",
+                      "1a2b3c4", "04 Mar 2026, 05:06 UTC", "cores"):
             assert words in text, words
         (folder / "summary.json").write_text("{")
         assert "cannot be read" in (await panels.benchmarks())["benchmarks-list"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,8 @@ def test_rows_in_lines_and_figures_out(
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert summary["figures"]["all"]["correct"] == 1
     assert summary["budget_s"] == 10
+    assert summary["cores"] == os.cpu_count() and summary["measured"]
+    assert "version" in summary
     log = from_jsonl((out / "logs" / "shapes%2Farea.jsonl").read_text(encoding="utf-8"))
     assert log[-1].event.kind == "run_finished"
     patch = first_patch(log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from agent.log.spending import (
     LONGEST_TOLD,
     Said,
     event_of,
+    lasted,
     ledger,
     lost_calls,
     next_call,
@@ -222,3 +224,8 @@ def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> Non
 def test_the_number_of_a_call_that_was_never_told_is_nobodys() -> None:
     started = event_of(CallStarted(5, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
     assert (next_call(()), next_call(stamped([started]))) == (0, 6)
+
+
+@pytest.mark.parametrize(("wall_s", "words"), [(0.004, "4 ms"), (0.25, "250 ms"), (2.04, "2.0 s")])
+def test_what_took_less_than_a_second_is_told_in_ms(wall_s: float, words: str) -> None:
+    assert lasted(wall_s) == words
