@@ -337,6 +337,19 @@ async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(ho
     assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 3
 
 
+@pytest.mark.parametrize("benchmarks", [True, False])
+async def test_a_tab_of_benchmarks_is_there_where_it_is_of_use(
+    host: Host, benchmarks: bool
+) -> None:
+    tabs = {
+        part.elem_id: part.visible for part in build(host, benchmarks=benchmarks).blocks.values()
+        if str(part.elem_id).endswith("-panel")
+    }
+    assert tabs == {
+        "runs-panel": True, "memory-panel": True, "api-panel": True, "benchmarks-panel": benchmarks,
+    }
+
+
 async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
