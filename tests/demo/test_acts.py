@@ -201,7 +201,7 @@ async def test_an_answer_joins_the_tests_of_its_run_while_they_stand_in_their_fi
 
 
 @pytest.mark.parametrize(("name", "words"), [
-    ("rivals", "has ended with A, and no answer is needed"), ("asked", "waits for the answer"),
+    ("rivals", "the run has kept A"), ("asked", "waits for the answer"),
 ])
 async def test_a_question_says_whether_the_run_waits_for_it(name: str, words: str) -> None:
     rivals = fold(recorded("rivals")).rivals
