@@ -196,7 +196,8 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             yield Line(f"code by {solution.origin}: {solution.note}".rstrip(": "), detail=True)
         case Judged():
             said = report_words(event.report)
-            yield Line(f"iteration {event.iteration}: {said}", _report_tone(event.report))
+            which = f"try {event.iteration}" if event.iteration else "at first"
+            yield Line(f"{which}: {said}", _report_tone(event.report))
         case Diagnosed():
             yield Line(f"diagnosis: {diagnosis_words(event.diagnosis)}")
         case Searched():
@@ -208,7 +209,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
         case RoundEnded():
             how = APPROACH_WORDS[event.approach]
             yield Line(
-                f"round {event.iteration}: {how}{', which comes nearer' if event.better else ''}",
+                f"try {event.iteration}: {how}{', which comes nearer' if event.better else ''}",
                 detail=True,
             )
         case TestRuled():
@@ -339,7 +340,7 @@ def _facts(result: Result) -> Iterator[str]:
         bare = result.iterations - tried if result.columns else 0
         none = "none with a program" if not tried else f"{bare} without a program"
         without = f", {none}" if bare > 0 else ""
-        yield counted(result.iterations, "iteration") + without
+        yield counted(result.iterations, "try", "tries") + without
     if result.outcome == "crash_stopped" and result.rivals is not None:
         yield others_words(result.rivals)
     if result.candidates:

@@ -124,7 +124,7 @@ def _ends_in(text: str) -> int:
 def lesson(variables: Mapping[str, object]) -> str:
     """What was wrong and what helped, in one sentence."""
     cause = str(variables["cause"]).strip().rstrip(".")
-    text = brief(f"{cause}: what helped was {variables['note']}", 600)
+    text = brief(f"{cause}; what helped: {variables['note']}", 600)
     return Summary.model_validate(
         {"text": text, "category": variables["category"]}
     ).model_dump_json()

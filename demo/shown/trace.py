@@ -32,7 +32,7 @@ def trace(result: Result) -> str:
         for place, one in enumerate(result.talk)
     )
     lost = "".join(
-        f'<li><details data-key="outdone-{place}"><summary>Round {one.iteration}: '
+        f'<li><details data-key="outdone-{place}"><summary>Try {one.iteration}: '
         f"{escaped(outdone_words(one), 600)}</summary>{diff(one.diff)}</details></li>"
         for place, one in enumerate(result.outdone)
     )
