@@ -435,8 +435,8 @@ def evidence_words(seen: Evidence | None) -> list[str]:
         return []
     return [
         *doubt_words(seen),
-        *([f"siblings of the repair tried: {seen.siblings}"] if seen.siblings else []),
-        *([f"equivalent mutants left out: {seen.equivalent}"] if seen.equivalent else []),
+        *([f"variations of the repair tried: {seen.siblings}"] if seen.siblings else []),
+        *([f"slips of no effect left out: {seen.equivalent}"] if seen.equivalent else []),
     ]
 
 
