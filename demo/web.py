@@ -63,9 +63,11 @@ that nobody uses takes a twentieth of a core. There is no setting for it."""
 def build(
     host: Host, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
     sign_in: bool = False, most_pasted: int = MOST_PASTED, duplicate: str = "",
+    benchmarks: bool = True,
 ) -> gr.Blocks:
     """The page, not served yet; with `sign_in` visitors may do so with Hugging Face. `most_pasted`
-    is how many characters an editor takes at once, and `duplicate` where a Space is duplicated."""
+    is how many characters an editor takes at once, `duplicate` where a Space is duplicated, and
+    `benchmarks` whether they have a tab."""
     parts = Parts()
     ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
@@ -90,7 +92,8 @@ def build(
                     lay_examples(parts)
             for name, lay in PANELS.items():
                 label = "API" if name == "api" else name.capitalize()
-                with parts.add(f"{name}-panel", gr.Tab(label)):
+                shown = benchmarks or name != "benchmarks"
+                with parts.add(f"{name}-panel", gr.Tab(label, visible=shown)):
                     lay(parts)
         page = Page(host)
         arrived = _wire(ui, parts, page, public=host.access.public)

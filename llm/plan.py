@@ -202,11 +202,11 @@ class _Resolver:
             if missing(name):
                 continue
             if name in small:
-                return self.beside_claude(name, f"auto: {name} is configured")
+                return self.beside_claude(name, "it is configured")
             if name in keyed:
-                return self.everywhere(name), f"auto: there is a key for {name}"
+                return self.everywhere(name), "there is a key for it"
             if self._model("", name):
-                return self.everywhere(name), f"auto: {name} is configured"
+                return self.everywhere(name), "it is configured"
             return None, f"{without} ({name} is configured, but no model is: set OPENAI_MODEL)"
         absent = missing(wanted[0]) if wanted else "nothing else is configured"
         return None, f"{without} ({absent})"

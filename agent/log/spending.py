@@ -206,9 +206,14 @@ def estimate_costs(
     return tuple(found)
 
 
+def role_words(role: str) -> str:
+    """A role's name in words."""
+    return role.replace("_", " ")
+
+
 def call_words(call: ModelCalled) -> str:
     """A call of a model in one line."""
-    by = f"{call.role}: {call.provider}/{call.model}"
+    by = f"{role_words(call.role)}: {call.provider}/{call.model}"
     if call.cached:
         return f"{by}, from what was answered before"
     rather = "about " if call.estimated else ""

@@ -56,7 +56,7 @@ input.addEventListener("change", async () => {{
   }}
   if (size > MOST) {{
     input.value = "";
-    return told(`These are ${{(size / 1e6).toFixed(1)}} MB; ${{MOST / 1e6}} MB are the most. `
+    return told(`These are ${{Math.ceil(size / 1e4) / 100}} MB; ${{MOST / 1e6}} MB are the most. `
       + "Choose the modules and tests that the failure needs.", null);
   }}
   const files = {{}};
@@ -103,7 +103,7 @@ def lay_inputs(
         with gr.Row(elem_classes="pair"):
             names = [(name, name) for name in providers_offered(public=public)]
             parts.add("provider", gr.Dropdown(
-                [("as planned", ""), ("no model", MOCK), *names], value="",
+                [("whoever the top of the page names", ""), ("no model", MOCK), *names], value="",
                 label="Who answers", min_width=120,
             ))
             parts.add("model", gr.Textbox(
@@ -111,6 +111,7 @@ def lay_inputs(
             ))
         parts.add("roles", gr.Textbox(
             "", label="Roles given to others", max_lines=1,
+            info="Another model for one kind of question: debugger, generator, critic and others.",
             placeholder="debugger=anthropic, generator=groq/MODEL",
         ))
         with gr.Row(elem_classes="pair"):
@@ -155,21 +156,24 @@ def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> No
     ))
     with gr.Row(elem_classes="pair"):
         parts.add("require-proof", gr.Dropdown(
-            [("E1, my tests pass", "E1"), ("E2, so do hidden ones", "E2"),
-             ("E3, and changed inputs", "E3"), ("E4, and mutants are killed", "E4")],
+            [("E1, my tests pass", "E1"), ("E2, so does a hidden one", "E2"),
+             ("E3, and changed inputs", "E3"), ("E4, and they notice slips", "E4")],
             value="E1", label="The least proof", min_width=120,
+            info="How far a repair must be shown to be right.",
         ))
         parts.add("require-integrity", gr.Dropdown(
-            [("any that is believed", ""), ("observed", "observed"), ("outside", "outside")],
+            [("any that is believed", ""), ("watched from outside", "observed"),
+             ("compared outside", "outside")],
             value="", label="The least integrity", min_width=120,
+            info="How little the program may have to do with its own verdict.",
         ))
-    gr.HTML("<p>At most, for models and in all:</p>", elem_classes="caps-title")
+    gr.HTML("<p>At most, for models and in all; empty is the usual:</p>", elem_classes="caps-title")
     with gr.Row(elem_classes="caps"):
         for name, label in (
             ("usd", "Dollars"), ("tokens", "Tokens"), ("calls", "Calls"), ("seconds", "Seconds"),
         ):
             parts.add(name, gr.Textbox(
-                "", label=label, placeholder="as set", min_width=70, max_lines=1,
+                "", label=label, placeholder="usual", min_width=70, max_lines=1,
                 html_attributes=gr.InputHTMLAttributes(autocomplete="off"),
             ))
     parts.add("learn", gr.Checkbox(True, label="Learn from this run"))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from agent.doors.bundle import patch_of, patched, unkept
 from agent.intake.brought import PASTED
 from agent.log.result import Result
-from agent.log.words import PROOF_MEANING, headline
+from agent.log.words import INTEGRITY_SHORT, PROOF_MEANING, headline, integrity_words, others_words
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
@@ -39,12 +39,13 @@ def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) 
     rivals = behaviours(result.rivals) if result.rivals is not None else ""
     open_ = result.fitting > 1
     looked = _looked(result, "" if open_ else rivals, own, compare)
+    begun = "" if result.outcome == "needs_model" else steps(result)
     parts = (
         _status(result, word, _said_here(result, facts, own), _downloads(result)),
         "" if own else sentence(SHARED, "info"), rivals if open_ else "", _notices(result),
         _printed(result),
         *((timeline(result), matrix(result), looked) if going else
-          (smallest(result), looked, matrix(result), steps(result))),
+          (smallest(result), looked, matrix(result), begun)),
     )
     slug = "open" if open_ else "below" if result.below else _state(result).replace("_", "-")
     level = f" at-{result.proof}" if result.proof is not None and not open_ else ""
@@ -134,9 +135,10 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     mark = "?" if result.fitting > 1 else "!" if result.below else STATE_MARKS[_state(result)]
     rest = "".join(_fact(fact, result) for fact in facts)
     if result.phase == "running":
-        rest += f'<span class="clock" data-elapsed="{result.worked_s:.1f}"></span>'
-        if result.start is not None and result.worked_s < result.start.limit_s:
-            rest += f"<span>of {result.start.limit_s:.0f} s at most</span>"
+        clock = f'<time class="clock" data-elapsed="{result.worked_s:.1f}"></time>'
+        bounded = result.start is not None and result.worked_s < result.start.limit_s
+        most = f" of {result.start.limit_s:.0f} s at most" if bounded and result.start else ""
+        rest += f"<span>{clock}{most}</span>"
     reason = _reason(result)
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.phase == "running":
@@ -171,8 +173,12 @@ def _reason(result: Result) -> str:
 def _fact(fact: str, result: Result) -> str:
     """A fact beside the verdict; that of the proof in the colour of its level."""
     if fact == f"proof {result.claim}":
-        return f'<b class="level-{result.proof}">{escaped(fact, 300)}</b>'
+        how = "" if result.integrity is None else f" · {INTEGRITY_SHORT[result.integrity]}"
+        tip = escaped(integrity_words(result), 600)
+        return f'<b class="level-{result.proof}" title="{tip}">proof {result.proof}{how}</b>'
     further = ", not proven further" if fact == PROOF_MEANING["E1"] else ""
+    if result.rivals is not None and fact == others_words(result.rivals):
+        further = ", under “Proof”"
     return f"<span>{escaped(fact, 300)}{further}</span>"
 
 

@@ -15,15 +15,15 @@ def question(rivals: Rivals | None, *, waits: bool = False, own: bool = True) ->
     if rivals is None:
         return ""
     then = "The run waits for the answer and goes on with it." if waits else (
-        f"The run has ended with {escaped(rivals.behaviours[0].label, 10)}, and no answer is "
-        "needed; with one, the program is healed again"
+        f"You need not answer: the run has kept {escaped(rivals.behaviours[0].label, 10)}. An "
+        "answer heals the program again"
         f"{'' if own else ', in a run of your own: this is one of somebody else'}."
     )
     return (
         f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '
         f"What should <code>{escaped(rivals.call, 400)}</code> give? {then} The answer becomes a "
-        "test: it joins yours in the field, while that still holds this run's, and is in “Save "
-        "tests”.</p></div>"
+        "test, which “Save tests” has too; it joins your tests on the left, unless they were "
+        "changed.</p></div>"
     )
 
 

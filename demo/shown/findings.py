@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.core.domain import PROOF_ORDER, Behaviour, Evidence, Rivals, Verdict
 from agent.log.result import Result
-from agent.log.words import advice_words, doubt_words, meaning
+from agent.log.words import advice_words, doubt_words, integrity_words, meaning
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose
 from demo.shown.panes import fact_list, leading, named, pane, small
@@ -68,6 +68,8 @@ def proof(result: Result) -> str:
     told = result.proof_why in result.reason  # beside the verdict
     why = "" if told else f'<p class="note">{prose(result.proof_why, 1_000)}</p>'
     seen = _evidence(result.evidence, result.lacks) if result.evidence is not None else ""
+    if far := integrity_words(result):
+        why += f'<p class="note">{prose(f"{far[0].upper()}{far[1:]}.", 1_000)}</p>'
     return f'{why}<ol class="ladder level-{result.proof}">{steps}</ol>{advice}{seen}'
 
 
@@ -76,9 +78,9 @@ def _evidence(seen: Evidence, told: str) -> str:
     is `told` above."""
     figures = fact_list(
         ("changed inputs", f"{seen.probes:,} raise nothing new" if seen.probes else ""),
-        ("siblings", f"{seen.siblings} tried in its place" if seen.siblings else ""),
-        ("mutants", f"{seen.killed} of {seen.mutants} noticed" if seen.mutants else ""),
-        ("equivalent", f"{seen.equivalent} left out" if seen.equivalent else ""),
+        ("variations", f"{seen.siblings} tried in its place" if seen.siblings else ""),
+        ("slips put in", f"{seen.killed} of {seen.mutants} noticed" if seen.mutants else ""),
+        ("slips of no effect", f"{seen.equivalent} left out" if seen.equivalent else ""),
         ("re-runs", f"{seen.reruns} with other seeds" if seen.reruns else ""),
     )
     listed = "".join(

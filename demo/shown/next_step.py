@@ -14,8 +14,9 @@ FURTHER: dict[ProofLevel, str] = {
 """What lifts a repair above a level where nothing nearer is known."""
 AFTER: dict[RunOutcome, str] = {
     "crash_stopped": "add a test that says what is right.",
-    "unresolved": "add a test that fails with less code, or give it more attempts and seconds "
-    "under “Options”",
+    "unresolved": "add a failing test of a smaller part of the program, or give it more attempts "
+    "and seconds under “Options”",
+    "needs_model": "give a key under “Models and keys”, or bring code and a test.",
     "model_failed": "see in the Trace what the model said, and choose another under “Models and "
     "keys”; code with tests needs none.",
     "budget": "give it a smaller test.",

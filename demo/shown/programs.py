@@ -88,7 +88,8 @@ def _which(result: Result, place: int) -> str:
     solution = column.solution
     by = "" if solution is None or solution.origin == "user" else f"by {solution.origin}"
     told = ", ".join(filter(None, (by, passing_words(column.report))))
-    return f"<b>{escaped(column.label)}</b> {escaped(told, 300)}"
+    note = "" if solution is None else escaped(solution.note, 300)
+    return f'<b>{escaped(column.label)}</b> <span title="{note}">{escaped(told, 300)}</span>'
 
 
 def changes(result: Result, compare: Pair | None = None) -> str:

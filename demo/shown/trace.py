@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from agent.core.events import FellBack, ModelCalled
 from agent.log.result import Result
+from agent.log.spending import role_words
 from agent.log.timeline import Call, Talk
 from agent.log.words import model_words, outdone_words
 from demo.shown.diff import diff
@@ -31,7 +32,7 @@ def trace(result: Result) -> str:
         for place, one in enumerate(result.talk)
     )
     lost = "".join(
-        f'<li><details data-key="outdone-{place}"><summary>Round {one.iteration}: '
+        f'<li><details data-key="outdone-{place}"><summary>Try {one.iteration}: '
         f"{escaped(outdone_words(one), 600)}</summary>{diff(one.diff)}</details></li>"
         for place, one in enumerate(result.outdone)
     )
@@ -50,7 +51,7 @@ def _call(call: Call, place: int, *, texts: bool) -> str:
         words = model_words(ended)
     else:
         assert asked is not None, "a call has one end at least"
-        words = f"{asked.role}: {asked.provider}/{asked.model} is being asked"
+        words = f"{role_words(asked.role)}: {asked.provider}/{asked.model} is being asked"
     mark = "!" if failed else "✓" if ended is not None else "●"
     tone = "tone-bad" if failed else "tone-good" if ended is not None else "now"
     said = (*(asked.asked if asked is not None else ()), ("answer", ended.answer if ended else ""))

@@ -118,7 +118,7 @@ def test_files_chosen_after_a_run_are_healed_next_and_what_was_typed_is_cleared_
     expect(code).to_have_text("")
     expect(shown.locator("#tests .cm-content")).to_have_text("")
     shown.get_by_role("button", name="Heal it").click()
-    expect(shown.locator(".bench[data-phase=finished]")).to_contain_text("RUNS, NOT SHOWN TO BE RIGHT")
+    ended(shown, "RUNS, NOT SHOWN TO BE RIGHT")
 
     code.fill("x = 1")
     shown.get_by_role("button", name="Heal it").click()

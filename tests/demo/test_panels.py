@@ -92,7 +92,8 @@ def test_a_run_in_the_list_has_the_words_and_the_colour_of_its_card() -> None:
     healed = Listed("id-one", "fee", 0.0, "healed", None, "E1")
     assert '<span class="standing is-healed at-E1">healed <i>E1</i></span>' in runs([healed], "")
     several = replace(healed, fitting=2)
-    assert 'is-open at-E1">one of at least 2 repairs <i>E1</i>' in runs([several], "healed")
+    open_ = "one of at least 2 repairs that fit your tests"
+    assert f'is-open at-E1">{open_} <i>E1</i>' in runs([several], "healed")
     stopped = replace(healed, standing="crash_stopped", proof="E0")
     assert 'is-crash-stopped at-E0">crash stopped <i>E0</i>' in runs([stopped], "")
 

@@ -62,7 +62,7 @@ def test_what_a_run_may_cost_is_said_before_it_and_what_is_unknown_too() -> None
 
 
 def test_keys_at_hand_are_named_and_never_shown() -> None:
-    assert "ANTHROPIC_API_KEY, GROQ_API_KEY." in keys_html(["ANTHROPIC_API_KEY", "GROQ_API_KEY"])
+    assert "at hand: anthropic, groq." in keys_html(["ANTHROPIC_API_KEY", "GROQ_API_KEY"])
     assert "none." in keys_html([])
 
 

@@ -294,7 +294,8 @@ def test_every_mark_of_the_page_has_its_colour() -> None:
      "before: passes, not believed: it looks into frames"),
     ([one(integrity="observed"), one("skipped", name="u")], "↷ skipped; o observed: "),
     ([one(), one(name="u", test="u", integrity="in-process", reason="uses caplog <b>")],
-     "proof E1 · in-process: uses caplog <b>"),
+     "nothing was seen acting on the tests: uses caplog <b>."),
+    ([one(integrity="in-process")], "proof E1 · in one process"),
     ([one(integrity="in-process")], "i in-process: tests and program shared a process"),
 ])
 def test_how_far_a_pass_is_believed_is_said_with_why(verdicts: list[Verdict], told: str) -> None:
@@ -383,7 +384,7 @@ def test_each_level_of_proof_has_a_look_of_its_own(level: ProofLevel) -> None:
     log = from_jsonl(EXAMPLE.read_text(encoding="utf-8"))
     shown = workbench(replace(fold(log), proof=level))
     assert f'class="bench is-healed at-{level}"' in shown
-    assert f'<b class="level-{level}">proof {level}' in shown
+    assert re.search(rf'<b class="level-{level}" title="[^"]+">proof {level}', shown)
 
 
 def test_suspicion_is_told_in_words_and_only_where_it_tells_lines_apart() -> None:

@@ -46,6 +46,7 @@ from demo.shown.next_step import next_words
 from demo.shown.panes import leading
 from demo.shown.programs import changes, console
 from demo.shown.trace import writing
+from tests.agent.log.test_result import log_of
 from tests.agent.model_runs import followed
 from tests.agent.runs import finished, settings
 from tests.agent.values import program, verdict
@@ -76,7 +77,7 @@ def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_pat
     assert result.partial is not None and result.columns[0].solution is not None
     shown = Reader(workbench(result)).text
     assert "Patch of fee.py, not a fix" in shown
-    assert "Next: add a test that fails with less code" in shown
+    assert "Next: add a failing test of a smaller part" in shown
     assert 'data-opens="patch"' in workbench(result)
     assert 'data-opens="diagnosis"' in workbench(replace(result, best=None, report=before))
     content = patch(result)
@@ -95,6 +96,7 @@ def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_pat
     ({"outcome": "budget", "offered": Extended(usd=0.06)}, "give it more dollars"),
     ({"outcome": "healthy", "proof": "E0"}, "add a test that says what is right."),
     ({"outcome": "healthy", "proof": "E1"}, ""),
+    ({"outcome": "needs_model"}, "give a key under “Models and keys”"),
     ({"outcome": "healed", "proof": "E2", "require": "E4"}, "add calls with other values"),
     ({"outcome": "healed", "proof": "E1", "require": "E2"}, "add a test that fails now"),
 ])
@@ -133,6 +135,16 @@ def test_the_smallest_failing_test_of_several_programs_says_of_which() -> None:
     assert "The smallest failing test of “before”</h2>" in smallest(two)
 
 
+def test_a_run_that_was_not_begun_shows_no_figures_and_no_steps() -> None:
+    begin, step = (one.event for one in recorded("healed")[:2])
+    end = recorded("unresolved")[-1].event
+    assert isinstance(end, RunFinished)
+    end = end.model_copy(update={"outcome": "needs_model"})
+    shown = Reader(workbench(fold(log_of(begin, step, end)))).text
+    assert "NOT BEGUN: THIS NEEDS A MODEL" in shown
+    assert "$0.00" not in shown and "Timeline" not in shown and "Next: give a key" in shown
+
+
 def test_the_console_shows_both_ends_of_what_is_long_and_says_what_is_not_kept() -> None:
     ending = Ending(kind="completed", stdout="first\n" + "x" * 900_000 + "\nlast", truncated=True)
     ran = Result(columns=(Column("before", 0, Report(solution="s", ending=ending)),))
@@ -161,7 +173,7 @@ def test_every_judged_program_stands_in_the_page_also_those_of_failed_tries() ->
     result = fold(recorded("failed_tries"))
     page = workbench(result)
     assert [column.label for column in result.columns] == ["before", *(
-        f"try {number}" for number in range(1, 5)
+        f"try {number}" for number in range(2, 6)
     )]
     for place, column in enumerate(result.columns):
         assert column.solution is not None

@@ -24,6 +24,8 @@ from agent.intake.parsing import FunctionNode, called_name, dotted, lines_of, pa
 from sandbox import DENIAL_MEANINGS
 
 EVIDENCE_SHOWN = 5
+LONGEST = 60
+"""Characters of a value in a cause."""
 
 _RAISED = re.compile(
     r"^(?P<exception>[A-Za-z_][\w.]*)(?::\s*(?P<message>.*?))?"
@@ -308,14 +310,32 @@ def _wrong_result(failures: tuple[Failure, ...], report: Report) -> Diagnosis:
     shown = next((v for v in failing if v.call and v.expected and v.got), None)
     told = next((v for v in failing if v.message), None)
     if shown is not None:
-        cause = f"{shown.call} gives {_brief(shown.got)} where {_brief(shown.expected)} is expected"
+        call = _brief_call(shown.call)
+        whose = f"{_brief(shown.name)}: " if call != shown.call else ""
+        gives = f"{call} gives {_brief(shown.got)} where {_brief(shown.expected)} is expected"
+        cause = f"{whose}{gives}"
     elif told is not None:
         cause = f"{cause}: {_brief(told.name)}: {_brief(told.message)}"
     return Diagnosis(category="wrong_result", cause=cause, confidence=0.6)
 
 
 def _brief(text: str) -> str:
-    return text if len(text) <= 80 else text[:79] + "…"
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _brief_call(call: str) -> str:
+    """A long call, with each of its arguments shortened."""
+    try:
+        found = ast.parse(call, mode="eval").body if len(call) > 2 * LONGEST else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _brief(call)
+    if not isinstance(found, ast.Call):
+        return call if found is None else _brief(call)
+    given = [_brief(ast.unparse(one)) for one in found.args]
+    given += [
+        f"{one.arg}=" * bool(one.arg) + _brief(ast.unparse(one.value)) for one in found.keywords
+    ]
+    return f"{_brief(ast.unparse(found.func))}({', '.join(given)})"
 
 
 def _import_hint(failure: Failure) -> str:

@@ -266,7 +266,7 @@ def test_of_a_task_in_words_the_best_program_is_given_at_every_stop(
 
     result = invoke(session, "run", "--task", "add two", "--out", program.parent / "out.py")
 
-    label = "passes 0 of 1 tests, not a fix" if is_judged else "judged by no test"
+    label = "passes 0 of 1 test, not a fix" if is_judged else "judged by no test"
     assert (result.exit_code, result.stdout) == (code, BROKEN), result.stderr
     assert f"The best program so far: {label}." in result.stderr
     assert ("show r1 --iteration 0" in result.stderr) is is_judged

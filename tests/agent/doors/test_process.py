@@ -245,7 +245,7 @@ def test_the_level_is_said_before_the_run_and_in_its_document(folder: Path) -> N
         said = f"sandbox: {document(each)['sandbox']}\n"
         assert said.startswith(f"sandbox: jail: {document(each)['level']} seen to hold: ")
         assert said in each.stderr
-    assert done.stderr.index("sandbox: ") < done.stderr.index("iteration 0")
+    assert done.stderr.index("sandbox: ") < done.stderr.index("at first")
 
 
 def test_limits_alone_are_called_that(folder: Path) -> None:
