@@ -38,6 +38,13 @@
     for (const item of part.querySelectorAll("details[data-key]")) {
       if (opened.has(item.dataset.key)) item.open = true;
     }
+    for (const line of part.querySelectorAll("button.fold")) unfold(line, opened.has(line.dataset.key));
+  };
+
+  // Rows of a table that are one line until they are asked for.
+  const unfold = (line, open) => {
+    line.setAttribute("aria-expanded", String(open));
+    line.closest("tbody").nextElementSibling.hidden = !open;
   };
 
   // Whether what stands at the top can be read without scrolling, and a little of what follows.
@@ -161,6 +168,7 @@
     focused = !target.closest("#bench") ? ""
       : cell ? `[data-row=${CSS.escape(cell.closest("tr").dataset.row)}] [data-cell="${cell.dataset.cell}"]`
       : target.id ? `#${target.id}`
+      : target.matches("button.fold") ? "button.fold"
       : target.matches("input[type=range]") ? "input[type=range]"
       : target.matches("select.against") ? "select.against"
       : key && target.matches("summary") ? `[data-key=${CSS.escape(key.dataset.key)}] > summary`
@@ -213,6 +221,8 @@
     const turned = phase !== lastPhase && !["", "empty"].includes(phase)
       && (lastPhase !== "" || starting || first);
     if (turned && !inView(bench, bench.querySelector(".status") || bench)) bench.scrollIntoView({ block: "start" });
+    // Under a result the examples are far from what they fill in.
+    if (turned && !lastPhase && innerWidth <= 800) document.querySelector("#cards details").open = false;
     lastPhase = phase;
     const waits = (inner && inner.dataset.waits) || "";
     if (waits && waits !== waited) press("linger");
@@ -283,6 +293,12 @@
     }
     const step = within("#bench [data-step]");
     if (step) goTo(bench, place(bench) + Number(step.dataset.step));
+    const line = within("button.fold");
+    if (line) {
+      const open = line.getAttribute("aria-expanded") !== "true";
+      opened[open ? "add" : "delete"](line.dataset.key);
+      unfold(line, open);
+    }
     const cell = within("#bench [data-cell]");
     if (cell) toggleCell(cell);
     const name = within("#bench tr.row th");

@@ -209,5 +209,6 @@ def lay_examples(parts: Parts) -> None:
         for place, (title, blurb, _) in enumerate(examples()[CHIPS:], CHIPS)
     )
     parts.add("cards", gr.HTML(
-        f'{EXAMPLES_TITLE}<div class="cards">{cards}</div>', js_on_load=CHOOSES,
+        f'<details open>{EXAMPLES_TITLE}<div class="cards">{cards}</div></details>',
+        js_on_load=CHOOSES,
     ))
