@@ -320,6 +320,7 @@
     }
     if (event.target.closest && event.target.closest("button.use")) {
       press("use");
+      window.tell(event.target.closest("button.use"), "In the editor");
       document.getElementById("code").scrollIntoView({ block: "nearest" });
     }
     if (event.target.closest && event.target.closest("#theme-toggle")) {
@@ -483,7 +484,14 @@
         full = detail;
         sayAway(full);
         const wait = Number(answer.headers.get("retry-after")) || 60;
-        setTimeout(() => { full = ""; sayAway(""); }, wait * 1000);
+        setTimeout(() => {
+          full = "";
+          sayAway("");
+          // What the open panel was to list was refused.
+          const again = [...document.querySelectorAll("[id$=-again]")]
+            .find((button) => button.parentElement.offsetParent);
+          if (again) again.click();
+        }, wait * 1000);
       }, () => {});
     }
     return answer.ok && asked.includes("queue/data?") ? whole(answer) : answer;
