@@ -43,6 +43,7 @@ const base64 = async (file) => {{
 }};
 const told = (words, files) => {{
   said.textContent = words;
+  said.classList.toggle("sentence", Boolean(words) && !files);
   clear.hidden = !files;
   props.value = files;
 }};

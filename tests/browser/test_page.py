@@ -141,7 +141,7 @@ def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> Non
 
 
 @pytest.mark.parametrize("size", [(390, 844)], ids=["phone"])
-@pytest.mark.parametrize("state, part", [("unresolved", ".status"), ("waiting", "#review")])
+@pytest.mark.parametrize("state, part", [("unresolved", ".status"), ("waiting", "#review .came")])
 def test_a_link_or_a_reload_shows_the_run_or_its_question_first(
     recorded_page: Any, state: str, part: str
 ) -> None:
@@ -550,7 +550,7 @@ def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_cod
     expect(page.locator("#code .cm-content")).to_contain_text("def late_fee")
 
 
-def test_a_server_that_is_full_says_so_and_the_open_panel_is_asked_again(recorded_page: Any) -> None:
+def test_a_server_that_is_full_says_so_and_the_panel_is_asked_again(recorded_page: Any) -> None:
     page = recorded_page.page
     full = {"detail": "There were too many requests: wait.", "error": "the same"}
     page.route("**/gradio_api/**", lambda route: route.fulfill(
