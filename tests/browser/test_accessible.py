@@ -139,6 +139,8 @@ def test_the_keyboard_leafs_through_programs_tabs_and_tests(recorded_page: Any) 
     expect(page.locator("[data-row^=adversarial]").first).to_be_hidden()
     page.get_by_role("button", name="12 added calls all return").press("Enter")
     expect(page.locator("[data-row^=adversarial]").first).to_be_visible()
+    heights = "[...document.querySelectorAll('.tests tr.row')].map((row) => row.offsetHeight)"
+    assert len({*page.evaluate(heights)}) == 1, "also of tests that were not run"
 
 
 def test_two_programs_stand_side_by_side_and_one_is_put_into_the_editor(
