@@ -719,7 +719,8 @@ def _review(waiting: Waiting | None, *, asked: bool = False) -> Update:
         return {"review": gr.update(visible=False)}
     leave, help_ = waiting.needs == "leave", waiting.needs == "help"
     return {
-        "review": gr.update(visible=True), "reviewed": cards.asked(waiting.question),
+        "review": gr.update(visible=True),
+        "reviewed": cards.asked(waiting.question, waiting.diff),
         "approve": gr.update(
             visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
         ),

@@ -95,6 +95,7 @@ def build(
                 shown = benchmarks or name != "benchmarks"
                 with parts.add(f"{name}-panel", gr.Tab(label, visible=shown)):
                     lay(parts)
+                    parts.add(f"{name}-again", gr.Button(name, elem_classes="faceless"))
         page = Page(host)
         arrived = _wire(ui, parts, page, public=host.access.public)
         if sign_in:
@@ -119,17 +120,21 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
     ):
         shown = (f"{name}-list", f"{name}-told")
         given = ("visit", f"{name}-search")
-        parts.on(parts[f"{name}-panel"].select, listed, given, shown)
-        parts.on(parts[f"{name}-search"].input, listed, given, shown, latest)
+        parts.on(_opened(parts, name), listed, given, shown)
+        # A paste is no input; and nothing but a person changes it.
+        parts.on(parts[f"{name}-search"].change, listed, given, shown, latest)
         done = parts.on_told(shown[0], act, given, (*shown, *changed))
         if changed:
             done.then(None, parts["runs-go"], None, js=_GO, **QUICK)
             for event in (done.then, parts["replay-at"].change):
                 event(None, parts["replay-at"], None, js=_REPLAY, **QUICK)
-    parts.on(
-        parts["benchmarks-panel"].select, panels.benchmarks, (), ("benchmarks-list",)
-    )
-    parts.on(parts["api-panel"].select, panels.endpoints, ("visit",), ("api-list",))
+    parts.on(_opened(parts, "benchmarks"), panels.benchmarks, (), ("benchmarks-list",))
+    parts.on(_opened(parts, "api"), panels.endpoints, ("visit",), ("api-list",))
+
+
+def _opened(parts: Parts, name: str) -> Any:
+    """When a panel is opened, and when it is asked again after a refusal; see `page.js`."""
+    return partial(gr.on, [parts[f"{name}-panel"].select, parts[f"{name}-again"].click])
 
 
 def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:

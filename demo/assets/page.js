@@ -38,6 +38,13 @@
     for (const item of part.querySelectorAll("details[data-key]")) {
       if (opened.has(item.dataset.key)) item.open = true;
     }
+    for (const line of part.querySelectorAll("button.fold")) unfold(line, opened.has(line.dataset.key));
+  };
+
+  // Rows of a table that are one line until they are asked for.
+  const unfold = (line, open) => {
+    line.setAttribute("aria-expanded", String(open));
+    line.closest("tbody").nextElementSibling.hidden = !open;
   };
 
   // Whether what stands at the top can be read without scrolling, and a little of what follows.
@@ -162,6 +169,7 @@
     focused = !target.closest("#bench") ? ""
       : cell ? `[data-row=${CSS.escape(cell.closest("tr").dataset.row)}] [data-cell="${cell.dataset.cell}"]`
       : target.id ? `#${target.id}`
+      : target.matches("button.fold") ? "button.fold"
       : target.matches("input[type=range]") ? "input[type=range]"
       : target.matches("select.against") ? "select.against"
       : key && target.matches("summary") ? `[data-key=${CSS.escape(key.dataset.key)}] > summary`
@@ -215,6 +223,8 @@
     const turned = phase !== lastPhase && !["", "empty"].includes(phase)
       && (lastPhase !== "" || starting || first);
     if (turned && !inView(bench, bench.querySelector(".status") || bench)) bench.scrollIntoView({ block: "start" });
+    // Under a result the examples are far from what they fill in.
+    if (turned && !lastPhase && innerWidth <= 800) document.querySelector("#cards details").open = false;
     lastPhase = phase;
     const waits = (inner && inner.dataset.waits) || "";
     if (waits && waits !== waited) press("linger");
@@ -285,6 +295,12 @@
     }
     const step = within("#bench [data-step]");
     if (step) goTo(bench, place(bench) + Number(step.dataset.step));
+    const line = within("button.fold");
+    if (line) {
+      const open = line.getAttribute("aria-expanded") !== "true";
+      opened[open ? "add" : "delete"](line.dataset.key);
+      unfold(line, open);
+    }
     const cell = within("#bench [data-cell]");
     if (cell) toggleCell(cell);
     const name = within("#bench tr.row th");
@@ -306,6 +322,7 @@
     }
     if (event.target.closest && event.target.closest("button.use")) {
       press("use");
+      window.tell(event.target.closest("button.use"), "In the editor");
       document.getElementById("code").scrollIntoView({ block: "nearest" });
     }
     if (event.target.closest && event.target.closest("#theme-toggle")) {
@@ -487,7 +504,14 @@
         full = detail;
         sayAway(full);
         const wait = Number(answer.headers.get("retry-after")) || 60;
-        setTimeout(() => { full = ""; sayAway(""); }, wait * 1000);
+        setTimeout(() => {
+          full = "";
+          sayAway("");
+          // What the open panel was to list was refused.
+          const again = [...document.querySelectorAll("[id$=-again]")]
+            .find((button) => button.parentElement.offsetParent);
+          if (again) again.click();
+        }, wait * 1000);
       }, () => {});
     }
     return answer.ok && asked.includes("queue/data?") ? whole(answer) : answer;

@@ -43,6 +43,7 @@ const base64 = async (file) => {{
 }};
 const told = (words, files) => {{
   said.textContent = words;
+  said.classList.toggle("sentence", Boolean(words) && !files);
   clear.hidden = !files;
   props.value = files;
 }};
@@ -219,5 +220,6 @@ def lay_examples(parts: Parts) -> None:
         for place, (title, blurb, _) in enumerate(examples()[CHIPS:], CHIPS)
     )
     parts.add("cards", gr.HTML(
-        f'{EXAMPLES_TITLE}<div class="cards">{cards}</div>', js_on_load=CHOOSES,
+        f'<details open>{EXAMPLES_TITLE}<div class="cards">{cards}</div></details>',
+        js_on_load=CHOOSES,
     ))

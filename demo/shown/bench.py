@@ -115,7 +115,10 @@ def masthead(duplicate: str = "") -> str:
 KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
 """How to work without a mouse."""
 
-EXAMPLES_TITLE = "<h2>More examples</h2><p>Choose one: it is filled in and healed at once.</p>"
+EXAMPLES_TITLE = (
+    "<summary><h2>More examples</h2></summary>"
+    "<p>Choose one: it is filled in and healed at once.</p>"
+)
 
 
 def _state(result: Result) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from agent.core.domain import Rivals
 from agent.core.events import Waiting
 from agent.repair.ranking.question import Answer, choice_in_words
+from demo.shown.diff import diff
 from demo.shown.escape import escaped
 
 
@@ -56,6 +57,7 @@ def paused(waiting: Waiting, *, own: bool) -> str:
     )
 
 
-def asked(question: str) -> str:
-    """What a review asks, above its buttons."""
-    return f'<div class="question"><p>{escaped(question)}</p></div>'
+def asked(question: str, patch: str) -> str:
+    """What a review asks, and the patch that it is about, above its buttons."""
+    shown = f'<div class="proposed" tabindex="0">{diff(patch)}</div>' if patch else ""
+    return f'<div class="question"><p>{escaped(question)}</p>{shown}</div>'

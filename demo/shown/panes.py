@@ -28,10 +28,10 @@ def leading(result: Result) -> int:
     )
 
 
-def pane(name: str, title: str, body: str, extra: str = "") -> str:
+def pane(name: str, title: str, body: str, extra: str = "", foot: str = "") -> str:
     return (
         f'<section class="pane {name}" aria-label="{title}"><h2>{title}{extra}</h2>'
-        f'<div class="scroll" data-key="{name}" tabindex="0">{body}</div></section>'
+        f'<div class="scroll" data-key="{name}" tabindex="0">{body}</div>{foot}</section>'
     )
 
 

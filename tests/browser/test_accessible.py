@@ -99,6 +99,7 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
                     one.click()
                 keeps_the_rules(page, DESK)
             page.locator("[data-cell]").first.click()
+            page.locator("button.fold").click()
             keeps_the_rules(page, next(themes))
         elif state == "waiting":
             page.get_by_role("button", name="Approve the patch").click()
@@ -138,6 +139,11 @@ def test_the_keyboard_leafs_through_programs_tabs_and_tests(recorded_page: Any) 
     page.keyboard.press("Enter")
     expect(cell).to_have_attribute("aria-expanded", "true")
     expect(page.locator(".opened:visible dt")).to_have_text(["call", "expected", "got"])
+    expect(page.locator("[data-row^=adversarial]").first).to_be_hidden()
+    page.get_by_role("button", name="12 added calls all return").press("Enter")
+    expect(page.locator("[data-row^=adversarial]").first).to_be_visible()
+    heights = "[...document.querySelectorAll('.tests tr.row')].map((row) => row.offsetHeight)"
+    assert len({*page.evaluate(heights)}) == 1, "also of tests that were not run"
 
 
 def test_two_programs_stand_side_by_side_and_one_is_put_into_the_editor(

@@ -141,7 +141,7 @@ def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> Non
 
 
 @pytest.mark.parametrize("size", [(390, 844)], ids=["phone"])
-@pytest.mark.parametrize("state, part", [("unresolved", ".status"), ("waiting", "#review")])
+@pytest.mark.parametrize("state, part", [("unresolved", ".status"), ("waiting", "#review .came")])
 def test_a_link_or_a_reload_shows_the_run_or_its_question_first(
     recorded_page: Any, state: str, part: str
 ) -> None:
@@ -275,6 +275,7 @@ def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: An
     expect(page.page.locator(".matrix .cell.passed").first).to_be_visible()
     fits(page.page)
     page.page.get_by_role("button", name="Use this code").click()
+    expect(page.page.locator("button.use")).to_have_text("In the editor")
     healed = page.page.locator(".patch .came code").first.inner_text()
     expect(page.page.locator("#code .cm-content")).to_contain_text(healed.strip())
     heal(page.page, code=CRASHES)
@@ -549,13 +550,15 @@ def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_cod
     expect(page.locator("#code .cm-content")).to_contain_text("def late_fee")
 
 
-def test_a_server_that_is_full_says_so_on_a_page_that_is_open(recorded_page: Any) -> None:
+def test_a_server_that_is_full_says_so_and_the_panel_is_asked_again(recorded_page: Any) -> None:
     page = recorded_page.page
     full = {"detail": "There were too many requests: wait.", "error": "the same"}
     page.route("**/gradio_api/**", lambda route: route.fulfill(
         status=429, json=full, headers={"retry-after": "2"},
     ))
-    page.get_by_role("tab", name="Runs").click()
+    page.get_by_role("tab", name="API").click()
     expect(page.locator("#away")).to_have_text(full["detail"])
+    page.unroute("**/gradio_api/**")
     expect(page.locator("#away")).to_be_empty()
+    expect(page.locator(".endpoint").first).to_be_visible()
     recorded_page.errors.clear()

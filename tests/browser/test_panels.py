@@ -149,7 +149,16 @@ def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page:
     fits(shown)
     assert shown.evaluate(UNNAMED) == []
 
+    search = shown.get_by_label("Runs with these words")
+    search.fill("no such run")
+    for keys, found in (("Control+A", 0), ("Control+X", count), ("Control+V", 0)):
+        search.press(keys)
+        expect(rows).to_have_count(found)
+        expect(shown.get_by_role("button", name="Compare two")).to_be_visible(visible=found > 0)
+    search.fill("")
+
     rows.first.get_by_role("button", name="Replay").click()
+    expect(shown.get_by_label(re.compile(r"Replay of .*fee.* UTC")).first).to_be_visible()
     slider = shown.locator("#replay-at input[type=range]")
     expect(shown.locator("#replayed .verdict strong")).to_have_text("RUNNING")
     slider.focus()

@@ -120,6 +120,7 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         assert "Tick two runs" in one["replayed"]
         both = await panels.run_act({"act": "compare", "picked": [run, new]}, ONE, "")
         assert "Both leave the same program." in both["replayed"]
+        assert "<table" not in both["replayed"] and both["replayed"].count(" UTC</b>") == 2
         more = f"{TESTS}\nassert acme_area(2, 2) == 4"
         third = await finished(session, from_page(CODE, more).task, visitor=panel.visitor(ONE))
         other = await panels.run_act({"act": "compare", "picked": [run, third[0].run]}, ONE, "")

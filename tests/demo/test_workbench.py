@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from agent.core.domain import Ending, Report, Verdict
+from agent.core.domain import Ending, Report, Status, Verdict
 from agent.core.events import (
     Critiqued,
     Extended,
@@ -229,6 +229,20 @@ def test_a_test_is_told_by_its_name_and_opens_onto_its_own_lines() -> None:
         "assert f(3) == 3.5",
     ]
     assert "<code>test_a: f()</code>" in smallest(result)
+
+
+@pytest.mark.parametrize("last, folded", [("passed", True), ("error", False)])
+def test_added_calls_that_all_pass_are_one_line(last: Status, folded: bool) -> None:
+    report = Report(solution="s", verdicts=tuple(
+        Verdict(name=f"f({n})", test=f"f({n})", origin="adversarial", integrity="outside",
+                status=last if n == 4 else "passed") for n in range(5)
+    ))
+    result = Result(
+        outcome="healed", report=report, columns=(Column("before", 0, report),),
+        tests=tuple(TestInfo(name=f"f({n})", origin="adversarial", code="") for n in range(5)),
+    )
+    shown = matrix(result)
+    assert ("5 added calls all return" in shown, "<tbody hidden>" in shown) == (folded, folded)
 
 
 def test_a_program_is_held_against_the_original_and_against_the_one_it_was_made_from() -> None:
