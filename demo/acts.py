@@ -115,7 +115,7 @@ class Page:
                 "plan": "", "wordless": "", "banner": "", "said": sentence(str(fault)),
                 **_buttons(running=False),
             }
-        run, said = asked or kept["run"], ""
+        run, said, going = asked or kept["run"], "", ""
         if preparing := self._preparing.get(run):
             await preparing.wait()  # the run is there in a moment, or was refused
         begins = ""
@@ -125,13 +125,18 @@ class Page:
         own = bool(begins) or (bool(run) and await self.panel.owns(run, visit))
         if run and not own and asked != run:  # somebody else's, whose link is left
             run = ""
+        fresh = kept["tab"] == "fresh"
+        if own and not (asked or begins) and kept["tab"] == "new" and self._host.onlookers.has(run):
+            going = cards.elsewhere(run, (await self._result(run)).title)
+            kept, run, own, fresh = {**NO_RUN}, "", False, True
         if own and asked == run != kept["run"]:  # by its link, or again
             code, tests, words = (await self._typed(run, NO_RUN)).values()
             kept = {**kept, "code": code, "tests": tests, "words": words}
             update |= await self.foresee(visit, code, tests, words)
-        kept = {**kept, "run": run, "interrupt": "", "begins": begins}
+        kept = {**kept, "run": run, "interrupt": "", "begins": begins,
+                "tab": "fresh" if fresh and not run else ""}
         return {
-            "kept": kept, "said": sentence(said),
+            "kept": kept, "said": going or sentence(said),
             **({"bench": NOTHING} if said and not run else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],

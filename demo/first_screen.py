@@ -11,7 +11,8 @@ from demo.shown.bench import example
 EXAMPLE = Path(__file__).with_name("assets") / "example.jsonl"
 LEAD = (
     "Paste Python that fails and a test that shows it. It is run in a jail, the cause is found, "
-    "and a patch is shown with its proof. Below a recorded run of “Off by one day”: choose it to "
-    "see it live."
+    "and a patch is shown with its proof. Below a recorded run of “Off by one day”."
 )
-FIRST_SCREEN = example(fold(from_jsonl(EXAMPLE.read_text(encoding="utf-8"))), LEAD)
+CHIP = 0
+"""The place of that example among those above the editors."""
+FIRST_SCREEN = example(fold(from_jsonl(EXAMPLE.read_text(encoding="utf-8"))), LEAD, CHIP)

@@ -274,7 +274,9 @@ _STORAGE = "self-healing-code-agent-"
 _COMES = f"""() => {{
   const [kept, visit] = Object.entries({json.dumps(KEPT)}).map(([name, nothing]) => {{
     try {{
-      return {{ ...nothing, ...JSON.parse(localStorage.getItem("{_STORAGE}" + name)) }};
+      const own = name === "kept" && sessionStorage.getItem("{_STORAGE}" + name);
+      const told = JSON.parse(own || localStorage.getItem("{_STORAGE}" + name));
+      return {{ ...nothing, ...told, ...(name === "kept" && !own ? {{ tab: "new" }} : {{}}) }};
     }} catch (error) {{
       console.info("nothing is kept here:", error.message);
       return nothing;
@@ -287,12 +289,14 @@ _COMES = f"""() => {{
   if (%s && !visit.visitor) visit.visitor = ({_UUID})();
   return [kept, visit, fresh ? {{ __type__: "update", interactive: true }} : undefined];
 }}"""
-"""What the browser has kept. A click that was not heard is begun within a minute; later nobody
-waits for it. Who has no run to come back to may begin one at once."""
+"""What the browser has kept, first for this tab. A click that was not heard is begun within a
+minute; later nobody waits for it. Who has no run to come back to may begin one at once."""
 _KEEPS = f"""(...held) => {{
   {json.dumps([*KEPT])}.forEach((name, place) => {{
     try {{
-      localStorage.setItem("{_STORAGE}" + name, JSON.stringify(held[place]));
+      const told = JSON.stringify(held[place]);
+      if (name === "kept") sessionStorage.setItem("{_STORAGE}" + name, told);
+      if (held[place].tab !== "fresh") localStorage.setItem("{_STORAGE}" + name, told);
     }} catch (error) {{
       console.info("nothing is kept here:", error.message);
     }}

@@ -90,6 +90,7 @@
         const next = at + Number(step.dataset.step);
         step.disabled = next < Number(range.min) || next > Number(range.max);
       }
+      for (const beside of all(looked, "[data-beside]")) beside.disabled = at === 0;
       [...all(bench, ".tests col")].forEach((col, index) => {
         col.classList.toggle("picked", index === at + 1);
       });
@@ -312,6 +313,14 @@
     }
     const act = within("#bench [data-act]");
     if (act) press(act.dataset.act);
+    if (within("#bench [data-beside]")) {
+      look.tab = "patch";
+      look.against = String(place(bench) - 1);
+      showTab(bench);
+      showProgram(bench);
+    }
+    const chip = within("#bench [data-example]");
+    if (chip) document.querySelector(`#chips [data-example="${chip.dataset.example}"]`).click();
     const copy = event.target.closest && event.target.closest("button.copy");
     if (copy) {
       const text = document.querySelector("#bench [data-final] pre").textContent;

@@ -247,16 +247,18 @@ def moment(result: Result) -> tuple[str, str, str]:
     return colours, _status(result, word, facts, ""), patch
 
 
-def example(result: Result, lead: str) -> str:
-    """A run that has ended, shown where none is begun: nothing of it can be taken along."""
+def example(result: Result, lead: str, chip: int) -> str:
+    """A run that has ended, shown where none is begun: nothing of it can be taken along, but the
+    example at that place can be tried."""
     word, facts = headline(result)
     note = result.patch.note if result.patch is not None else ""
     told = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in (word.lower(), *facts))
     shown = (
         '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">○</b>'
-        f"<strong>EXAMPLE</strong>{told}</p></header>",
+        f'<strong>EXAMPLE</strong>{told}<button type="button" class="try" data-example="{chip}">'
+        "Try this</button></p></header>",
         pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
-        pane("proof", "Proof", proof(result), small(result.claim)),
+        pane("proof", "Proof", proof(result, whole=True), small(result.claim)),
     )
     return (
         '<div class="bench is-empty" data-phase="empty">'

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+from functools import lru_cache
+
 from agent.core.domain import PROOF_ORDER, Behaviour, Evidence, Rivals, Verdict
+from agent.core.trees import tree_of
 from agent.log.result import Result
 from agent.log.words import advice_words, doubt_words, integrity_words, meaning
 from demo.shown.diff import diff
@@ -39,6 +43,26 @@ def seen_facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     )
 
 
+@lru_cache(maxsize=1_024)
+def agreed(code: str) -> tuple[tuple[str, str], ...]:
+    """What a test that passes has compared, as far as its text tells it: of what came no verdict
+    keeps more than that it was right."""
+    try:
+        body = tree_of(code).body
+    except (SyntaxError, ValueError):
+        body = []
+    match body:
+        case [ast.FunctionDef(args=ast.arguments(args=[]), body=[one])]:
+            body = [one]
+    match body:
+        case [ast.Assert(test=ast.Compare(left=call, ops=[ast.Eq()], comparators=[value]))]:
+            return ("call", ast.unparse(call)), ("expected", ast.unparse(value)), (
+                "got", "as expected")
+        case [ast.Assign(value=ast.Call() as call), ast.Assert(test=ast.Constant(value=True))]:
+            return ("call", ast.unparse(call)), ("got", "it returns")
+    return (("got", "as the test expects"),)
+
+
 def smallest(result: Result) -> str:
     verdict = result.smallest_failure
     if verdict is None or result.outcome in (None, "healed", "healthy"):
@@ -51,8 +75,9 @@ def smallest(result: Result) -> str:
     )
 
 
-def proof(result: Result) -> str:
-    """How far a repair is shown to be right, step by step, and by what."""
+def proof(result: Result, *, whole: bool = False) -> str:
+    """How far a repair is shown to be right, step by step, and by what; from E0 on where that is
+    to explain the `whole` ladder."""
     if result.proof is None:
         return ""
     reached = PROOF_ORDER.index(result.proof)
@@ -61,7 +86,7 @@ def proof(result: Result) -> str:
         f"<b>{step}</b><span>{meaning(step, result)}"
         f"{small(result.lacks) if reached and index == reached + 1 else ''}</span></li>"
         for index, step in enumerate(PROOF_ORDER)
-        if index > 0 or reached == 0
+        if index > 0 or reached == 0 or whole
     )
     more = advice_words(result)
     advice = f'<p class="note">To prove more, {more[0].lower()}{more[1:]}</p>' if more else ""

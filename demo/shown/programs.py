@@ -67,6 +67,11 @@ def scrubber(result: Result, *, own: bool) -> str:
         'title="Go on from this program in a run of its own">Fork</button>'
         if own and result.phase in ("finished", "failed") else ""
     )
+    beside = (
+        '<button type="button" class="act" data-beside '
+        'title="Side by side with the program before it">Compare</button>'
+        if len(columns) > 2 and result.phase != "running" else ""
+    )
     opens = (
         '<button type="button" class="act" data-act="open" '
         'title="Put this program into the editor">Edit</button>'
@@ -79,7 +84,7 @@ def scrubber(result: Result, *, own: bool) -> str:
         f'aria-valuetext="{escaped(columns[first].label)}"><datalist id="programs">{names}'
         '</datalist><button type="button" data-step="1" aria-label="Next program">▶</button>'
         f'<div class="which">{_each(result, lambda place: _which(result, place))}</div>'
-        f"{opens}{fork}</div>"
+        f"{opens}{beside}{fork}</div>"
     )
 
 

@@ -129,6 +129,26 @@ def test_a_reload_follows_the_run_that_goes_on_and_keeps_what_was_typed(
     expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
 
 
+def test_a_new_tab_heals_something_else_while_a_run_goes_on_in_the_first(
+    recorded_page: Any, tmp_path: Path
+) -> None:
+    first, gate = recorded_page.page, tmp_path / "gate"
+    heal(first, code="x = 1", words=f"healed held by {gate}")
+    expect(first.locator(".timeline .moment").first).to_be_visible()
+    second = recorded_page.open()
+    expect(second.locator("#said")).to_contain_text("goes on: follow the link")
+    expect(second.locator("#code .cm-content")).to_have_text("")
+    heal(second, words="unresolved")
+    ended(second, "NOT HEALED")
+    recorded_page.reload()
+    expect(first.locator("#code .cm-content")).to_have_text("x = 1")
+    expect(first.get_by_role("button", name="Stop", exact=True)).to_be_enabled()
+    gate.touch()
+    ended(first, "HEALED")
+    second.reload()
+    ended(second, "NOT HEALED")
+
+
 def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, words="unresolved")
@@ -370,7 +390,7 @@ def test_the_keyboard_alone_heals_and_approves(page: Any) -> None:
 
 
 def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: Any) -> None:
-    page.page.get_by_role("button", name="Off by one day").click()
+    page.page.get_by_role("button", name="Try this").click()
     ended(page.page, "HEALED")
     expect(page.page.locator("#code .cm-content")).to_contain_text("late_fee")
     expect(page.page.get_by_role("button", name="Heal it")).to_be_enabled()

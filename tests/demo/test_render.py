@@ -56,7 +56,8 @@ from agent.core.events import (
 from agent.log.result import fold
 from agent.log.words import STANDING_SIGNS
 from agent.repair.ranking.question import Answer
-from demo.first_screen import EXAMPLE, FIRST_SCREEN
+from demo.first_screen import CHIP, EXAMPLE, FIRST_SCREEN
+from demo.layout.inputs import examples
 from demo.models.plans import banner, plan_html
 from demo.shown.bench import workbench
 from demo.shown.cards import choice, question
@@ -371,6 +372,11 @@ def test_a_question_is_open_only_where_a_run_has_healed() -> None:
 def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along() -> None:
     shown = Reader(FIRST_SCREEN).text
     assert "E4 · outside" in shown
+    assert re.findall(r"<b>(E\d)</b>", FIRST_SCREEN) == ["E0", "E1", "E2", "E3", "E4"]
+    title, _, typed = examples()[CHIP]
+    assert f'data-example="{CHIP}">Try this</button>' in FIRST_SCREEN and title in shown
+    started = from_jsonl(EXAMPLE.read_text(encoding="utf-8"))[0].event
+    assert isinstance(started, RunStarted) and started.code == typed["code"]
     assert "days_kept <= free_days" in shown
     assert shown.index("Patch") < shown.index("Tests") < shown.index("Proof")
     assert "Download" not in shown

@@ -275,6 +275,21 @@ async def test_a_run_goes_on_when_its_page_is_closed() -> None:
         assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
 
+async def test_a_new_tab_begins_afresh_beside_a_run_that_another_one_follows() -> None:
+    async with serving(RecordedSession(pause_s=0.001)) as page:
+        kept = await begun(page, words="healed")
+        following = page.heal(NEW_VISIT, kept, "", "", "healed", 5)
+        await anext(following)
+        new: BrowserRun = {**kept, "tab": "new"}
+        fresh = await arrived(page, kept=new)
+        assert (fresh["kept"], can_heal(fresh)) == ({**NO_RUN, "tab": "fresh"}, True)
+        assert f'<a href="?run={kept["run"]}">' in fresh["said"]
+        for run, told in ((kept["run"], new), ("", kept)):
+            assert (await arrived(page, run, told))["kept"]["run"] == kept["run"]
+        await following.aclose()
+        assert (await arrived(page, kept=new))["kept"]["run"] == kept["run"]
+
+
 async def test_stop_cancels_the_run_and_its_follower_sees_the_end() -> None:
     session = RecordedSession(pause_s=30)
     async with serving(session) as page:

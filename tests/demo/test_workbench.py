@@ -245,6 +245,27 @@ def test_added_calls_that_all_pass_are_one_line(last: Status, folded: bool) -> N
     assert ("5 added calls all return" in shown, "<tbody hidden>" in shown) == (folded, folded)
 
 
+@pytest.mark.parametrize(("code", "told"), [
+    ("assert f(14, k=1) == [0]",
+     [("call", "f(14, k=1)"), ("expected", "[0]"), ("got", "as expected")]),
+    ("def test_f():\n    assert f() == 1",
+     [("call", "f()"), ("expected", "1"), ("got", "as expected")]),
+    ("result = f(2)\nassert True", [("call", "f(2)"), ("got", "it returns")]),
+    ("with raises(KeyError):\n    f()", [("got", "as the test expects")]),
+    ("def test_f(", [("got", "as the test expects")]),
+])
+def test_the_cell_of_a_pass_opens_onto_what_its_test_compares(
+    code: str, told: list[tuple[str, str]]
+) -> None:
+    one = Verdict(name="t", test="t", origin="user", status="passed", integrity="outside")
+    report = Report(solution="s", verdicts=(one,))
+    shown = matrix(Result(
+        report=report, columns=(Column("before", 0, report),),
+        tests=(TestInfo(name="t", origin="user", code=code),),
+    ))
+    assert re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", unescape(shown)) == told
+
+
 def test_a_program_is_held_against_the_original_and_against_the_one_it_was_made_from() -> None:
     result = fold(recorded("rounds"))
     first, second, *rest = result.columns
