@@ -370,7 +370,7 @@ def test_a_question_is_open_only_where_a_run_has_healed() -> None:
 
 def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along() -> None:
     shown = Reader(FIRST_SCREEN).text
-    assert "E4 · outside" in shown
+    assert "proof E4 · compared outside" in shown
     assert "days_kept <= free_days" in shown
     assert shown.index("Patch") < shown.index("Tests") < shown.index("Proof")
     assert "Download" not in shown
