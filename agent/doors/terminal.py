@@ -79,7 +79,8 @@ ADVICE: dict[RunOutcome, str] = {
     "(--tests or --tests-file).",
     "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
     "not_fixable": "Next: no edit of the program can help; do what the reason says and run again.",
-    "needs_model": f"Next: `{COMMAND} plan` says who would answer, and what that needs.",
+    "needs_model": f"Next: give a provider's key (`{COMMAND} plan` says who would answer), or "
+    "bring code and a test.",
     "model_failed": "Next: see what the model said (--log), and run again with another (--model), "
     "or with more time for the search (--timeout).",
     "budget": "Next: give a smaller test, or a larger budget, and run again.",

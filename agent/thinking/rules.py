@@ -67,8 +67,7 @@ def draft(drafts: Mapping[str, str], task: str) -> str:
         if " ".join(words.split()) == wanted:
             return f"```python\n{code.rstrip()}\n```\n"
     raise NoModel(
-        "Writing code from words needs a model, and none is configured: give a provider's key, "
-        "bring code and a test instead, or choose one of the demo tasks. Healing code you bring "
+        "Writing code from words needs a model, and none is configured. Healing code you bring "
         "needs none."
     )
 

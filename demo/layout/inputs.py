@@ -104,7 +104,7 @@ def lay_inputs(
         with gr.Row(elem_classes="pair"):
             names = [(name, name) for name in providers_offered(public=public)]
             parts.add("provider", gr.Dropdown(
-                [("whoever the top of the page names", ""), ("no model", MOCK), *names], value="",
+                [("as at the top", ""), ("no model", MOCK), *names], value="",
                 label="Who answers", min_width=120,
             ))
             parts.add("model", gr.Textbox(

@@ -15,8 +15,7 @@ from llm.provider import MOCK, PROVIDERS
 from sandbox.levels import SAFE_FOR_PUBLIC
 
 WORDLESS = (
-    '<p class="hint">Words alone, but for those of the examples, need a model: see “Models and '
-    "keys”. Code with tests needs none.</p>"
+    '<p class="hint">Words of your own need a model: see “Models and keys”. Code needs none.</p>'
 )
 """Beside the field for words, where no model could write the program."""
 IN_JAIL = "Your code runs in a jail: no network, nothing of this machine"

@@ -176,13 +176,18 @@ def _reason(result: Result) -> str:
 def _fact(fact: str, result: Result) -> str:
     """A fact beside the verdict; that of the proof in the colour of its level."""
     if fact == f"proof {result.claim}":
-        how = "" if result.integrity is None else f" · {INTEGRITY_SHORT[result.integrity]}"
         tip = escaped(integrity_words(result), 600)
-        return f'<b class="level-{result.proof}" title="{tip}">proof {result.proof}{how}</b>'
+        return f'<b class="level-{result.proof}" title="{tip}">{_claimed(result)}</b>'
     further = ", not proven further" if fact == PROOF_MEANING["E1"] else ""
     if result.rivals is not None and fact == others_words(result.rivals):
         further = ", under “Proof”"
     return f"<span>{escaped(fact, 300)}{further}</span>"
+
+
+def _claimed(result: Result) -> str:
+    """Proof and integrity in few and plain words."""
+    how = "" if result.integrity is None else f" · {INTEGRITY_SHORT[result.integrity]}"
+    return f"proof {result.proof}{how}"
 
 
 def _downloads(result: Result) -> str:
@@ -252,13 +257,14 @@ def example(result: Result, lead: str, chip: int) -> str:
     example at that place can be tried."""
     word, facts = headline(result)
     note = result.patch.note if result.patch is not None else ""
+    facts = tuple(_claimed(result) if one == f"proof {result.claim}" else one for one in facts)
     told = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in (word.lower(), *facts))
     shown = (
         '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">○</b>'
         f'<strong>EXAMPLE</strong>{told}<button type="button" class="try" data-example="{chip}">'
         "Try this</button></p></header>",
         pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
-        pane("proof", "Proof", proof(result, whole=True), small(result.claim)),
+        pane("proof", "Proof", proof(result, whole=True)),
     )
     return (
         '<div class="bench is-empty" data-phase="empty">'

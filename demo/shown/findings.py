@@ -28,8 +28,9 @@ def behaviours(rivals: Rivals) -> str:
 def _rival(one: Behaviour, shown: str) -> str:
     gives = escaped(one.raises or one.gives, 400)
     told = f'{"raises" if one.raises else "gives"} <code>{gives}</code>' if gives else ""
+    by = small(one.note and f"by {one.note}")
     return (
-        f'<div class="rival"><p><b>{escaped(one.label, 10)}</b> {told}{small(one.note)}</p>'
+        f'<div class="rival"><p><b>{escaped(one.label, 10)}</b> {told}{by}</p>'
         f"{shown}</div>"
     )
 

@@ -16,7 +16,8 @@ AFTER: dict[RunOutcome, str] = {
     "crash_stopped": "add a test that says what is right.",
     "unresolved": "add a failing test of a smaller part of the program, or give it more attempts "
     "and seconds under “Options”",
-    "needs_model": "give a key under “Models and keys”, or bring code and a test.",
+    "needs_model": "give a key under “Models and keys”, bring code and a test, or choose an "
+    "example.",
     "model_failed": "see in the Trace what the model said, and choose another under “Models and "
     "keys”; code with tests needs none.",
     "budget": "give it a smaller test.",

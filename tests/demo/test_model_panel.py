@@ -96,7 +96,7 @@ async def test_a_key_changes_the_plan_and_is_in_nothing_that_the_page_is_sent() 
         before = await page.panel.shown(NEW_VISIT)
         told = await act(page)
         assert "no model: memory and search only" in before["plan"]
-        assert "need a model: see “Models and " in before["wordless"]
+        assert "need a model: see “Models and keys”" in before["wordless"]
         assert told["wordless"] == ""
         assert "anthropic: there is a key for it" in told["plan"]
         assert "At most $0.50, 200,000 tokens, 40 calls" in told["spending"]

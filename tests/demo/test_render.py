@@ -371,7 +371,7 @@ def test_a_question_is_open_only_where_a_run_has_healed() -> None:
 
 def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along() -> None:
     shown = Reader(FIRST_SCREEN).text
-    assert "E4 · outside" in shown
+    assert "proof E4 · compared outside" in shown
     assert re.findall(r"<b>(E\d)</b>", FIRST_SCREEN) == ["E0", "E1", "E2", "E3", "E4"]
     title, _, typed = examples()[CHIP]
     assert f'data-example="{CHIP}">Try this</button>' in FIRST_SCREEN and title in shown

@@ -118,7 +118,7 @@ CRASHING = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2
     (HEALTHY, TESTS, "", ("healthy", "E1"), "3 of 3 tests pass"),
     (CRASHING, "", "", ("crash_stopped", "E0"), "no test decides; the program ran to its end"),
     (CRASHING, "assert output == '3\\n'", "", ("healed", "E1"), "1 of 1 test passes"),
-    ("", "", "Write a chess engine.", ("needs_model", None), "give a provider's key"),
+    ("", "", "Write a chess engine.", ("needs_model", None), "Healing code you bring needs none"),
 ], ids=["healthy", "crash", "crash with a test", "words alone"])
 async def test_a_run_ends_as_its_tests_allow(
     session: Session, code: str, tests: str, words: str, ends: tuple[str, str | None], reason: str
