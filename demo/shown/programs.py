@@ -249,7 +249,7 @@ def _lines(lines: list[str], blamed: dict[int, BlamedLine]) -> Iterator[str]:
     top, before = max(one.suspicion for one in blamed.values()), 0
     alike = sum(top - one.suspicion < ALIKE for one in blamed.values())
     if alike > MOST_ALIKE:
-        yield '<p class="note">The tests do not tell which of the marked lines it is.</p>'
+        yield '<p class="note">Any of the marked lines may be at fault.</p>'
     for number in numbers:
         if number != before + 1:
             yield '<p class="gap">⋯</p>'
