@@ -140,7 +140,10 @@ class Page:
             **({"bench": NOTHING} if said and not run else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
-            **_buttons(running=own, closed=bool(running.refusal)),
+            **_buttons(
+                running=own, closed=bool(running.refusal),
+                stops=own or (bool(run) and self._controls(kept, own=False)),
+            ),
         }
 
     async def _still(self, run: str) -> str:
@@ -301,7 +304,7 @@ class Page:
                             await session.settle(
                                 kept["asked"], kept["answer"], run_id=kept["run"], visitor=visitor,
                             )
-            elif refused := await self._refused_to(visit, kept["run"]):
+            elif refused := await self._refused_to(visit, kept["run"], kept["control"]):
                 raise BadInput(refused)
             else:
                 await self._go_on(kept["run"], kept["interrupt"], visit, answer=kept["answer"])
@@ -343,7 +346,8 @@ class Page:
                         yield {"writing": writing(said())}
                         continue
                     result = required(folding.after(batch))
-                    bench = await drawn(result, own=own)
+                    control = self._controls(kept, own=own)
+                    bench = await drawn(result, own=own, control=control)
                     if newest():
                         yield {"bench": bench, "writing": writing(said())}
                     if result.waiting is not None:
@@ -398,8 +402,9 @@ class Page:
         needs = waiting.needs if waiting is not None else None
         paused = waiting if needs in ("budget", "key") and not closed else None
         own = await self.panel.owns(kept["run"], visit)
-        going = own and result.phase in ("running", "waiting")
-        review = waiting if needs in REVIEWED and own and not closed else None
+        going = result.phase in ("running", "waiting")
+        decides = own or self._controls(kept, own=False)
+        review = waiting if needs in REVIEWED and decides and not closed else None
         interrupt = waiting.interrupt if waiting is not None else ""
         lost = known is None and not standing
         return {
@@ -408,10 +413,12 @@ class Page:
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
                 "before": "", "asked": "", "answer": "", "begins": "",
             },
-            **_buttons(running=going, closed=closed),
-            **_review(review, asked=bool(interrupt) and interrupt == kept["interrupt"]),
+            **_buttons(running=own and going, closed=closed, stops=decides and going),
+            **_review(
+                review, asked=bool(interrupt) and interrupt == kept["interrupt"], own=own
+            ),
             **_question(
-                None if closed or (waiting is not None and not own) else result.question,
+                None if closed or (waiting is not None and not decides) else result.question,
                 waits=waiting is not None, own=own,
             ),
             **_paused(paused, own=paused is not None and own),
@@ -453,7 +460,8 @@ class Page:
         if place is None or other is None or max(place, other) >= len(result.columns):
             return {}
         own = await self.panel.owns(kept["run"], visit)
-        return {"bench": await drawn(result, own=own, compare=(place, other))}
+        control = self._controls(kept, own=own)
+        return {"bench": await drawn(result, own=own, control=control, compare=(place, other))}
 
     async def begin_fork(self, kept: BrowserRun, looked: str) -> Update:
         """Gives the browser the identifier of a run that starts from the program looked at."""
@@ -520,7 +528,9 @@ class Page:
                 del stopped[next(one for one, where in stopped.items() if where == near)]
             while len(stopped) > MOST_STOPPED:
                 stopped.popitem(last=False)
-        elif not await self.panel.owns(kept["run"], visit):
+        elif not (
+            await self.panel.owns(kept["run"], visit) or self._controls(kept, own=False)
+        ):
             return {"said": sentence("Only whoever started this run can stop it.")}
         else:
             await session.cancel(kept["run"])
@@ -534,7 +544,8 @@ class Page:
         from agent.intake import BadInput  # the session has imported it
 
         try:
-            if refused := await self._refused_to(visit, kept["run"]):
+            control = kept["control"] if {*value} == {"approve"} else ""
+            if refused := await self._refused_to(visit, kept["run"], control):
                 return {"said": sentence(refused)}
             taken = await self._go_on(kept["run"], kept["interrupt"], visit, **value)
         except (Unavailable, BadInput, BadReview, BadExtension, TooMuch) as refusal:
@@ -582,11 +593,35 @@ class Page:
         ):
             return await session.answer(run, interrupt, value)
 
-    async def _refused_to(self, visit: Visit, run: str) -> str:
-        """Why a visitor may not answer what a run asks; empty where they may."""
+    async def lend(self, kept: BrowserRun, visit: Visit) -> Update:
+        """Makes the link by which others decide for a run, for whoever started it."""
+        if not await self.panel.owns(kept["run"], visit):
+            return {"said": sentence("Only whoever started this run can let others decide.")}
+        return {"said": cards.lent(kept["run"], self._host.controls.lent(kept["run"]))}
+
+    async def unlend(self, kept: BrowserRun, visit: Visit) -> Update:
+        """Takes that link back."""
+        if not await self.panel.owns(kept["run"], visit):
+            return {"said": sentence("Only whoever started this run can take its link back.")}
+        self._host.controls.taken_back(kept["run"])
+        return {"said": sentence("Whoever has that link may only look from now on.", "status")}
+
+    def _controls(self, kept: BrowserRun, *, own: bool) -> bool:
+        """Whether an owner may let others decide for a run, or somebody else was let."""
+        if own:
+            return self._host.access.public
+        return self._host.controls.holds(kept["run"], kept["control"])
+
+    async def _refused_to(self, visit: Visit, run: str, control: str = "") -> str:
+        """Why a visitor may not answer what a run asks; empty where they may, also by the word of
+        its link `control`, unless it asks for more money or a key."""
         refusal = (await self._host.running()).refusal
         if refusal or await self.panel.owns(run, visit):
             return refusal
+        waiting = (await self._result(run)).waiting
+        asks = waiting is not None and waiting.needs in ("answer", *REVIEWED)
+        if asks and self._host.controls.holds(run, control):
+            return ""
         return "Only whoever started this run can answer it."
 
     @asynccontextmanager
@@ -664,11 +699,12 @@ def _refused(why: object) -> Update:
     return {"bench": NOTHING, "said": sentence(str(why))}
 
 
-def _buttons(*, running: bool, closed: bool = False) -> Update:
-    """Heal and Stop; where no code is run, there is nothing to heal with."""
+def _buttons(*, running: bool, closed: bool = False, stops: bool | None = None) -> Update:
+    """Heal and Stop, which others may press too where they are let; where no code is run, there is
+    nothing to heal with."""
     return {
         "heal": gr.update(interactive=not running and not closed),
-        "stop": gr.update(interactive=running),
+        "stop": gr.update(interactive=running if stops is None else stops),
     }
 
 
@@ -717,7 +753,7 @@ def _question(
     }
 
 
-def _review(waiting: Waiting | None, *, asked: bool = False) -> Update:
+def _review(waiting: Waiting | None, *, asked: bool = False, own: bool = True) -> Update:
     """The card of a review, its buttons, and the program to change; where it stands already as
     `asked`, what is typed in it is left alone."""
     if waiting is None:
@@ -730,7 +766,7 @@ def _review(waiting: Waiting | None, *, asked: bool = False) -> Update:
             visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
         ),
         "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
-        "otherwise": gr.update(visible=not leave),
+        "otherwise": gr.update(visible=own and not leave),
         "hinted": gr.update(visible=not waiting.unhinted),
         **({} if asked else {"hint": "", "edited": waiting.tried or waiting.code}),
         **({"change": gr.update(open=True)} if waiting.tried and not asked else {}),

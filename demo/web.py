@@ -182,6 +182,9 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
         )
     followed(parts["answering"].change, page.answer, page.settle_answer)
     parts["files"].submit(None, None, parts.of(*TYPED), js=_CLEARS, **QUICK)
+    lent = guarded(parts["lend"].click, page.lend, state, ("said",))
+    lent.then(None, None, None, js=_COPIES, **QUICK)
+    guarded(parts["unlend"].click, page.unlend, state, ("said",))
     guarded(parts["use"].click, page.use, ("kept",), ("code", "said"))
     guarded(
         parts["open"].click, page.edit, ("kept", "looked", "visit"), (*TYPED, "said"),
@@ -284,7 +287,9 @@ _COMES = f"""() => {{
   }});
   const at = /"at": (\\d+)/.exec(kept.begins);
   if (!at || at[1] < Date.now() - 60000) kept.begins = "";
-  const follows = kept.run || new URLSearchParams(location.search).has("run");
+  const address = new URLSearchParams(location.search);
+  kept.control = address.get("control") || "";
+  const follows = kept.run || address.has("run");
   const fresh = !(follows || visit.provider || visit.model || visit.roles);
   if (%s && !visit.visitor) visit.visitor = ({_UUID})();
   return [kept, visit, fresh ? {{ __type__: "update", interactive: true }} : undefined];
@@ -317,6 +322,10 @@ _UNLESS_BEGUN = "if (Object.values(streamed).includes(given[0].run)) given[0] = 
 """A run that was begun before the page had arrived is followed already."""
 _STOPS = """(kept) => ({ ...kept, begins: "" })"""
 _CLEARS = """() => window.cleared ? ["", "", ""] : Array(3).fill(undefined)"""
+_COPIES = """() => setTimeout(() => {
+  const link = document.querySelector("#said a.control");
+  if (link) window.copied(link.href).then(() => { link.textContent += ", now copied,"; }, () => {});
+}, 80)"""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""
 """What was typed in an earlier visit comes back, unless by now something else is typed."""

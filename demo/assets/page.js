@@ -277,6 +277,11 @@
     showProgram(bench);
   };
 
+  // While a run goes on, its buttons are drawn anew under the pointer.
+  document.addEventListener("pointerdown", ({ target }) => {
+    if (target.closest && target.closest("#bench [data-act=lend]")) press("lend");
+  });
+
   document.addEventListener("input", (event) => {
     const bench = document.getElementById("bench");
     if (event.target.matches("#bench .scrub input")) goTo(bench, Number(event.target.value));
@@ -311,7 +316,7 @@
       const opened = [...cells].find((one) => one.dataset.cell === open);
       if (cells.length) toggleCell(opened || cells[cells.length - 1]);
     }
-    const act = within("#bench [data-act]");
+    const act = within("#bench [data-act], #said [data-act]");
     if (act) press(act.dataset.act);
     if (within("#bench [data-beside]")) {
       look.tab = "patch";

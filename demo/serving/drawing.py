@@ -14,7 +14,9 @@ SMALL = 20_000
 """Characters of a run's programs that are drawn at once; more in a thread."""
 
 
-async def drawn(result: Result, *, own: bool, compare: Pair | None = None) -> str:
+async def drawn(
+    result: Result, *, own: bool, control: bool = False, compare: Pair | None = None
+) -> str:
     """The workbench of a run, its clock where it is now; see `workbench`."""
     since_s = time.time() - result.told_at
     if result.phase == "running" and result.start is not None and (
@@ -22,5 +24,7 @@ async def drawn(result: Result, *, own: bool, compare: Pair | None = None) -> st
     ):
         result = replace(result, seconds=result.seconds + since_s)
     if sum(len(text_of(result, place)) for place in range(len(result.columns))) <= SMALL:
-        return workbench(result, own=own, compare=compare)
-    return await asyncio.to_thread(workbench, result, own=own, compare=compare)
+        return workbench(result, own=own, control=control, compare=compare)
+    return await asyncio.to_thread(
+        workbench, result, own=own, control=control, compare=compare
+    )

@@ -30,9 +30,12 @@ STATE_MARKS: dict[str, str] = {
 }
 
 
-def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) -> str:
-    """The whole right side of the page; `own` where its reader has started the run, and `compare`
-    where two of its programs are to stand side by side."""
+def workbench(
+    result: Result, *, own: bool = True, control: bool = False, compare: Pair | None = None
+) -> str:
+    """The whole right side of the page; `own` where its reader has started the run, `control` where
+    they may let others decide for it, or may themselves if it is not their own, and `compare` where
+    two of its programs are to stand side by side."""
     word, facts = headline(result)
     going = result.phase == "running"
     announced = escaped(f"{word.capitalize()}. {', '.join(facts[:1] if going else facts)}")
@@ -41,9 +44,10 @@ def workbench(result: Result, *, own: bool = True, compare: Pair | None = None) 
     looked = _looked(result, "" if open_ else rivals, own, compare)
     begun = "" if result.outcome == "needs_model" else steps(result)
     parts = (
-        _status(result, word, _said_here(result, facts, own), _downloads(result)),
-        "" if own else sentence(SHARED, "info"), rivals if open_ else "", _notices(result),
-        _printed(result),
+        _status(result, word, _said_here(result, facts, own or control),
+                _downloads(result) or _lending(result, own and control)),
+        "" if own else sentence(CONTROLLED if control else SHARED, "info"),
+        rivals if open_ else "", _notices(result), _printed(result),
         *((timeline(result), matrix(result), looked) if going else
           (smallest(result), looked, matrix(result), begun)),
     )
@@ -83,6 +87,10 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
 SHARED = (
     "A shared run of somebody else: you may look. What stands in the editors is yours, and not "
     "what this run was given."
+)
+CONTROLLED = (
+    "A run of somebody else: this link lets you answer what it asks, approve or reject a patch, "
+    "and stop it."
 )
 STARTING = (
     '<div class="bench is-running" data-phase="running" data-announce="Running">'
@@ -211,6 +219,14 @@ def _downloads(result: Result) -> str:
         '<button type="button" class="share">Share</button>',
     )
     return f'<p class="downloads">{"".join(parts)}</p>' if result.run_id else ""
+
+
+def _lending(result: Result, lends: bool) -> str:
+    """The links by which others look at a run that goes on, and decide for it."""
+    return (
+        '<p class="downloads"><button type="button" class="share">Share</button>'
+        '<button type="button" class="share-control" data-act="lend">Share control</button></p>'
+    ) if lends and result.run_id and result.phase in ("running", "waiting") else ""
 
 
 def _taken_over(result: Result, file: Callable[[str, str], str]) -> str:

@@ -32,7 +32,7 @@ def choice(labels: Sequence[str], answer: Answer, notes: Iterable[str] = ()) -> 
     """The face of a button that answers a question: what is given, and by which edits; plain text,
     cut where it is long."""
     said = choice_in_words(labels, Answer(*map(_cut, answer)))
-    edits = "; ".join(_cut(note.replace("`", ""), 200) for note in notes if note)
+    edits = "; ".join(_cut(note, 200) for note in notes if note)
     return f"{said}\n{edits}" if edits else said
 
 
@@ -70,4 +70,16 @@ def elsewhere(run: str, title: str) -> str:
         '<div class="sentence info" role="note"><b aria-hidden="true">i</b>'
         f"<p>Your run {link} goes on: follow the link to look at it, or heal something else here."
         "</p></div>"
+    )
+
+
+def lent(run: str, word: str) -> str:
+    """The link by which others decide for a run, and what it allows."""
+    link = f'<a class="control" href="?run={escaped(run)}&control={escaped(word)}">this link</a>'
+    return (
+        '<div class="sentence info" role="status"><b aria-hidden="true">i</b>'
+        f"<p>Whoever has {link} may look at this run, answer what it asks, approve or reject a "
+        "patch, and stop it. They get no key, change no program, and have no more spent than the "
+        "run's caps. It works until you take it back or this server ends. "
+        '<button type="button" data-act="unlend">Take it back</button></p></div>'
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ from agent.log.waiting import read_answer
 from agent.run.session import open_session
 from demo.acts import MOST_STOPPED, Page
 from demo.brought import Prepared
-from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, Visit
+from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Update, Visit
 from demo.layout.parts import ANSWERED, TOLD_IN
 from demo.serving.host import Host
 from demo.serving.limits import MOST_FOLLOWED, MOST_WAITING
@@ -281,6 +282,56 @@ async def test_whoever_looks_at_a_shared_run_is_told_so_and_offered_no_decision(
             assert not other["review"]["visible"]
             assert mine["review"]["visible"] is (name == "waiting")
         assert "in a run of your own" in other["asked"] and "of your own" not in mine["asked"]
+
+
+async def test_a_link_that_decides_is_its_owners_to_make_and_to_take_back() -> None:
+    async with serving(waiting("review"), PUBLIC) as page:
+        kept = await ran(page, "healed", MINE)
+
+        async def lent() -> BrowserRun:
+            """What the browser keeps of a run that is opened by the link."""
+            said = (await page.lend(kept, MINE))["said"]
+            return {**kept, "control": re.findall(r"control=([\w-]{32})\"", said)[0]}
+
+        def refused(told: Update) -> bool:
+            return "Only whoever started" in told["said"]
+
+        link = await lent()
+        assert await lent() == link
+        assert refused(await page.lend(link, OTHER)) and refused(await page.unlend(link, OTHER))
+        for one in (kept, {**kept, "control": "guessed"}):
+            assert refused(await page.decide(one, OTHER, approve=True))
+            assert refused(await page.stop(one, OTHER))
+            assert "A shared run" in (await last(page.watch(one, OTHER)))["bench"]
+        for value in ({"hint": "so"}, {"approve": False, "hint": "so"}, {"code": "pass"}):
+            assert refused(await page.decide(link, OTHER, **value))
+        told = await page.settle(link, OTHER)
+        assert "review" in seen(told) and not told["otherwise"]["visible"]
+        assert (can_heal(told), told["stop"]["interactive"]) == (True, True)
+        assert "this link lets you" in (await last(page.watch(link, OTHER)))["bench"]
+
+        assert "may only look" in (await page.unlend(kept, MINE))["said"]
+        assert refused(await page.decide(link, OTHER, approve=True))
+        again = await lent()
+        assert again != link and refused(await page.decide(link, OTHER, approve=True))
+        assert (await page.decide(again, OTHER, approve=True))["said"] == ""
+        assert "HEALED" in (await last(page.watch(again, OTHER)))["bench"]
+
+
+@pytest.mark.parametrize("needs", ["budget", "key", "visitor"])
+async def test_a_link_that_decides_spends_no_more_and_may_stop(needs: str) -> None:
+    async with serving(waiting(needs), PUBLIC) as page:
+        kept = await ran(page, "healed", MINE)
+        said = (await page.lend(kept, MINE))["said"]
+        link: BrowserRun = {**kept, "control": re.findall(r"control=([\w-]+)", said)[0]}
+        for told in (
+            await page.decide(link, OTHER, approve=True), await page.go_on(link, OTHER),
+            await last(page.answer({**link, "answer": "1"}, OTHER)),
+        ):
+            assert "Only whoever started this run" in told["said"]
+        assert "WAITING" in (await last(page.watch(link, OTHER)))["bench"].upper()
+        assert (await page.stop(link, OTHER))["said"] == ""
+        assert "CANCELLED" in (await last(page.watch(link, OTHER)))["bench"]
 
 
 async def test_how_a_green_project_stands_is_left_on_the_page(

@@ -404,5 +404,5 @@ def test_suspicion_is_told_in_words_and_only_where_it_tells_lines_apart() -> Non
         return workbench(fold((one, *log)))
 
     assert told(1.0, 0.5, 0.4).count("suspected most") == 2  # of that program, and after it
-    assert "do not tell which" in (alike := told(1.0, 1.0, 1.0, 0.99))
+    assert "Any of the marked lines" in (alike := told(1.0, 1.0, 1.0, 0.99))
     assert "suspected most" not in alike and "likely</small>" in alike and "60%" not in alike
