@@ -84,7 +84,7 @@ def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_ty
     slow = f"import time\ntime.sleep(0.2)\n{RIGHT}"  # a search lasts over some cuts
     with started("app.py", port=port, env=env), cutting(port) as (home, proxy):
         page.goto(home)
-        page.on("load", loaded.append)
+        page.on("load", lambda one: loaded.append(one))
         expect(page.locator("#plan .badge").first).to_be_visible()
         proxy.every_s = 0.7
         waits_for_a_review(page, WRONG, slow)
