@@ -27,6 +27,7 @@ from agent.log.iterations import UnknownIteration
 from agent.log.result import Folding, Result, fold
 from agent.log.store import UnknownRun
 from agent.log.waiting import REVIEWED, BadExtension, BadReview
+from agent.log.words import raised_words
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from agent.repair.ranking.rivals import MOST
 from demo.browser_state import (
@@ -759,7 +760,8 @@ def _review(waiting: Waiting | None, *, asked: bool = False, own: bool = True) -
         return {"review": gr.update(visible=False)}
     leave, help_ = waiting.needs == "leave", waiting.needs == "help"
     return {
-        "review": gr.update(visible=True), "reviewed": cards.asked(waiting.question),
+        "review": gr.update(visible=True),
+        "reviewed": cards.asked(waiting.question, waiting.diff),
         "approve": gr.update(
             visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
         ),
@@ -774,9 +776,13 @@ def _review(waiting: Waiting | None, *, asked: bool = False, own: bool = True) -
 def _paused(waiting: Waiting | None, *, own: bool = False) -> Update:
     """The row of a run that waits for caps or a key, its words, and its two buttons."""
     budget = waiting is not None and waiting.needs == "budget"
-    go_on = "Add as much again and go on" if budget else "Go on"
+    more = waiting.more if waiting is not None else None
     return {
         "paused": gr.update(visible=waiting is not None),
         "needed": cards.paused(waiting, own=own) if waiting is not None else "",
-        "go-on": gr.update(visible=own, value=go_on), "end-here": gr.update(visible=own),
+        "go-on": gr.update(
+            visible=own and (more is not None or not budget),
+            value="Go on" if more is None else f"Add {raised_words(more)} and go on",
+        ),
+        "end-here": gr.update(visible=own),
     }

@@ -52,7 +52,7 @@ class RunOptions:
 
 def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> RunOptions:
     """The options that some values say, by their names. On a public page a run may be
-    given less than the host allows, and never more; to go on with as much again counts as another
+    given less than the host allows, and never more; to add to it at a cap counts as another
     start. Raises `BadInput` with the next step."""
     unknown = sorted({*given} - {*OPTIONS})
     if unknown:

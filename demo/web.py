@@ -63,9 +63,11 @@ that nobody uses takes a twentieth of a core. There is no setting for it."""
 def build(
     host: Host, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
     sign_in: bool = False, most_pasted: int = MOST_PASTED, duplicate: str = "",
+    benchmarks: bool = True,
 ) -> gr.Blocks:
     """The page, not served yet; with `sign_in` visitors may do so with Hugging Face. `most_pasted`
-    is how many characters an editor takes at once, and `duplicate` where a Space is duplicated."""
+    is how many characters an editor takes at once, `duplicate` where a Space is duplicated, and
+    `benchmarks` whether they have a tab."""
     parts = Parts()
     ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
@@ -90,8 +92,10 @@ def build(
                     lay_examples(parts)
             for name, lay in PANELS.items():
                 label = "API" if name == "api" else name.capitalize()
-                with parts.add(f"{name}-panel", gr.Tab(label)):
+                shown = benchmarks or name != "benchmarks"
+                with parts.add(f"{name}-panel", gr.Tab(label, visible=shown)):
                     lay(parts)
+                    parts.add(f"{name}-again", gr.Button(name, elem_classes="faceless"))
         page = Page(host)
         arrived = _wire(ui, parts, page, public=host.access.public)
         if sign_in:
@@ -116,17 +120,21 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
     ):
         shown = (f"{name}-list", f"{name}-told")
         given = ("visit", f"{name}-search")
-        parts.on(parts[f"{name}-panel"].select, listed, given, shown)
-        parts.on(parts[f"{name}-search"].input, listed, given, shown, latest)
+        parts.on(_opened(parts, name), listed, given, shown)
+        # A paste is no input; and nothing but a person changes it.
+        parts.on(parts[f"{name}-search"].change, listed, given, shown, latest)
         done = parts.on_told(shown[0], act, given, (*shown, *changed))
         if changed:
             done.then(None, parts["runs-go"], None, js=_GO, **QUICK)
             for event in (done.then, parts["replay-at"].change):
                 event(None, parts["replay-at"], None, js=_REPLAY, **QUICK)
-    parts.on(
-        parts["benchmarks-panel"].select, panels.benchmarks, (), ("benchmarks-list",)
-    )
-    parts.on(parts["api-panel"].select, panels.endpoints, ("visit",), ("api-list",))
+    parts.on(_opened(parts, "benchmarks"), panels.benchmarks, (), ("benchmarks-list",))
+    parts.on(_opened(parts, "api"), panels.endpoints, ("visit",), ("api-list",))
+
+
+def _opened(parts: Parts, name: str) -> Any:
+    """When a panel is opened, and when it is asked again after a refusal; see `page.js`."""
+    return partial(gr.on, [parts[f"{name}-panel"].select, parts[f"{name}-again"].click])
 
 
 def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:

@@ -92,7 +92,7 @@ class Ledger:
             if usd is None and caps.usd is not None and not (bounded and caps.usd):
                 raise OverBudget(
                     f"The price of {what} is unknown, so a cap in dollars cannot bound it: list "
-                    "it, or set a cap above $0 and one in tokens too.", f"{whose} usd",
+                    "it, or set a cap above $0 and one in tokens too.", f"{whose} price",
                 )
         self._admit(role, wanted, what)
         charge = Charge(len(self.charges), role, wanted)
@@ -124,7 +124,7 @@ class Ledger:
                         f"{what} is not asked as {role}: the {whose}'s cap of {say(cap)} "
                         f"{'' if name == 'usd' else f'{name} '}"
                         f"would be passed ({say(need)} with the most this call can come to)",
-                        f"{whose} {name}",
+                        f"{whose} {name}", need - cap,
                     )
             if caps.seconds is not None and used.seconds >= caps.seconds:
                 raise OverBudget(

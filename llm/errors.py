@@ -66,11 +66,13 @@ class BadPrompt(LlmError):
 
 
 class OverBudget(LlmError):
-    """The call would pass a cap and was not made; `cap` names it, as in `run dollars`."""
+    """The call would pass a cap and was not made; `cap` names it, as in `run usd`, and `lacks` is
+    by how much."""
 
-    def __init__(self, message: str, cap: str) -> None:
+    def __init__(self, message: str, cap: str, lacks: float = 0.0) -> None:
         super().__init__(message)
         self.cap = cap
+        self.lacks = lacks
 
     @property
     def is_of_the_run(self) -> bool:

@@ -202,11 +202,11 @@ class _Resolver:
             if missing(name):
                 continue
             if name in small:
-                return self.beside_claude(name, f"auto: {name} is configured")
+                return self.beside_claude(name, "it is configured")
             if name in keyed:
-                return self.everywhere(name), f"auto: there is a key for {name}"
+                return self.everywhere(name), "there is a key for it"
             if self._model("", name):
-                return self.everywhere(name), f"auto: {name} is configured"
+                return self.everywhere(name), "it is configured"
             return None, f"{without} ({name} is configured, but no model is: set OPENAI_MODEL)"
         absent = missing(wanted[0]) if wanted else "nothing else is configured"
         return None, f"{without} ({absent})"
@@ -305,10 +305,8 @@ def connection(
     row = row_of(choice.provider)
     key = keys.get(row.key, NO_KEY)
     if row.needs_key and not key:
-        raise NeedsKey(
-            f"{choice.provider} needs a key that is not here (any more): set {row.key} again",
-            row.key,
-        )
+        told = f"the key of {choice.provider}, {row.key}, is not here (any more)"
+        raise NeedsKey(told, row.key)
     options = {
         option: given[setting.variable] for option, setting in row.settings.items()
         if setting.variable in given and option not in ("model", "fast_model", "base_url", "preset")

@@ -194,7 +194,7 @@ class Router:
             if why is None:
                 raise
             told = f"{over}. Its last answer is charged for and of no use: {why}"
-            raise OverBudget(told, over.cap) from over
+            raise OverBudget(told, over.cap, over.lacks) from over
         except BaseException as error:
             breaker.note(error)
             raise
@@ -356,7 +356,7 @@ class _Call:
             self.charge = self.router.ledger.ask_again(self.charge, self.choice.words)
         except OverBudget as over:
             told = f"{over}. It was to be asked again, since {error}"
-            raise OverBudget(told, over.cap) from error
+            raise OverBudget(told, over.cap, over.lacks) from error
 
     def _ended(self, reply: Reply) -> Reply:
         """The reply with its cost, settled and told."""

@@ -501,7 +501,17 @@ class Report(Value):
         return sum(v.passed for v in self.oracle), sum(v.passed for v in self.verdicts)
 
 
-def tally(verdicts: Sequence[Verdict], noun: str = "") -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def passing(passed: int, of: int, noun: str = "test", plural: str = "") -> str:
+    """How many of how many pass, as `1 of 1 test passes`."""
+    return f"{passed:,} of {counted(of, noun, plural)} {'passes' if of == 1 else 'pass'}"
+
+
+def tally(verdicts: Sequence[Verdict], noun: str = "test", plural: str = "") -> str:
     """How many pass, and what those come to that neither pass nor fail plainly, as
     `2 of 4 tests pass, 1 skipped, 1 not believed`."""
     counts = Counter(verdict.standing for verdict in verdicts)
@@ -511,8 +521,7 @@ def tally(verdicts: Sequence[Verdict], noun: str = "") -> str:
             "vacuous", "skipped", "xfailed", "xpassed", "set aside", "not believed"
         ) if counts[one]
     ]
-    total = " ".join(filter(None, (str(len(verdicts)), noun)))
-    return ", ".join([f"{counts['passed']} of {total} pass", *others])
+    return ", ".join([passing(counts["passed"], len(verdicts), noun, plural), *others])
 
 
 class BlamedLine(Value):

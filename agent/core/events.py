@@ -410,6 +410,9 @@ class Waiting(Value):
     """The text that a person has brought in its place, and that failed."""
     unhinted: str = ""
     """Why a hint cannot be followed; empty where a model reads it."""
+    more: Extended | None = None
+    """What is added to the cap that was reached, where an answer names nothing else; `None` where
+    no more is to be had."""
 
 
 class Answered(Value):

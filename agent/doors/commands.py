@@ -37,7 +37,7 @@ from agent.doors.writeback import NotWritten, write_all_new, write_back, write_n
 from agent.intake.brought import Inputs
 from agent.intake.errors import BadInput, NotFixable
 from agent.log.result import KEPT, Result, document, fold, in_one_text
-from agent.log.words import OUTCOME_WORDS, STANDING_SIGNS, taking_words
+from agent.log.words import OUTCOME_WORDS, STANDING_SIGNS, raised_words, taking_words
 from llm.plan import parse_roles
 
 if TYPE_CHECKING:
@@ -381,7 +381,9 @@ async def _answered(session: Session, run: str, face: Display) -> bool:
     try:
         if question.needs == "budget":
             face.terminal.say(question.question, "yellow")
-            more = typer.confirm("Add as much again and go on?", err=True)
+            more = question.more is not None and typer.confirm(
+                f"Add {raised_words(question.more)} and go on?", err=True
+            )
             value: dict[str, object] = {} if more else {"end": True}
         elif question.needs == "leave":
             value = {"approve": typer.confirm(question.question, err=True)}

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.core.domain import counted
 from agent.core.events import Critiqued, Diagnosed, Parent, Stamped, TestRuled, fold_attempts
 from agent.core.settings import Settings
 from agent.doors.commands import (
@@ -38,7 +39,7 @@ from agent.log.iterations import (
 )
 from agent.log.result import document, fold, in_one_text
 from agent.log.store import UnknownRun
-from agent.log.words import APPROACH_WORDS, best_words, counted
+from agent.log.words import APPROACH_WORDS, best_words
 
 SHOWN_ID = 8
 """Characters of an id in a list."""

@@ -18,7 +18,16 @@ from rich.status import Status as Spinner
 from rich.table import Table
 from rich.text import Text
 
-from agent.core.domain import Diagnosis, Evidence, Report, Rivals, RunOutcome, Standing, Verdict
+from agent.core.domain import (
+    Diagnosis,
+    Evidence,
+    Report,
+    Rivals,
+    RunOutcome,
+    Standing,
+    Verdict,
+    counted,
+)
 from agent.core.events import (
     Diagnosed,
     Event,
@@ -41,7 +50,6 @@ from agent.log.words import (
     Line,
     Tone,
     best_words,
-    counted,
     doubt_words,
     ending_words,
     event_lines,
@@ -71,7 +79,8 @@ ADVICE: dict[RunOutcome, str] = {
     "(--tests or --tests-file).",
     "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
     "not_fixable": "Next: no edit of the program can help; do what the reason says and run again.",
-    "needs_model": "",  # the reason has said it
+    "needs_model": f"Next: give a provider's key (`{COMMAND} plan` says who would answer), or "
+    "bring code and a test.",
     "model_failed": "Next: see what the model said (--log), and run again with another (--model), "
     "or with more time for the search (--timeout).",
     "budget": "Next: give a smaller test, or a larger budget, and run again.",
@@ -101,6 +110,17 @@ def next_step(result: Result) -> str:
     """What a person can do next; empty where nothing is left to do."""
     if result.outcome is None:
         return ""
+    if apart := step_apart(result):
+        return apart
+    if result.outcome == "unresolved" and result.provider == "mock":
+        return f"{ADVICE[result.outcome]} {MODELS_HELP}"
+    if result.outcome == "model_failed" and result.drafted:
+        return BRING_CODE
+    return ADVICE[result.outcome]
+
+
+def step_apart(result: Result) -> str:
+    """The next step where a model was silent, or passes are not believed; else empty."""
     if result.unanswered and result.outcome in ("unresolved", "not_fixable", "model_failed"):
         return (
             f"Next: a model gave no answer: {result.unanswered.rstrip('.')}. "
@@ -110,11 +130,7 @@ def next_step(result: Result) -> str:
     failing = [one for one in report.verdicts if one.fails] if report else []
     if result.outcome == "unresolved" and failing and all(one.doubt for one in failing):
         return DISBELIEVED
-    if result.outcome == "unresolved" and result.provider == "mock":
-        return f"{ADVICE[result.outcome]} {MODELS_HELP}"
-    if result.outcome == "model_failed" and result.drafted:
-        return BRING_CODE
-    return ADVICE[result.outcome]
+    return ""
 
 
 STANDING_STYLES: dict[Standing, str] = {
@@ -420,8 +436,8 @@ def evidence_words(seen: Evidence | None) -> list[str]:
         return []
     return [
         *doubt_words(seen),
-        *([f"siblings of the repair tried: {seen.siblings}"] if seen.siblings else []),
-        *([f"equivalent mutants left out: {seen.equivalent}"] if seen.equivalent else []),
+        *([f"variations of the repair tried: {seen.siblings}"] if seen.siblings else []),
+        *([f"slips of no effect left out: {seen.equivalent}"] if seen.equivalent else []),
     ]
 
 

@@ -68,7 +68,7 @@ async def gather_evidence(
         async with asyncio.timeout(budget_s + OVERTIME_S):
             return replace(found, evidence=await _gathered(case, found.evidence, budget_s))
     except TimeoutError:
-        unsettled = "the look at changed inputs and mutants did not come to an end"
+        unsettled = "the look at changed inputs and slips did not come to an end"
         return replace(
             found, evidence=found.evidence.model_copy(update={"unsettled": unsettled})
         )
@@ -241,7 +241,7 @@ async def _mutated(case: ProofCase, seen: Evidence, until: float) -> Evidence:
     return seen.model_copy(update={
         "mutants": killed + len(differing), "killed": killed, "equivalent": len(alike),
         "survivors": tuple(one.note for one in differing), "around": around,
-        "cut": "the mutants were not all judged" if late else "",
+        "cut": "the slips put in were not all judged" if late else "",
     })
 
 

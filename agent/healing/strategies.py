@@ -99,7 +99,7 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         return Proposal(found.solution, "", found.candidates, found.alternatives)
     if found.candidates == 0:
         return Proposal(None, "the search found nothing to try")
-    why = f"the search found no repair among {found.candidates:,} candidates" + (
+    why = "the search found no repair" + (
         "" if found.cut_after is None
         else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
     )
@@ -206,7 +206,7 @@ async def _in_project(
         if project.command else ""
     )
     cut = "" if found.cut_after is None else ", and its time was over before all were tried"
-    why = f"the search found no repair among {found.candidates:,} candidates in {files}{slow}{cut}"
+    why = f"the search found no repair in {files}{slow}{cut}"
     return Proposal(None, why, found.candidates)
 
 

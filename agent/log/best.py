@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.core.domain import Report, Solution
+from agent.core.domain import Report, Solution, counted
 from agent.core.events import CodeWritten, Critiqued, Judged, RunStarted, Stamped
 
 Review = Literal["none", "reviewed", "rejected"]
@@ -52,13 +52,13 @@ class Best:
         """What it is, in words."""
         if self.report is None:
             return "judged by no test"
-        counted = f"{self.passed} of {self.of} tests"
+        share = f"{self.passed} of {counted(self.of, 'test')}"
         if not self.report.passed:
-            return f"passes {counted}, not a fix"
+            return f"passes {share}, not a fix"
         if self.passed == self.of:
-            counted = f"all {self.of} {'test' if self.of == 1 else 'tests'}"
+            share = f"all {self.of} tests" if self.of > 1 else "the one test"
         said = {"none": "not reviewed, ", "reviewed": "", "rejected": "rejected by the critic, "}
-        came_out = f"passes {counted}" if self.of else "ends well"
+        came_out = f"passes {share}" if self.of else "ends well"
         return f"{came_out}, {said[self.review]}not kept"
 
 

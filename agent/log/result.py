@@ -148,6 +148,8 @@ class Result:
     rivals: Rivals | None = None
     """Repairs that the tests did not tell apart, where there were several."""
     waiting: Waiting | None = None
+    offered: Extended | None = None
+    """What was offered at the cap that was reached last."""
     iterations: int = 0
     candidates: int = 0
     calls: int = 0
@@ -551,7 +553,7 @@ def _after(result: Result, stamped: Stamped) -> Result:
                 result, waiting=event, reason=event.question, outcome="awaiting_review"
             )
         case Waiting():
-            return replace(result, waiting=event)
+            return replace(result, waiting=event, offered=event.more or result.offered)
         case Answered():
             asked = result.waiting is not None and result.waiting.rivals is not None
             return replace(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from math import ceil
 from typing import assert_never
 
 from agent.core.domain import Value
@@ -205,9 +206,14 @@ def estimate_costs(
     return tuple(found)
 
 
+def role_words(role: str) -> str:
+    """A role's name in words."""
+    return role.replace("_", " ")
+
+
 def call_words(call: ModelCalled) -> str:
     """A call of a model in one line."""
-    by = f"{call.role}: {call.provider}/{call.model}"
+    by = f"{role_words(call.role)}: {call.provider}/{call.model}"
     if call.cached:
         return f"{by}, from what was answered before"
     rather = "about " if call.estimated else ""
@@ -219,6 +225,12 @@ def call_words(call: ModelCalled) -> str:
 def lasted(wall_s: float) -> str:
     """How long something took."""
     return f"{1_000 * wall_s:.0f} ms" if wall_s < 1 else f"{wall_s:.1f} s"
+
+
+def payable(amount: float) -> float:
+    """An amount rounded up to one that `dollars` says as it is."""
+    parts = 100 if amount >= 0.01 else 10_000
+    return ceil(round(amount * parts, 10)) / parts
 
 
 def dollars(amount: float | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from string import ascii_lowercase
 
 from agent.core.domain import Diagnosis, Report, Solution, Verdict
 from agent.core.events import (
@@ -162,10 +163,18 @@ def with_report(
             return (*columns[:index], again, *columns[index + 1 :])
     brought = None if columns else programs.get(BROUGHT)
     solution = programs.get(event.report.solution, brought)
-    drafted = solution is not None and solution.origin in ("draft", "model")
-    label = f"try {len(columns)}" if columns else "draft" if drafted else "before"
+    label = _label(columns, event.iteration, solution.origin if solution is not None else "user")
     parent = _parent(columns, solution) if columns else None
     return (*columns, Column(label, event.iteration, event.report, solution, parent))
+
+
+def _label(columns: tuple[Column, ...], iteration: int, origin: str) -> str:
+    """What a program is called: by its iteration, with a letter where that has brought others."""
+    if not columns:
+        return "draft" if origin in ("draft", "model") else "before"
+    name = f"try {iteration}" if iteration else "memory" if origin == "memory" else "start"
+    others = sum(one.label.startswith(name) for one in columns if one.iteration == iteration)
+    return f"{name}{ascii_lowercase[min(others, 25)] if others else ''}"
 
 
 def _parent(columns: tuple[Column, ...], solution: Solution | None) -> int:

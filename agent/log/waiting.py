@@ -82,11 +82,8 @@ def pending(entries: Iterable[Stamped]) -> Waiting | None:
     return asked
 
 
-def read_answer(asked: Waiting, value: Mapping[str, object], again: Extended) -> Answer:
-    """What a person's answer comes to; `again` is added to the caps where it names nothing.
-
-    Raises `BadReview` and `BadExtension`.
-    """
+def read_answer(asked: Waiting, value: Mapping[str, object]) -> Answer:
+    """What a person's answer comes to; raises `BadReview` and `BadExtension`."""
     if asked.needs == "answer":
         return ForStep(asked.interrupt, dict(value))
     if asked.needs in REVIEWED:
@@ -101,7 +98,9 @@ def read_answer(asked: Waiting, value: Mapping[str, object], again: Extended) ->
         return End("cancelled") if value.get("end") is True else GoOn()
     if value == {"end": True} and value["end"] is True:
         return End("budget")
-    return GoOn(_extension(value) if value else again)
+    if not value and asked.more is None:
+        raise BadExtension("No more is offered here: end the run.")
+    return GoOn(_extension(value) if value else asked.more)
 
 
 def _extension(value: Mapping[str, object]) -> Extended:

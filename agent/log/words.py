@@ -19,10 +19,13 @@ from agent.core.domain import (
     Integrity,
     ProofLevel,
     Report,
+    Rivals,
     RunOutcome,
     Standing,
     Verdict,
     claim,
+    counted,
+    passing,
     tally,
 )
 from agent.core.events import (
@@ -64,7 +67,7 @@ from agent.core.events import (
 from agent.core.settings import COMMAND
 from agent.core.trust import HOLD_OUT_FROM, Origin
 from agent.log.result import Result
-from agent.log.spending import call_words, dollars
+from agent.log.spending import call_words, dollars, role_words
 from agent.repair.ranking.question import in_words
 
 OUTCOME_WORDS: dict[RunOutcome, str] = {
@@ -79,18 +82,25 @@ OUTCOME_WORDS: dict[RunOutcome, str] = {
     "cancelled": "CANCELLED",
     "awaiting_review": "AWAITING REVIEW, NOT KEPT YET",
 }
+RUNS = "RUNS, NOT SHOWN TO BE RIGHT"
+"""In place of a healthy run's word, where no test shows anything."""
 PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",
     "E1": "your tests pass",
     "E2": "your tests pass, and so does one that the repair never saw",
-    "E3": "changed inputs raise nothing new either, and no sibling of the repair fits",
-    "E4": "the tests also kill mutants of the repaired lines, and re-runs agree",
+    "E3": "changed inputs raise nothing new either, and no variation of the repair fits",
+    "E4": "the tests also notice slips put into the repaired lines, and re-runs agree",
 }
 INTEGRITY_MEANING: dict[Integrity, str] = {
     "outside": "every comparison was made where the program is not",
     "observed": "watched from outside, but the program had a word in what was compared",
     "in-process": "tests and program shared a process, and nothing was seen acting on the tests",
 }
+INTEGRITY_SHORT: dict[Integrity, str] = {
+    "outside": "compared outside", "observed": "watched from outside",
+    "in-process": "in one process",
+}
+"""The same in two or three words, for those who do not know ours."""
 STEP_WORDS: dict[Step, str] = {
     "recall": "Run your tests, look in memory",
     "branch": "Go on from a program of another run",
@@ -188,7 +198,8 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             yield Line(f"code by {solution.origin}: {solution.note}".rstrip(": "), detail=True)
         case Judged():
             said = report_words(event.report)
-            yield Line(f"iteration {event.iteration}: {said}", _report_tone(event.report))
+            which = f"try {event.iteration}" if event.iteration else "at first"
+            yield Line(f"{which}: {said}", _report_tone(event.report))
         case Diagnosed():
             yield Line(f"diagnosis: {diagnosis_words(event.diagnosis)}")
         case Searched():
@@ -200,7 +211,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
         case RoundEnded():
             how = APPROACH_WORDS[event.approach]
             yield Line(
-                f"round {event.iteration}: {how}{', which comes nearer' if event.better else ''}",
+                f"try {event.iteration}: {how}{', which comes nearer' if event.better else ''}",
                 detail=True,
             )
         case TestRuled():
@@ -211,7 +222,8 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             yield Line(f"the debugger looks: {event.tool} {said}".rstrip())
             yield from (Line(f"    {one}", detail=True) for one in event.seen.splitlines())
         case PatchProposed():
-            yield Line(f"patch by {event.strategy}: {event.note}")
+            by = "" if event.strategy == "memory" else f"by {event.strategy}: "  # the note says it
+            yield Line(f"patch {by}{event.note}")
         case Outdone():
             yield Line(f"not taken: {outdone_words(event)}", detail=True)
         case PartialFound():
@@ -238,7 +250,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
         case ModelFailed() | FellBack():
             yield Line(model_words(event), "warning")
         case Extended():
-            yield Line(f"the caps were raised by {_raised_words(event)}")
+            yield Line(f"the caps were raised by {raised_words(event)}")
         case Notice(level="info"):
             yield Line(event.text)
         case Notice():
@@ -262,7 +274,9 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
     match result.phase:
         case "finished":
             assert result.outcome is not None
-            word = open_words(result) or OUTCOME_WORDS[result.outcome]
+            word = open_words(result.fitting) or OUTCOME_WORDS[result.outcome]
+            if result.outcome == "healthy" and result.proof == "E0":
+                word = RUNS
             if result.below:
                 word += f", below {result.below}"
             return word, tuple(_facts(result))
@@ -294,9 +308,8 @@ def step_words(step: Step, start: RunStarted | None) -> str:
     return (forgets and WITHOUT_MEMORY.get(step)) or STEP_WORDS[step]
 
 
-def open_words(result: Result) -> str:
-    """That other repairs are known to fit; empty where none is."""
-    many = result.fitting
+def open_words(many: int) -> str:
+    """That so many repairs are known to fit; empty where it is one."""
     return f"one of at least {many} repairs that fit your tests" if many > 1 else ""
 
 
@@ -305,8 +318,15 @@ def claim_lines(result: Result) -> Iterator[str]:
     if result.proof is not None:
         yield f"proof {result.proof}: {meaning(result.proof, result)}"
     if result.integrity is not None:
-        why = f": {result.integrity_reason}" if result.integrity_reason else ""
-        yield f"integrity {result.integrity}: {INTEGRITY_MEANING[result.integrity]}{why}"
+        yield f"integrity {result.integrity}: {integrity_words(result)}"
+
+
+def integrity_words(result: Result) -> str:
+    """How far the passes are believed, and why no further; empty where nothing is claimed."""
+    if result.integrity is None:
+        return ""
+    why = f": {result.integrity_reason}" if result.integrity_reason else ""
+    return f"{INTEGRITY_MEANING[result.integrity]}{why}"
 
 
 def _facts(result: Result) -> Iterator[str]:
@@ -314,6 +334,8 @@ def _facts(result: Result) -> Iterator[str]:
     if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
         yield f"proof {result.claim}"
         yield meaning(result.proof, result)
+    if result.outcome == "needs_model":
+        return
     others = {None: "", "memory": "from memory, ", "person": "by you, "}
     by = others.get(result.strategy, f"by {result.strategy}, ")
     yield f"{by}{cost_words(result)}"
@@ -322,13 +344,19 @@ def _facts(result: Result) -> Iterator[str]:
         bare = result.iterations - tried if result.columns else 0
         none = "none with a program" if not tried else f"{bare} without a program"
         without = f", {none}" if bare > 0 else ""
-        yield counted(result.iterations, "iteration") + without
+        yield counted(result.iterations, "try", "tries") + without
     if result.outcome == "crash_stopped" and result.rivals is not None:
-        yield f"{counted(len(result.rivals.behaviours) - 1, 'other repair')} found that stop it too"
+        yield others_words(result.rivals)
     if result.candidates:
         yield counted(result.candidates, "candidate") + (" in all" if result.iterations > 1 else "")
     waited = f", and waited {result.waited_s:.1f} s for a person" if result.waited_s > 0.05 else ""
     yield f"{result.worked_s:.1f} s{waited}"
+
+
+def others_words(rivals: Rivals) -> str:
+    """That other repairs stop a crash as well."""
+    many = len(rivals.behaviours) - 1
+    return f"{counted(many, 'other repair')} found that {'stops' if many == 1 else 'stop'} it too"
 
 
 def meaning(level: ProofLevel, result: Result) -> str:
@@ -394,11 +422,12 @@ def model_words(event: ModelCalled | ModelFailed | FellBack) -> str:
         case ModelCalled():
             return call_words(event)
         case ModelFailed():
-            by = f"{event.role}: {event.provider}/{event.model}"
+            by = f"{role_words(event.role)}: {event.provider}/{event.model}"
             spent = _tokens_words(event.tokens, event.cost_usd)
             return f"{by} gave no answer: {event.why} ({spent})"
         case FellBack():
-            return f"{event.role}: {event.to} answers instead of {event.provider}: {event.why}"
+            instead = f"{event.to} answers instead of {event.provider}"
+            return f"{role_words(event.role)}: {instead}: {event.why}"
         case _:
             assert_never(event)
 
@@ -416,12 +445,13 @@ def _tokens_words(tokens: int, usd: float | None) -> str:
     return f"{tokens:,} tokens, {dollars(usd)}" if tokens else "$0.00"
 
 
-def _raised_words(event: Extended) -> str:
+def raised_words(event: Extended) -> str:
+    """What is added to the caps."""
     said = (
         dollars(event.usd) if event.usd else "",
-        f"{event.tokens:,} tokens" if event.tokens else "",
-        f"{event.calls:,} calls" if event.calls else "",
-        f"{event.seconds:g} s" if event.seconds else "",
+        counted(event.tokens, "token") if event.tokens else "",
+        counted(event.calls, "call") if event.calls else "",
+        f"{event.seconds:g} seconds" if event.seconds else "",
     )
     return ", ".join(filter(None, said))
 
@@ -455,8 +485,9 @@ def partial_words(partial: PartialFound) -> str:
 
 def partial_facts(partial: PartialFound) -> str:
     """What passes with such a patch, and what it does."""
-    how_many = "all" if partial.passed == partial.total else f"{partial.passed} of {partial.total}"
-    return "; ".join(filter(None, (f"{how_many} tests pass with it", partial.note)))
+    every = partial.passed == partial.total
+    how_many = "all tests pass" if every else passing(partial.passed, partial.total)
+    return "; ".join(filter(None, (f"{how_many} with it", partial.note)))
 
 
 def best_words(result: Result) -> str:
@@ -480,13 +511,13 @@ def taking_words(result: Result) -> str:
 
 def outdone_words(event: Outdone) -> str:
     """Whose repair of a tournament was not taken, and how near it came."""
-    return f"a repair by {event.by}, which passes {event.passed} of {event.total} tests"
+    return f"a repair by {event.by}, which passes {event.passed} of {counted(event.total, 'test')}"
 
 
 def report_words(report: Report) -> str:
     """What a report comes to: its verdicts, or how the program ended when there are none."""
     if report.verdicts:
-        return tally(report.verdicts, "tests")
+        return tally(report.verdicts)
     return f"no tests; {ending_words(report.ending)}" if report.ending else "no tests"
 
 
@@ -496,7 +527,7 @@ def passing_words(report: Report) -> str:
     added = [one for one in report.verdicts if one not in report.trusted]
     if not added or not report.trusted:
         return report_words(report)
-    return f"{tally(report.trusted, 'tests')}, and {tally(added, 'added')}"
+    return f"{tally(report.trusted)}, and {tally(added, 'added', 'added')}"
 
 
 def _report_tone(report: Report) -> Tone:
@@ -569,8 +600,3 @@ def doubt_words(seen: Evidence) -> list[str]:
         *(f"no test notices: {note}" for note in seen.survivors),
         *(f"went otherwise in a re-run: {name}" for name in seen.disagreeing),
     ]
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from agent.core.domain import Project, Report, Solution, TestCase, Value, address
+from agent.core.domain import Project, Report, Solution, TestCase, Value, address, passing
 from agent.core.trees import readable_nodes
 from agent.intake import failures_of
 from agent.intake.task import PASTED
@@ -76,7 +76,7 @@ def failure_of(
         if chief and exception not in (WRONG_RESULT, TIMEOUT) else "",
         place=_kind_at(solution.text, chief.line) if chief is not None else "",
         shape=", ".join(sorted({verdict.status for verdict in report.failing})),
-        passed=f"{sum(verdict.passed for verdict in trusted)} of {len(trusted)} tests pass",
+        passed=passing(sum(verdict.passed for verdict in trusted), len(trusted)),
     )
 
 

@@ -16,7 +16,7 @@ LONGEST = 400
 
 
 def edit_in_words(before: str, after: str) -> str:
-    """What changed from one text to another: ``changed `<` to `<=` in line 4``."""
+    """What changed from one text to another: ```<` → `<=` in line 4``."""
     old, new = before.splitlines(), after.splitlines()
     parts = []
     # Long programs differ in a few lines: the matcher sees those and one on either side.
@@ -31,12 +31,12 @@ def edit_in_words(before: str, after: str) -> str:
         if kind == "insert":
             parts.append(f"added {_shown(new[c:d])} {_after(a)}")
         elif kind == "delete":
-            parts.append(f"took {_shown(old[a:b])} out of {_lines(a, b)}")
+            parts.append(f"removed {_shown(old[a:b])} from {_lines(a, b)}")
         elif b - a == d - c == 1:
             parts.append(_within(old[a], new[c], a + 1))
         else:
-            parts.append(f"changed {_lines(a, b)} to {_shown(new[c:d])}")
-    return " and ".join(parts) or "changed only line ends"
+            parts.append(f"{_lines(a, b)} → {_shown(new[c:d])}")
+    return "; ".join(parts) or "changed only line ends"
 
 
 def _around(old: list[str], new: list[str]) -> tuple[int, int]:
@@ -78,10 +78,10 @@ def _within(old: str, new: str, line: int) -> str:
         was, now = old.strip(), new.strip()
     was, now = _cut(was), _cut(now)
     if not was:
-        return f"inserted `{now}` in line {line}"
+        return f"added `{now}` in line {line}"
     if not now:
-        return f"took `{was}` out of line {line}"
-    return f"changed `{was}` to `{now}` in line {line}"
+        return f"removed `{was}` from line {line}"
+    return f"`{was}` → `{now}` in line {line}"
 
 
 _Token = tuple[str, int, int]

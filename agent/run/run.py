@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any, Literal
 
 from agent.core.domain import (
@@ -23,6 +24,7 @@ from agent.core.domain import (
     RunOutcome,
     Task,
     Value,
+    counted,
 )
 from agent.core.events import (
     Event,
@@ -49,9 +51,11 @@ from agent.log.spending import (
     lost_calls,
     next_call,
     paid_in_unfinished_step,
+    payable,
 )
 from agent.log.store import RunOver, RunRow
 from agent.log.waiting import ForStep, pending
+from agent.log.words import STEP_WORDS, step_words
 from agent.repair.ranking.question import BadAnswer, answered_test
 from agent.run.fork import Edits, Fork, forked
 from agent.run.nodes.finish import conclude
@@ -63,6 +67,8 @@ from llm.router import Router
 from sandbox import OwnedSandbox, SandboxError
 
 log = logging.getLogger("agent")
+RUN_SECONDS = "run seconds"
+"""The cap of all of a run's work."""
 FORKED_PLAN = (
     ". A fork is answered by its parent's models; forked with `--provider mock`, or another "
     "provider, it is answered by that"
@@ -110,15 +116,6 @@ class Options(Value):
             autonomy_level=autonomy or settings.autonomy_level,
             visitor=visitor, pauses=pauses, plan=plan, caps=caps or settings.caps, learn=learn,
             require_proof=require_proof, require_integrity=require_integrity,
-        )
-
-    @property
-    def again(self) -> Extended:
-        """As much again as the run was started with."""
-        caps = self.caps
-        return Extended(
-            usd=caps.usd or 0.0, tokens=caps.tokens or 0, calls=caps.calls or 0,
-            seconds=self.budget_s,
         )
 
 
@@ -268,10 +265,15 @@ class Run:
             self._open_log(await self._jail(), self.options.plan.notes)
         engine = await self._shared.engine.get()
         steps = await engine.next_steps(self.id)
-        for call in lost_calls(self.log):
+        lost = lost_calls(self.log)
+        for call in lost:
             self.emit(call)
-        step = ", ".join(steps) or "the start"
-        self.emit(Resumed(note=f"its process was gone; it goes on with {step}"))
+        start = fold(self.log).start
+        named = [f"“{step_words(step, start)}”" for step in STEP_WORDS if step in steps]
+        told = f"its process was gone; it goes on with {', '.join(named) or 'the start'}"
+        paid = counted(len(lost), "call")
+        cut_off = f"; cut off, and counted with the most it could cost: {paid}"
+        self.emit(Resumed(note=told + (cut_off if lost else "")))
 
     def settled_by(self, answer: str) -> tuple[Task, Options]:
         """The task and the options of a run like this one with an answer to the question that it
@@ -337,9 +339,10 @@ class Run:
             if not clock.expired():
                 self.emit(RunFailed(error=f"TimeoutError: {error}"))
                 raise
-            await self._pause(f"the run's {self.seconds:g} seconds are over")
+            words = f"the run's {self.seconds:g} seconds are over"
+            await self._pause(OverBudget(words, RUN_SECONDS))
         except OverBudget as error:
-            await self._pause(str(error))
+            await self._pause(error)
         except NeedsKey as error:
             hint = FORKED_PLAN if self.options.fork is not None else ""
             self._wait_for("key", f"{error}{hint}")
@@ -361,19 +364,35 @@ class Run:
             self._first = None
             await context.router.close()
 
-    async def _pause(self, words: str) -> None:
+    async def _pause(self, over: OverBudget) -> None:
         """A cap is reached: the run waits to have it raised, or ends."""
         if self.options.pauses:
-            self._wait_for("budget", words)
+            self._wait_for("budget", str(over), self._more(over))
         else:
-            await self.conclude("budget", words)
+            await self.conclude("budget", str(over))
 
-    def _wait_for(self, needs: Literal["budget", "key", "visitor"], words: str) -> None:
+    def _more(self, over: OverBudget) -> Extended | None:
+        """What is offered at a cap: as much again, or what the next call lacks where that is more;
+        to a visitor no more at once than the host allows a run."""
+        if over.cap == RUN_SECONDS:
+            return Extended(seconds=self.options.budget_s)
+        shared, options = self._shared.settings, self.options
+        whose, _, unit = over.cap.partition(" ")
+        caps = options.caps if over.is_of_the_run else shared.role_budgets.get(whose, Caps())
+        amount = max(getattr(caps, unit, None) or 0, over.lacks)
+        most = getattr(shared.caps, unit, None) if options.visitor != OWNER else None
+        if not 0 < amount <= (inf if most is None else most):
+            return None
+        return Extended.model_validate({unit: payable(amount) if unit == "usd" else amount})
+
+    def _wait_for(
+        self, needs: Literal["budget", "key", "visitor"], words: str, more: Extended | None = None
+    ) -> None:
         """Leaves the run with a question, unless it was ended from elsewhere meanwhile."""
         with suppress(RunOver):
-            self.emit(
-                Waiting(interrupt=f"{needs}-{uuid.uuid4().hex}", question=words, needs=needs)
-            )
+            self.emit(Waiting(
+                interrupt=f"{needs}-{uuid.uuid4().hex}", question=words, needs=needs, more=more,
+            ))
 
     # What its steps may touch.
 

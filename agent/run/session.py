@@ -67,7 +67,7 @@ class Session(RunReader):
 
         A review takes what `Review` holds, a question about behaviours `{"answer": str}`, which
         `answered_test` explains. A run that has reached a cap takes what to add, as
-        `{"usd": 0.5, "seconds": 60}`, nothing for as much again as it had, or `{"end": True}`;
+        `{"usd": 0.5, "seconds": 60}`, nothing for the `more` that it offers, or `{"end": True}`;
         one that needs a key goes on once `models` has it. Returns whether the answer was taken;
         raises `BadExtension` and `BadReview` for what is neither, and `BadInput` for a text that no
         file can hold.
@@ -76,7 +76,7 @@ class Session(RunReader):
         asked = asking.question
         if asked is None or asked.interrupt != interrupt:
             return False
-        answer = read_answer(asked, value, asking.options.again)
+        answer = read_answer(asked, value)
         for text in answer.value.values() if isinstance(answer, ForStep) else ():
             refuse_unwritable(text if isinstance(text, str) else "")
         await asking.settled()  # the question is out, and who asked it is at its last line

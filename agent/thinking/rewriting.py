@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.domain import Approach, Report, Solution, TestCase
+from agent.core.domain import Approach, Report, Solution, TestCase, counted
 from agent.core.events import ModelCalled, Notice, Recalled
 from agent.core.rounds import Try
 from agent.core.settings import GENERATOR
@@ -122,7 +122,7 @@ async def _judged(
         return "", report
     passed = sum(verdict.passed for verdict in report.verdicts)
     failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
-    return f"passes {passed} of {len(report.verdicts)} tests ({failing[:600]})", report
+    return f"passes {passed} of {counted(len(report.verdicts), 'test')} ({failing[:600]})", report
 
 
 async def _repaired(attempt: Attempt, ctx: Context, way: _Way) -> str:

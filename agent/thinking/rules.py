@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from agent.core.domain import Diagnosis, Solution
-from agent.core.settings import COMMAND, GENERATOR
+from agent.core.settings import GENERATOR
 from agent.core.trees import readable, readable_nodes
 from agent.intake import protected_lines, tests_from_words
 from agent.repair.proof.inputs import probes
@@ -67,9 +67,8 @@ def draft(drafts: Mapping[str, str], task: str) -> str:
         if " ".join(words.split()) == wanted:
             return f"```python\n{code.rstrip()}\n```\n"
     raise NoModel(
-        "Writing code from words needs a model, and none is configured: give a provider's key (on "
-        f"the page under “Models and keys”; `{COMMAND} plan` says who would answer), bring code "
-        "and a test instead, or choose one of the demo tasks. Healing code you bring needs none."
+        "Writing code from words needs a model, and none is configured. Healing code you bring "
+        "needs none."
     )
 
 
@@ -124,7 +123,7 @@ def _ends_in(text: str) -> int:
 def lesson(variables: Mapping[str, object]) -> str:
     """What was wrong and what helped, in one sentence."""
     cause = str(variables["cause"]).strip().rstrip(".")
-    text = brief(f"{cause}: what helped was {variables['note']}", 600)
+    text = brief(f"{cause}; what helped: {variables['note']}", 600)
     return Summary.model_validate(
         {"text": text, "category": variables["category"]}
     ).model_dump_json()

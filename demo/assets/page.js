@@ -9,9 +9,16 @@
   let starting = false;  // a run was asked for that is not known yet
   let followed = false;  // a run has gone on here since the page was loaded
 
+  // Who comes by a run's address, or to a question, sees it first, unless they have begun to do more.
+  const linked = new URLSearchParams(location.search).has("run");
+  let arriving = true;
+  for (const kind of ["pointerdown", "keydown", "wheel", "touchstart"]) {
+    addEventListener(kind, () => { arriving = false; }, { capture: true, passive: true });
+  }
+
   // What a reader looks at: which tab, which program (none: the one that leads), held against
   // which, and the open cell of each row. A new run begins anew.
-  let look = { run: "", tab: "patch", at: null, against: "original", cells: new Map() };
+  let look = { run: "", tab: "", at: null, against: "original", cells: new Map() };
 
   const setDark = (dark) => document.body.classList.toggle("dark", dark);
   try {
@@ -31,6 +38,13 @@
     for (const item of part.querySelectorAll("details[data-key]")) {
       if (opened.has(item.dataset.key)) item.open = true;
     }
+    for (const line of part.querySelectorAll("button.fold")) unfold(line, opened.has(line.dataset.key));
+  };
+
+  // Rows of a table that are one line until they are asked for.
+  const unfold = (line, open) => {
+    line.setAttribute("aria-expanded", String(open));
+    line.closest("tbody").nextElementSibling.hidden = !open;
   };
 
   // Whether what stands at the top can be read without scrolling, and a little of what follows.
@@ -43,7 +57,8 @@
 
   const showTab = (bench) => {
     const names = [...all(bench, "[role=tab]")].map((tab) => tab.id.slice(4));
-    const chosen = names.includes(look.tab) ? look.tab : names[0];
+    const opens = bench.querySelector("[role=tablist]")?.dataset.opens;
+    const chosen = names.includes(look.tab) ? look.tab : opens;
     for (const name of names) {
       const tab = document.getElementById("tab-" + name);
       tab.setAttribute("aria-selected", String(name === chosen));
@@ -155,6 +170,7 @@
     focused = !target.closest("#bench") ? ""
       : cell ? `[data-row=${CSS.escape(cell.closest("tr").dataset.row)}] [data-cell="${cell.dataset.cell}"]`
       : target.id ? `#${target.id}`
+      : target.matches("button.fold") ? "button.fold"
       : target.matches("input[type=range]") ? "input[type=range]"
       : target.matches("select.against") ? "select.against"
       : key && target.matches("summary") ? `[data-key=${CSS.escape(key.dataset.key)}] > summary`
@@ -169,7 +185,7 @@
     const run = shown ? shown.dataset.run : "";
     const before = look.run;
     if (run && run !== look.run) {
-      look = { run, tab: "patch", at: null, against: "original", cells: new Map() };
+      look = { run, tab: "", at: null, against: "original", cells: new Map() };
     }
     reopen(bench);
     showTab(bench);
@@ -204,8 +220,12 @@
       followed = true;
       bench.classList.remove("stale");
     }
-    const turned = lastPhase !== "" && phase !== lastPhase && phase !== "empty";
+    const first = arriving && scrollY === 0 && (linked || phase === "waiting");
+    const turned = phase !== lastPhase && !["", "empty"].includes(phase)
+      && (lastPhase !== "" || starting || first);
     if (turned && !inView(bench, bench.querySelector(".status") || bench)) bench.scrollIntoView({ block: "start" });
+    // Under a result the examples are far from what they fill in.
+    if (turned && !lastPhase && innerWidth <= 800) document.querySelector("#cards details").open = false;
     lastPhase = phase;
     const waits = (inner && inner.dataset.waits) || "";
     if (waits && waits !== waited) press("linger");
@@ -281,6 +301,12 @@
     }
     const step = within("#bench [data-step]");
     if (step) goTo(bench, place(bench) + Number(step.dataset.step));
+    const line = within("button.fold");
+    if (line) {
+      const open = line.getAttribute("aria-expanded") !== "true";
+      opened[open ? "add" : "delete"](line.dataset.key);
+      unfold(line, open);
+    }
     const cell = within("#bench [data-cell]");
     if (cell) toggleCell(cell);
     const name = within("#bench tr.row th");
@@ -310,6 +336,7 @@
     }
     if (event.target.closest && event.target.closest("button.use")) {
       press("use");
+      window.tell(event.target.closest("button.use"), "In the editor");
       document.getElementById("code").scrollIntoView({ block: "nearest" });
     }
     if (event.target.closest && event.target.closest("#theme-toggle")) {
@@ -410,15 +437,22 @@
     }
   }, true);
 
-  // A question of the run that went on here is brought into view, once.
+  // A question of the run that goes on here, or that somebody came to, is brought into view, once.
   let asking = null;
   const seeQuestion = () => {
     const cards = ["question", "review", "paused"].map((name) => document.getElementById(name));
     const card = cards.find((one) => one && one.offsetParent) || null;
-    if (card && card !== asking && followed && !inView(card)) {
+    const meant = followed || (arriving && (linked || lastPhase === "waiting"));
+    if (card && card !== asking && meant && !inView(card)) {
       card.scrollIntoView({ block: "start" });
     }
     asking = card;
+  };
+
+  // Why nothing came of a click stands under the button, which may be out of view by then.
+  const seeSaid = (said) => {
+    const told = said.querySelector("[role=alert]");
+    if (told && told.textContent.trim() && !inView(told)) told.scrollIntoView({ block: "center" });
   };
 
   // Said by the page itself: a server that is away can say nothing.
@@ -501,7 +535,14 @@
         full = detail;
         sayAway(full);
         const wait = Number(answer.headers.get("retry-after")) || 60;
-        setTimeout(() => { full = ""; sayAway(""); }, wait * 1000);
+        setTimeout(() => {
+          full = "";
+          sayAway("");
+          // What the open panel was to list was refused.
+          const again = [...document.querySelectorAll("[id$=-again]")]
+            .find((button) => button.parentElement.offsetParent);
+          if (again) again.click();
+        }, wait * 1000);
       }, () => {});
     }
     return answer.ok && asked.includes("queue/data?") ? whole(answer) : answer;
@@ -618,6 +659,8 @@
     new MutationObserver(seeQuestion).observe(document.getElementById("output"), {
       childList: true, subtree: true, attributes: true, attributeFilter: ["class", "style"],
     });
+    const said = document.getElementById("said");
+    new MutationObserver(() => seeSaid(said)).observe(said, { childList: true, subtree: true });
     for (const name of ["plan", "spending"]) {
       const part = document.getElementById(name);
       new MutationObserver(() => reopen(part)).observe(part, { childList: true, subtree: true });

@@ -34,7 +34,8 @@
       shown.setAttribute("role", "alert");
       said.before(shown);
     }
-    shown.textContent = words;
+    shown.innerHTML = '<b aria-hidden="true">!</b><p></p>';
+    shown.lastChild.textContent = words;
   };
 
   const seen = (event, text) => {

@@ -43,6 +43,7 @@ const base64 = async (file) => {{
 }};
 const told = (words, files) => {{
   said.textContent = words;
+  said.classList.toggle("sentence", Boolean(words) && !files);
   clear.hidden = !files;
   props.value = files;
 }};
@@ -56,7 +57,7 @@ input.addEventListener("change", async () => {{
   }}
   if (size > MOST) {{
     input.value = "";
-    return told(`These are ${{(size / 1e6).toFixed(1)}} MB; ${{MOST / 1e6}} MB are the most. `
+    return told(`These are ${{Math.ceil(size / 1e4) / 100}} MB; ${{MOST / 1e6}} MB are the most. `
       + "Choose the modules and tests that the failure needs.", null);
   }}
   const files = {{}};
@@ -87,7 +88,9 @@ def lay_inputs(
         label="Or a task in words, with examples", lines=2, max_lines=3,
         placeholder="Write double(n). double(4) returns 8.",
     ))
-    parts.add("wordless", gr.HTML(""))
+    with gr.Column(elem_id="foreseen"):
+        parts.add("wordless", gr.HTML(""))
+        parts.add("spending", gr.HTML(""))
     with gr.Row(elem_id="actions"):
         # Enabled on arrival: a click before it would be undone by what arrives.
         parts.add("heal", gr.Button(
@@ -97,12 +100,11 @@ def lay_inputs(
     parts.add("said", gr.HTML(""))  # here it moves no button while a run goes on
     parts.add("files", gr.HTML(None, html_template=FILES, js_on_load=SENDS))
     parts.add("keys", gr.HTML(KEYS))
-    parts.add("spending", gr.HTML(""))
     with parts.later("models", "Models and keys"):
         with gr.Row(elem_classes="pair"):
             names = [(name, name) for name in providers_offered(public=public)]
             parts.add("provider", gr.Dropdown(
-                [("as planned", ""), ("no model", MOCK), *names], value="",
+                [("as at the top", ""), ("no model", MOCK), *names], value="",
                 label="Who answers", min_width=120,
             ))
             parts.add("model", gr.Textbox(
@@ -110,6 +112,7 @@ def lay_inputs(
             ))
         parts.add("roles", gr.Textbox(
             "", label="Roles given to others", max_lines=1,
+            info="Another model for one kind of question: debugger, generator, critic and others.",
             placeholder="debugger=anthropic, generator=groq/MODEL",
         ))
         with gr.Row(elem_classes="pair"):
@@ -154,21 +157,24 @@ def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> No
     ))
     with gr.Row(elem_classes="pair"):
         parts.add("require-proof", gr.Dropdown(
-            [("E1, my tests pass", "E1"), ("E2, so do hidden ones", "E2"),
-             ("E3, and changed inputs", "E3"), ("E4, and mutants are killed", "E4")],
+            [("E1, my tests pass", "E1"), ("E2, so does a hidden one", "E2"),
+             ("E3, and changed inputs", "E3"), ("E4, and they notice slips", "E4")],
             value="E1", label="The least proof", min_width=120,
+            info="How far a repair must be shown to be right.",
         ))
         parts.add("require-integrity", gr.Dropdown(
-            [("any that is believed", ""), ("observed", "observed"), ("outside", "outside")],
+            [("any that is believed", ""), ("watched from outside", "observed"),
+             ("compared outside", "outside")],
             value="", label="The least integrity", min_width=120,
+            info="How little the program may have to do with its own verdict.",
         ))
-    gr.HTML("<p>At most, for models and in all:</p>", elem_classes="caps-title")
+    gr.HTML("<p>At most, for models and in all; empty is the usual:</p>", elem_classes="caps-title")
     with gr.Row(elem_classes="caps"):
         for name, label in (
             ("usd", "Dollars"), ("tokens", "Tokens"), ("calls", "Calls"), ("seconds", "Seconds"),
         ):
             parts.add(name, gr.Textbox(
-                "", label=label, placeholder="as set", min_width=70, max_lines=1,
+                "", label=label, placeholder="usual", min_width=70, max_lines=1,
                 html_attributes=gr.InputHTMLAttributes(autocomplete="off"),
             ))
     parts.add("learn", gr.Checkbox(True, label="Learn from this run"))
@@ -214,5 +220,6 @@ def lay_examples(parts: Parts) -> None:
         for place, (title, blurb, _) in enumerate(examples()[CHIPS:], CHIPS)
     )
     parts.add("cards", gr.HTML(
-        f'{EXAMPLES_TITLE}<div class="cards">{cards}</div>', js_on_load=CHOOSES,
+        f'<details open>{EXAMPLES_TITLE}<div class="cards">{cards}</div></details>',
+        js_on_load=CHOOSES,
     ))

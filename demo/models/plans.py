@@ -6,17 +6,16 @@ from collections.abc import Iterable
 
 from agent.core.domain import Jail
 from agent.core.events import RoleChoice
-from agent.log.spending import CostEstimate, dollars
+from agent.log.spending import CostEstimate, dollars, role_words
 from demo.shown.escape import escaped, sentence
 from llm import Plan
 from llm.budget import Caps
 from llm.plan import Choice
-from llm.provider import MOCK
+from llm.provider import MOCK, PROVIDERS
 from sandbox.levels import SAFE_FOR_PUBLIC
 
 WORDLESS = (
-    '<p class="hint">Words alone need a model: see “Models and keys”. Code with tests needs none.'
-    "</p>"
+    '<p class="hint">Words of your own need a model: see “Models and keys”. Code needs none.</p>'
 )
 """Beside the field for words, where no model could write the program."""
 IN_JAIL = "Your code runs in a jail: no network, nothing of this machine"
@@ -50,7 +49,7 @@ def roles_html(
 ) -> str:
     """Who answers each role and why; nothing where no model answers any."""
     rows = [
-        (_spaced(one.role), _by(one), one.why) for one in roles
+        (role_words(one.role), _by(one), one.why) for one in roles
     ] + [("stands in", words, "where another cannot be reached") for words in fallbacks]
     if not rows:
         return ""
@@ -69,22 +68,26 @@ def roles_html(
 def cost_html(caps: Caps, foreseen: Iterable[CostEstimate]) -> str:
     """What a run may spend at most, and what one call of each role may come to."""
     rows = "".join(
-        f"<li><b>{escaped(_spaced(one.role), 60)}</b> "
+        f"<li><b>{escaped(role_words(one.role), 60)}</b> "
         f"<span>{one.tokens:,} tokens, {escaped(dollars(one.usd))}</span></li>"
         for one in foreseen
     )
     if not rows:
         return ""
     return (
-        f'<details class="spending" data-key="spending"><summary>At most {_caps(caps)} a run; '
-        "nothing is spent while memory and search suffice.</summary>"
+        f'<details class="spending" data-key="spending"><summary>At most {_caps(caps)} a '
+        "run, if “Options” say nothing else; nothing is spent while memory and search suffice."
+        "</summary>"
         f"<p>For what is typed now, one call may come to:</p><ul>{rows}</ul></details>"
     )
 
 
 def keys_html(variables: Iterable[str]) -> str:
-    """Which keys a visitor's runs can use, by their names."""
-    listed = ", ".join(variables)
+    """Whose keys a visitor's runs can use, for the variables that hold them."""
+    held = {*variables}
+    listed = ", ".join(
+        name for name, row in PROVIDERS.items() if row.needs_key and row.key in held
+    )
     return f'<p class="hint">Keys at hand: {escaped(listed or "none", 400)}.</p>'
 
 
@@ -99,10 +102,6 @@ def _caps(caps: Caps) -> str:
 
 def _by(one: RoleChoice | Choice) -> str:
     return "no model" if one.provider == MOCK else f"{one.provider}/{one.model}"
-
-
-def _spaced(role: str) -> str:
-    return role.replace("_", " ")
 
 
 def _jail(jail: Jail) -> str:

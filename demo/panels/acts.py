@@ -78,9 +78,12 @@ class Panels:
         history = (await self._host.session()).history(visitor)
         run = history.named(_text(told, "key"))
         log = history.log(run)
+        title = shown.title_of(run, history.runs(shown.MOST_RUNS))
         return {
             "replayed": shown.replayed(run, len(log)),
-            "replay-at": gr.update(visible=True, minimum=1, maximum=len(log), value=1),
+            "replay-at": gr.update(
+                visible=True, minimum=1, maximum=len(log), value=1, label=f"Replay of {title}",
+            ),
         }
 
     async def _compare(self, told: Told, visitor: str) -> Update:
@@ -95,9 +98,9 @@ class Panels:
             }
         history = (await self._host.session()).history(visitor)
         ids = [history.named(str(one)) for one in picked]
-        titles = {one.id: one.title for one in history.runs(shown.MOST_RUNS)}
+        listed = history.runs(shown.MOST_RUNS)
         both = compared(history.log(ids[0]), history.log(ids[1]))
-        names = (titles.get(ids[0], ""), titles.get(ids[1], ""))
+        names = (shown.title_of(ids[0], listed), shown.title_of(ids[1], listed))
         return {
             "replayed": await asyncio.to_thread(shown.comparison, both, names),
             "replay-at": gr.update(visible=False),

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from agent.core.domain import counted
 from agent.doors.memory.tables import facts, patch_of
 from agent.log.history import Listed
 from agent.log.iterations import Comparison
 from agent.log.result import Result
-from agent.log.words import OUTCOME_WORDS, counted, headline
+from agent.log.words import OUTCOME_WORDS, headline, open_words
 from agent.memory import StoredFix, StoredLesson
 from demo.panels.measured import Measured, Share
 from demo.shown.diff import diff
@@ -36,8 +37,8 @@ OVER_MCP = (
 
 def standing_words(one: Listed) -> str:
     """How a run stands, in the words of its verdict."""
-    if one.fitting > 1:
-        return f"one of at least {one.fitting} repairs"
+    if several := open_words(one.fitting):
+        return several
     for outcome, words in OUTCOME_WORDS.items():
         if outcome == one.standing:
             return words.partition(",")[0].partition(":")[0].lower()
@@ -96,6 +97,15 @@ def _when(seconds: float) -> str:
     return f'<time datetime="{moment.isoformat()}">{moment:%d %b %Y, %H:%M} UTC</time>'
 
 
+def title_of(run: str, listed: Iterable[Listed]) -> str:
+    """A run by its name and its time, as text."""
+    found = next((one for one in listed if one.id == run), None)
+    if found is None:
+        return run[:8]
+    moment = datetime.fromtimestamp(found.created, UTC)
+    return f"{found.title[:200]}, {moment:%d %b %Y, %H:%M:%S} UTC"
+
+
 def replayed(run: str, count: int) -> str:
     """Where a run of so many events is replayed; `panels.js` fetches its moments and shows one."""
     return (
@@ -111,7 +121,7 @@ def comparison(two: Comparison, names: tuple[str, str]) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left}</td>"
         f"<td>{one.right}</td></tr>" for one in two.differing if one.left and one.right
-    ) or '<tr><td colspan="3">All tests that both have come out alike.</td></tr>'
+    )
     only = [(side, sum(not has for has in other)) for side, other in (
         ("first", [one.right for one in two.differing]),
         ("second", [one.left for one in two.differing]),
@@ -120,20 +130,33 @@ def comparison(two: Comparison, names: tuple[str, str]) -> str:
     alone = f'<p class="none">{apart}.</p>' if apart else ""
     changed = diff(two.diff) if two.diff else '<p class="none">Both leave the same program.</p>'
     return (
-        f'<section class="two-runs"><h2>Two runs</h2>{related}'
-        f'<div class="sides">{_side(two.left, names[0])}{_side(two.right, names[1])}</div>'
-        "<h3>Tests that came out otherwise</h3>"
-        '<table><thead><tr><th scope=col>test</th><th scope=col>first</th><th scope=col>second</th>'
-        f"</tr></thead><tbody>{rows}</tbody></table>{alone}"
+        f'<section class="two-runs"><h2>Two runs</h2>{related}<div class="sides">'
+        f'{_side(two.left, "First", names[0])}{_side(two.right, "Second", names[1])}</div>'
+        f"<h3>Tests that came out otherwise</h3>{_otherwise(two, rows)}{alone}"
         f"<h3>From the first program to the second</h3>{changed}</section>"
     )
 
 
-def _side(result: Result, name: str) -> str:
+def _otherwise(two: Comparison, rows: str) -> str:
+    """The tests that both runs have and that differ, as a table; in words where there is none."""
+    if rows:
+        return (
+            "<table><thead><tr><th scope=col>test</th><th scope=col>first</th>"
+            f"<th scope=col>second</th></tr></thead><tbody>{rows}</tbody></table>"
+        )
+    one, other = (
+        {verdict.name for verdict in side.report.verdicts} if side.report else set()
+        for side in (two.left, two.right)
+    )
+    said = "All tests that both have come out alike." if one & other else "They share no test."
+    return f'<p class="none">{said}</p>'
+
+
+def _side(result: Result, place: str, name: str) -> str:
     word, told = headline(result)
     return (
-        f"<div><b>{escaped(name or result.run_id[:8], 200)}</b>"
-        f"<p>{escaped(word)}: {escaped('; '.join(told), 400)}</p></div>"
+        f"<div><small>{place}</small> <b>{escaped(name, 300)}</b>"
+        f"<p>{escaped(word)}: {prose('; '.join(told), 400)}</p></div>"
     )
 
 

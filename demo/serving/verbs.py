@@ -38,10 +38,10 @@ class Verbs:
         model: str = "", options: Document | None = None, visitor: str = "", *,
         address: str = "",
     ) -> AsyncIterator[Document]:
-        """Heals a program by its tests, or does a task in words. What the run has come to is told
-        again and again, at last with its outcome; whoever cancels ends it. options may hold
-        iterations, autonomy, ask, learn, require_proof, require_integrity, usd, tokens, calls,
-        seconds, stdin, args, and files: names, each with its bytes in base64; a zip is one."""
+        """Heals a program by its tests, or does a task in words. It sends what the run has come to
+        each time that this changes, its outcome last; to cancel the call ends the run. options may
+        hold iterations, autonomy, ask, learn, require_proof, require_integrity, usd, tokens, calls,
+        seconds, stdin, args, and files: each name with its bytes in base64. A file may be a zip."""
         from demo.brought import prepared  # the session has imported what it needs
         from demo.options import chosen
 

@@ -11,17 +11,17 @@ from collections.abc import Callable
 from agent.doors.bundle import patch_of, patched, unkept
 from agent.intake.brought import PASTED
 from agent.log.result import Result
-from agent.log.words import PROOF_MEANING, headline
+from agent.log.words import INTEGRITY_SHORT, PROOF_MEANING, headline, integrity_words, others_words
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.next_step import next_words
-from demo.shown.panes import pane, small
-from demo.shown.programs import Pair, causes, changes, console, leading, of_leading, scrubber
+from demo.shown.panes import leading, pane, small
+from demo.shown.programs import Pair, causes, changes, console, of_leading, scrubber
 from demo.shown.tabs import Tab, tabs
-from demo.shown.timeline import steps, timeline, where
-from demo.shown.trace import trace
+from demo.shown.timeline import steps, timeline
+from demo.shown.trace import said_now, trace
 
 STATE_MARKS: dict[str, str] = {
     "healed": "✓", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
@@ -42,13 +42,14 @@ def workbench(
     rivals = behaviours(result.rivals) if result.rivals is not None else ""
     open_ = result.fitting > 1
     looked = _looked(result, "" if open_ else rivals, own, compare)
+    begun = "" if result.outcome == "needs_model" else steps(result)
     parts = (
         _status(result, word, _said_here(result, facts, own or control),
                 _downloads(result) or _lending(result, own and control)),
         "" if own else sentence(CONTROLLED if control else SHARED, "info"),
         rivals if open_ else "", _notices(result), _printed(result),
-        *((timeline(result), matrix(result), looked, where(result)) if going else
-          (smallest(result), looked, matrix(result), steps(result))),
+        *((timeline(result), matrix(result), looked) if going else
+          (smallest(result), looked, matrix(result), begun)),
     )
     slug = "open" if open_ else "below" if result.below else _state(result).replace("_", "-")
     level = f" at-{result.proof}" if result.proof is not None and not open_ else ""
@@ -65,6 +66,7 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
     if not (result.columns or result.talk or result.code or result.last_diff):
         return ""
     lessons = len(result.learned)
+    causes_first = result.outcome is not None and not leading(result) and result.diagnosis
     claimed = proof(result) + rivals or '<p class="note">Nothing is proven.</p>'
     return (
         f'<section class="looked pane" aria-label="Programs" data-shown="{leading(result)}">'
@@ -77,6 +79,7 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
             Tab("trace", "Trace", trace(result), len(result.talk)),
             Tab("lessons", "Lessons", learned(result), lessons),
             Tab("console", "Console", console(result)),
+            opens="diagnosis" if causes_first else "patch",
         )
         + "</section>"
     )
@@ -97,8 +100,8 @@ STARTING = (
 """The workbench between the click and the first event."""
 
 NOTHING = (
-    '<div class="bench" data-phase="empty"><p class="lead">Nothing was begun. Below “Heal it” '
-    "stands why, and what to do.</p></div>"
+    '<div class="bench" data-phase="empty" data-announce="Nothing was begun"><p class="lead">'
+    "Nothing was begun. Below “Heal it” stands why, and what to do.</p></div>"
 )
 """The workbench where nothing was begun: no run that was recorded stands beside a refusal."""
 
@@ -120,7 +123,10 @@ def masthead(duplicate: str = "") -> str:
 KEYS = '<p class="hint">Ctrl+Enter heals. Esc and then Tab leaves an editor.</p>'
 """How to work without a mouse."""
 
-EXAMPLES_TITLE = "<h2>More examples</h2><p>Choose one: it is filled in and healed at once.</p>"
+EXAMPLES_TITLE = (
+    "<summary><h2>More examples</h2></summary>"
+    "<p>Choose one: it is filled in and healed at once.</p>"
+)
 
 
 def _state(result: Result) -> str:
@@ -140,11 +146,14 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     mark = "?" if result.fitting > 1 else "!" if result.below else STATE_MARKS[_state(result)]
     rest = "".join(_fact(fact, result) for fact in facts)
     if result.phase == "running":
-        rest += f'<span class="clock" data-elapsed="{result.worked_s:.1f}"></span>'
-        if result.start is not None and result.worked_s < result.start.limit_s:
-            rest += f"<span>of {result.start.limit_s:.0f} s at most</span>"
+        clock = f'<time class="clock" data-elapsed="{result.worked_s:.1f}"></time>'
+        bounded = result.start is not None and result.worked_s < result.start.limit_s
+        most = f" of {result.start.limit_s:.0f} s at most" if bounded and result.start else ""
+        rest += f"<span>{clock}{most}</span>"
     reason = _reason(result)
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
+    if result.phase == "running":
+        line += said_now(result.talk)
     if result.best is not None:
         line += f'<p class="note">The best program so far: {escaped(result.best.label)}.</p>'
     if then := next_words(result):
@@ -175,9 +184,18 @@ def _reason(result: Result) -> str:
 def _fact(fact: str, result: Result) -> str:
     """A fact beside the verdict; that of the proof in the colour of its level."""
     if fact == f"proof {result.claim}":
-        return f'<b class="level-{result.proof}">{escaped(fact, 300)}</b>'
+        tip = escaped(integrity_words(result), 600)
+        return f'<b class="level-{result.proof}" title="{tip}">{_claimed(result)}</b>'
     further = ", not proven further" if fact == PROOF_MEANING["E1"] else ""
+    if result.rivals is not None and fact == others_words(result.rivals):
+        further = ", under “Proof”"
     return f"<span>{escaped(fact, 300)}{further}</span>"
+
+
+def _claimed(result: Result) -> str:
+    """Proof and integrity in few and plain words."""
+    how = "" if result.integrity is None else f" · {INTEGRITY_SHORT[result.integrity]}"
+    return f"proof {result.proof}{how}"
 
 
 def _downloads(result: Result) -> str:
@@ -229,7 +247,9 @@ def _taken_over(result: Result, file: Callable[[str, str], str]) -> str:
 def _printed(result: Result) -> str:
     """What a program printed that no test speaks for: nothing else is known of it."""
     ended = result.report.ending if result.report is not None else None
-    if result.outcome != "healthy" or result.proof != "E0" or ended is None or not ended.stdout:
+    if result.proof != "E0" or ended is None or not (
+        ended.stdout or result.outcome == "crash_stopped"
+    ):
         return ""
     return pane("printed", "What it printed", console(result))
 
@@ -253,13 +273,14 @@ def example(result: Result, lead: str, chip: int) -> str:
     example at that place can be tried."""
     word, facts = headline(result)
     note = result.patch.note if result.patch is not None else ""
+    facts = tuple(_claimed(result) if one == f"proof {result.claim}" else one for one in facts)
     told = "".join(f"<span>{escaped(fact, 300)}</span>" for fact in (word.lower(), *facts))
     shown = (
         '<header class="status"><p class="verdict"><b class="mark" aria-hidden="true">○</b>'
         f'<strong>EXAMPLE</strong>{told}<button type="button" class="try" data-example="{chip}">'
         "Try this</button></p></header>",
         pane("patch", "Patch", diff(result.last_diff), small(note)), matrix(result),
-        pane("proof", "Proof", proof(result, whole=True), small(result.claim)),
+        pane("proof", "Proof", proof(result, whole=True)),
     )
     return (
         '<div class="bench is-empty" data-phase="empty">'

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from agent.core.domain import Rivals
 from agent.core.events import Waiting
 from agent.repair.ranking.question import Answer, choice_in_words
+from demo.shown.diff import diff
 from demo.shown.escape import escaped
 
 
@@ -15,15 +16,15 @@ def question(rivals: Rivals | None, *, waits: bool = False, own: bool = True) ->
     if rivals is None:
         return ""
     then = "The run waits for the answer and goes on with it." if waits else (
-        f"The run has ended with {escaped(rivals.behaviours[0].label, 10)}, and no answer is "
-        "needed; with one, the program is healed again"
+        f"You need not answer: the run has kept {escaped(rivals.behaviours[0].label, 10)}. An "
+        "answer heals the program again"
         f"{'' if own else ', in a run of your own: this is one of somebody else'}."
     )
     return (
         f'<div class="question"><h2>Which is right?</h2><p>More than one repair fits your tests. '
         f"What should <code>{escaped(rivals.call, 400)}</code> give? {then} The answer becomes a "
-        "test: it joins yours in the field, while that still holds this run's, and is in “Save "
-        "tests”.</p></div>"
+        "test, which “Save tests” has too; it joins your tests on the left, unless they were "
+        "changed.</p></div>"
     )
 
 
@@ -31,7 +32,7 @@ def choice(labels: Sequence[str], answer: Answer, notes: Iterable[str] = ()) -> 
     """The face of a button that answers a question: what is given, and by which edits; plain text,
     cut where it is long."""
     said = choice_in_words(labels, Answer(*map(_cut, answer)))
-    edits = "; ".join(_cut(note.replace("`", ""), 200) for note in notes if note)
+    edits = "; ".join(_cut(note, 200) for note in notes if note)
     return f"{said}\n{edits}" if edits else said
 
 
@@ -45,7 +46,9 @@ def paused(waiting: Waiting, *, own: bool) -> str:
     if not own:
         how = "Only whoever started this run can let it go on."
     elif waiting.needs == "budget":
-        how = "Nothing more is spent unless you add to it."
+        how = "Nothing more is spent unless you add to it." if waiting.more else (
+            "More than that is not allowed here."
+        )
     else:
         how = "Give it under “Models and keys”, then let the run go on."
     return (
@@ -54,9 +57,10 @@ def paused(waiting: Waiting, *, own: bool) -> str:
     )
 
 
-def asked(question: str) -> str:
-    """What a review asks, above its buttons."""
-    return f'<div class="question"><p>{escaped(question)}</p></div>'
+def asked(question: str, patch: str) -> str:
+    """What a review asks, and the patch that it is about, above its buttons."""
+    shown = f'<div class="proposed" tabindex="0">{diff(patch)}</div>' if patch else ""
+    return f'<div class="question"><p>{escaped(question)}</p>{shown}</div>'
 
 
 def elsewhere(run: str, title: str) -> str:

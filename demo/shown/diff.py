@@ -106,6 +106,8 @@ def _compared(
     return replace(before, pieces=tuple(gone)), replace(after, pieces=tuple(came))
 
 
+DEEPEST = 4
+"""Steps of indent that the rest of a line keeps where it wraps."""
 LONGEST_DIFF = 600
 """Lines of a diff that are shown; the patch holds all of them."""
 
@@ -169,9 +171,11 @@ def _diff_line(line: DiffLine) -> str:
     words = f'<i class="sr">{said}</i>' if said else ""
     old = "" if line.old is None else str(line.old)
     new = "" if line.new is None else str(line.new)
+    deep = min((len(line.text) - len(line.text.lstrip())) // 4, DEEPEST)
     return (
         f'<div class="{line.kind}"><span class="number">{old}</span>'
-        f'<span class="number">{new}</span><b>{sign}{words}</b><code>{_content(line)}</code></div>'
+        f'<span class="number">{new}</span><b>{sign}{words}</b>'
+        f'<code class="deep-{deep}">{_content(line)}</code></div>'
     )
 
 

@@ -26,8 +26,9 @@ def escaped(text: str, limit: int = LONGEST_TEXT) -> str:
 
 
 def prose(text: str, limit: int = LONGEST_TEXT) -> str:
-    """As `escaped`, with what stands between backticks as code."""
-    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escaped(text, limit))
+    """As `escaped`, with what stands between backticks as code, and no figure without its unit."""
+    whole = re.sub(r"(?<=\d) (?=m?s\b)", "\N{NO-BREAK SPACE}", escaped(text, limit))
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", whole)
 
 
 def sentence(text: str, role: Literal["alert", "note", "info", "status"] = "alert") -> str:

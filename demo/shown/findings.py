@@ -8,10 +8,10 @@ from functools import lru_cache
 from agent.core.domain import PROOF_ORDER, Behaviour, Evidence, Rivals, Verdict
 from agent.core.trees import tree_of
 from agent.log.result import Result
-from agent.log.words import advice_words, doubt_words, meaning
+from agent.log.words import advice_words, doubt_words, integrity_words, meaning
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose
-from demo.shown.panes import fact_list, named, pane, small
+from demo.shown.panes import fact_list, leading, named, pane, small
 
 
 def behaviours(rivals: Rivals) -> str:
@@ -28,8 +28,9 @@ def behaviours(rivals: Rivals) -> str:
 def _rival(one: Behaviour, shown: str) -> str:
     gives = escaped(one.raises or one.gives, 400)
     told = f'{"raises" if one.raises else "gives"} <code>{gives}</code>' if gives else ""
+    by = small(one.note and f"by {one.note}")
     return (
-        f'<div class="rival"><p><b>{escaped(one.label, 10)}</b> {told}{small(one.note)}</p>'
+        f'<div class="rival"><p><b>{escaped(one.label, 10)}</b> {told}{by}</p>'
         f"{shown}</div>"
     )
 
@@ -67,9 +68,10 @@ def smallest(result: Result) -> str:
     verdict = result.smallest_failure
     if verdict is None or result.outcome in (None, "healed", "healthy"):
         return ""
-    facts = fact_list(*seen_facts(verdict))
+    facts, columns = fact_list(*seen_facts(verdict)), result.columns
+    whose = f" of “{columns[leading(result)].label}”" if len(columns) > 1 else ""
     return pane(
-        "smallest", "The smallest failing test",
+        "smallest", f"The smallest failing test{escaped(whose)}",
         f'<p class="call"><code>{escaped(named(verdict.name, verdict.call))}</code></p>{facts}',
     )
 
@@ -92,6 +94,8 @@ def proof(result: Result, *, whole: bool = False) -> str:
     told = result.proof_why in result.reason  # beside the verdict
     why = "" if told else f'<p class="note">{prose(result.proof_why, 1_000)}</p>'
     seen = _evidence(result.evidence, result.lacks) if result.evidence is not None else ""
+    if far := integrity_words(result):
+        why += f'<p class="note">{prose(f"{far[0].upper()}{far[1:]}.", 1_000)}</p>'
     return f'{why}<ol class="ladder level-{result.proof}">{steps}</ol>{advice}{seen}'
 
 
@@ -100,9 +104,9 @@ def _evidence(seen: Evidence, told: str) -> str:
     is `told` above."""
     figures = fact_list(
         ("changed inputs", f"{seen.probes:,} raise nothing new" if seen.probes else ""),
-        ("siblings", f"{seen.siblings} tried in its place" if seen.siblings else ""),
-        ("mutants", f"{seen.killed} of {seen.mutants} noticed" if seen.mutants else ""),
-        ("equivalent", f"{seen.equivalent} left out" if seen.equivalent else ""),
+        ("variations", f"{seen.siblings} tried in its place" if seen.siblings else ""),
+        ("slips put in", f"{seen.killed} of {seen.mutants} noticed" if seen.mutants else ""),
+        ("slips of no effect", f"{seen.equivalent} left out" if seen.equivalent else ""),
         ("re-runs", f"{seen.reruns} with other seeds" if seen.reruns else ""),
     )
     listed = "".join(

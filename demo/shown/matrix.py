@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from agent.core.domain import Ending, Integrity, Standing, Verdict
+from agent.core.trust import Origin
 from agent.log.result import Result
 from agent.log.timeline import Column, Row
 from agent.log.words import (
@@ -23,6 +24,8 @@ from demo.shown.panes import at_hand, fact_list, named, pane
 LONGEST_SEEN = 1_500
 """Characters of a value in a cell's details."""
 
+MOST_LISTED = 3
+"""Calls that decide nothing and all pass, which are listed unasked; more are one line."""
 INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-process": "i"}
 """The small letter beside a pass."""
 
@@ -37,7 +40,7 @@ def matrix(result: Result, *, opens: bool = True) -> str:
         f'<th scope="col">{_label(column.label)}</th>' for column in columns
     )
     groups = [
-        _group(ORIGIN_WORDS[origin], columns, (_row(row, columns, places) for row in group))
+        _origin(origin, [*group], columns, places)
         for origin, group in groupby(rows, key=lambda row: row.origin)
     ]
     if endings:
@@ -48,9 +51,25 @@ def matrix(result: Result, *, opens: bool = True) -> str:
         '<table class="tests"><caption class="sr">Tests, and what each judged program made of them.'
         " In a row the arrow keys move; Enter opens what was seen.</caption>"
         f'<colgroup><col>{marks}</colgroup><thead><tr><th scope="col">test</th>{head}</tr></thead>'
-        f"{''.join(groups)}</table>{_legend(result)}",
-        _count(result),
+        f"{''.join(groups)}</table>",
+        # Where there are several, each is counted where it is looked at.
+        _count(result) if len(columns) < 2 or not opens else "", _legend(result),
     )
+
+
+def _origin(
+    origin: Origin, rows: Sequence[Row], columns: tuple[Column, ...], places: range | None
+) -> str:
+    """The tests of one origin; where none decides and all pass, folded into one line."""
+    group = _group(ORIGIN_WORDS[origin], columns, (_row(row, columns, places) for row in rows))
+    passes = all(cell is None or cell.passed for row in rows for cell in row.cells)
+    if origin != "adversarial" or not passes or len(rows) <= MOST_LISTED:
+        return group
+    line = (
+        '<button type="button" class="fold" data-key="added" aria-expanded="false">'
+        f"{len(rows)} added calls all return</button>"
+    )
+    return _group(line, columns, ()) + group.replace("<tbody>", "<tbody hidden>", 1)
 
 
 def _group(title: str, columns: Sequence[Column], rows: Iterable[str]) -> str:
@@ -77,6 +96,8 @@ def _legend(result: Result) -> str:
     ]
     if any(row.regressed_at(place) for row in result.rows for place in range(len(columns))):
         signs.append("ringed: passed before")
+    if any(cell is None for row in result.rows for cell in row.cells):
+        signs.append("· not run")
     if any(verdict.type_differs for verdict in verdicts):
         signs.append("≈ equal, of another type")
     believed = {verdict.integrity for verdict in verdicts if verdict.passed}

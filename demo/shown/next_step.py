@@ -14,11 +14,13 @@ FURTHER: dict[ProofLevel, str] = {
 """What lifts a repair above a level where nothing nearer is known."""
 AFTER: dict[RunOutcome, str] = {
     "crash_stopped": "add a test that says what is right.",
-    "unresolved": "add a test that fails with less code, or give it more attempts and seconds "
-    "under “Options”",
+    "unresolved": "add a failing test of a smaller part of the program, or give it more attempts "
+    "and seconds under “Options”",
+    "needs_model": "give a key under “Models and keys”, bring code and a test, or choose an "
+    "example.",
     "model_failed": "see in the Trace what the model said, and choose another under “Models and "
     "keys”; code with tests needs none.",
-    "budget": "give it more seconds under “Options”, or a smaller test.",
+    "budget": "give it a smaller test.",
 }
 DISBELIEVED = "take out of the program what acts on its tests, which stands beside them."
 
@@ -34,6 +36,10 @@ def next_words(result: Result) -> str:
         return "write that test with calls and plain values, or ask for less under “Options”."
     if result.outcome == "healthy" and result.proof == "E0":
         return "add a test that says what is right."
+    if result.outcome == "budget" and result.offered is not None:
+        added = result.offered.model_dump(exclude={"kind"})
+        unit = next(name for name, more in added.items() if more).replace("usd", "dollars")
+        return f"give it more {unit} under “Options”, or a smaller test."
     if result.outcome != "unresolved":
         return AFTER.get(result.outcome, "")
     report = result.shown_report

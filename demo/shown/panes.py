@@ -15,10 +15,23 @@ def at_hand(result: Result) -> range:
     return range(max(0, count - NEWEST) if result.phase == "running" else 0, count)
 
 
-def pane(name: str, title: str, body: str, extra: str = "") -> str:
+def leading(result: Result) -> int:
+    """The place of the program that is looked at first: the one that the run leaves, or the best so
+    far where none is kept, or the newest while it goes on."""
+    last = len(result.columns) - 1
+    if result.phase == "running" or result.shown_report is None:
+        return max(last, 0)
+    kept = result.shown_report.solution
+    return max(
+        (at for at, column in enumerate(result.columns) if column.report.solution == kept),
+        default=max(last, 0),
+    )
+
+
+def pane(name: str, title: str, body: str, extra: str = "", foot: str = "") -> str:
     return (
         f'<section class="pane {name}" aria-label="{title}"><h2>{title}{extra}</h2>'
-        f'<div class="scroll" data-key="{name}" tabindex="0">{body}</div></section>'
+        f'<div class="scroll" data-key="{name}" tabindex="0">{body}</div>{foot}</section>'
     )
 
 

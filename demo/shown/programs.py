@@ -7,7 +7,7 @@ belongs to one carries its place as `data-at`; `page.js` shows and hides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 
 from agent.core.domain import BlamedLine, Diagnosis
@@ -17,7 +17,7 @@ from agent.log.timeline import Column
 from agent.log.words import STANDING_SIGNS, category_words, partial_facts, passing_words
 from demo.shown.diff import diff, side_by_side
 from demo.shown.escape import LONGEST_TEXT, escaped, prose
-from demo.shown.panes import at_hand, fact_list, small
+from demo.shown.panes import at_hand, fact_list, leading
 
 LONGEST_PROGRAM = 60_000
 AROUND = 4
@@ -27,19 +27,6 @@ SHORT = 40
 
 Pair = tuple[int, int]
 """The places of two programs that are compared: the one that is looked at, and the other."""
-
-
-def leading(result: Result) -> int:
-    """The place of the program that is looked at first: the one that the run leaves, or the best so
-    far where none is kept, or the newest while it goes on."""
-    last = len(result.columns) - 1
-    if result.phase == "running" or result.shown_report is None:
-        return max(last, 0)
-    kept = result.shown_report.solution
-    return max(
-        (at for at, column in enumerate(result.columns) if column.report.solution == kept),
-        default=max(last, 0),
-    )
 
 
 def text_of(result: Result, place: int) -> str:
@@ -105,9 +92,9 @@ def _which(result: Result, place: int) -> str:
     column = result.columns[place]
     solution = column.solution
     by = "" if solution is None or solution.origin == "user" else f"by {solution.origin}"
-    note = "" if solution is None else solution.note
     told = ", ".join(filter(None, (by, passing_words(column.report))))
-    return f"<b>{escaped(column.label)}</b> {escaped(told, 300)}{small(note)}"
+    note = "" if solution is None else escaped(solution.note, 300)
+    return f'<b>{escaped(column.label)}</b> <span title="{note}">{escaped(told, 300)}</span>'
 
 
 def changes(result: Result, compare: Pair | None = None) -> str:
@@ -160,15 +147,20 @@ def _program(result: Result, place: int, compare: Pair | None) -> str:
     if first:
         return whole if len(columns) == 1 else f'<p class="note">Where it began.</p>{whole}'
     original, parent = changed(columns, place, 0), changed(columns, place)
-    shown = f'<div data-against="original">{_diff(original)}</div>'
+    shown = f'<div data-against="original">{_diff(columns, place, 0)}</div>'
     if original != parent:
-        shown += f'<div data-against="parent" hidden>{_diff(parent)}</div>'
+        of = columns[place].parent or 0
+        shown += f'<div data-against="parent" hidden>{_diff(columns, place, of)}</div>'
     if compare is not None and compare[0] == place:
         shown += f'<div data-against="{compare[1]}" hidden>{_compared(result, *compare)}</div>'
     return shown + whole
 
 
-def _diff(text: str) -> str:
+def _diff(columns: Sequence[Column], place: int, other: int) -> str:
+    """What a program changes of another; nothing where the log does not hold both."""
+    if columns[place].solution is None or columns[other].solution is None:
+        return ""
+    text = changed(columns, place, other)
     return diff(text) if text else '<p class="note">The text is the same.</p>'
 
 
@@ -190,7 +182,9 @@ def _compared(result: Result, place: int, other: int) -> str:
         f"</tr></thead><tbody>{signs}</tbody></table>"
         if signs else '<p class="note">Every test that both were put to comes out the same.</p>'
     )
-    return side_by_side(changed(columns, place, other), left.label, right.label) + tests
+    held = left.solution is not None and right.solution is not None
+    beside = side_by_side(changed(columns, place, other), left.label, right.label)
+    return (beside if held else "") + tests
 
 
 def _whole(text: str, key: str, *, final: bool, shown: bool = False, more: str = "") -> str:
@@ -255,7 +249,7 @@ def _lines(lines: list[str], blamed: dict[int, BlamedLine]) -> Iterator[str]:
     top, before = max(one.suspicion for one in blamed.values()), 0
     alike = sum(top - one.suspicion < ALIKE for one in blamed.values())
     if alike > MOST_ALIKE:
-        yield '<p class="note">The tests do not tell which of the marked lines it is.</p>'
+        yield '<p class="note">Any of the marked lines may be at fault.</p>'
     for number in numbers:
         if number != before + 1:
             yield '<p class="gap">⋯</p>'

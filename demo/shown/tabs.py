@@ -15,16 +15,18 @@ class Tab(NamedTuple):
     """How many things stand there; nothing is said of 0."""
 
 
-def tabs(label: str, *parts: Tab) -> str:
-    """A list of tabs, the first of which is chosen, and their panels."""
-    heads = "".join(_head(part, chosen=not place) for place, part in enumerate(parts))
+def tabs(label: str, *parts: Tab, opens: str) -> str:
+    """A list of tabs and their panels, and which is chosen until a reader chooses."""
+    heads = "".join(_head(part, chosen=part.name == opens) for part in parts)
     panels = "".join(
         f'<div role="tabpanel" id="panel-{part.name}" class="{part.name}" '
-        f'aria-labelledby="tab-{part.name}" tabindex="0"{" hidden" if place else ""}>'
+        f'aria-labelledby="tab-{part.name}" tabindex="0"{"" if part.name == opens else " hidden"}>'
         f"{part.body}</div>"
-        for place, part in enumerate(parts)
+        for part in parts
     )
-    return f'<div role="tablist" aria-label="{label}">{heads}</div>{panels}'
+    return (
+        f'<div role="tablist" aria-label="{label}" data-opens="{opens}">{heads}</div>{panels}'
+    )
 
 
 def _head(part: Tab, *, chosen: bool) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from agent.core.events import FellBack, ModelCalled
 from agent.log.result import Result
-from agent.log.timeline import Call
+from agent.log.spending import role_words
+from agent.log.timeline import Call, Talk
 from agent.log.words import model_words, outdone_words
 from demo.shown.diff import diff
 from demo.shown.escape import escaped
@@ -31,7 +32,7 @@ def trace(result: Result) -> str:
         for place, one in enumerate(result.talk)
     )
     lost = "".join(
-        f'<li><details data-key="outdone-{place}"><summary>Round {one.iteration}: '
+        f'<li><details data-key="outdone-{place}"><summary>Try {one.iteration}: '
         f"{escaped(outdone_words(one), 600)}</summary>{diff(one.diff)}</details></li>"
         for place, one in enumerate(result.outdone)
     )
@@ -50,22 +51,30 @@ def _call(call: Call, place: int, *, texts: bool) -> str:
         words = model_words(ended)
     else:
         assert asked is not None, "a call has one end at least"
-        words = f"{asked.role}: {asked.provider}/{asked.model} is being asked"
+        words = f"{role_words(asked.role)}: {asked.provider}/{asked.model} is being asked"
     mark = "!" if failed else "✓" if ended is not None else "●"
     tone = "tone-bad" if failed else "tone-good" if ended is not None else "now"
     said = (*(asked.asked if asked is not None else ()), ("answer", ended.answer if ended else ""))
     turns = "".join(_turn(who, text) for who, text in said if text) if texts else ""
     head = f"<b>{mark}</b> {escaped(words, 600)}"
-    said_now = (
+    now = (
         f'<pre class="writing" tabindex="0" data-call="{asked.call}"></pre>'
         if asked is not None and ended is None else ""
     )
     if not turns:
-        return f'<li class="{tone}">{head}{said_now}</li>'
+        return f'<li class="{tone}">{head}{now}</li>'
     return (
         f'<li class="{tone}"><details data-key="call-{place}"><summary>{head}</summary>'
-        f"{turns}</details>{said_now}</li>"
+        f"{turns}</details>{now}</li>"
     )
+
+
+def said_now(talk: Talk) -> str:
+    """Where the last lines of what a model is writing are seen without looking for them."""
+    last = talk[-1] if talk else None
+    if not isinstance(last, Call) or last.asked is None or last.ended is not None:
+        return ""
+    return f'<pre class="writing last" aria-hidden="true" data-call="{last.asked.call}"></pre>'
 
 
 def writing(said: Mapping[int, str]) -> str:

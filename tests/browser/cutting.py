@@ -57,7 +57,12 @@ def cutting(port: int) -> Iterator[tuple[str, Cutting]]:
     """The address of such a proxy before a port of this machine, and the proxy."""
     proxy, at, ready = Cutting(port), free_port(), threading.Event()
     loop, done = asyncio.new_event_loop(), asyncio.Event()
-    thread = threading.Thread(target=loop.run_until_complete, args=(proxy.serve(at, ready, done),))
+
+    def serve() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(proxy.serve(at, ready, done))
+
+    thread = threading.Thread(target=serve)
     thread.start()
     assert ready.wait(10)
     try:
@@ -65,4 +70,3 @@ def cutting(port: int) -> Iterator[tuple[str, Cutting]]:
     finally:
         loop.call_soon_threadsafe(done.set)
         thread.join(10)
-        loop.close()

@@ -83,6 +83,9 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
     page.add_script_tag(path=axe())
     page.emulate_media(reduced_motion="reduce")
     keeps_the_rules(page, EVERYWHERE)
+    for place in ("#code", "#tests"):
+        page.locator(f"{place} .cm-content").fill(CODE)
+    keeps_the_rules(page, next(themes))
     for state, word in STATES.items() if whole else islice(STATES.items(), SAMPLED):
         heal(page, code=CODE, tests=CODE, words=state)
         expect(page.locator(".verdict strong")).to_have_text(word)
@@ -96,11 +99,12 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
                     one.click()
                 keeps_the_rules(page, DESK)
             page.locator("[data-cell]").first.click()
+            page.locator("button.fold").click()
             keeps_the_rules(page, next(themes))
         elif state == "waiting":
             page.get_by_role("button", name="Approve the patch").click()
             expect(page.locator(".verdict strong")).to_have_text("HEALED")
-    heal(page, words=f"rounds held by {tmp_path / 'gate'}")
+    heal(page, code=CODE, tests=CODE, words=f"rounds held by {tmp_path / 'gate'}")
     expect(page.locator(".timeline .moment").first).to_be_visible()
     keeps_the_rules(page, next(themes))
 
@@ -126,7 +130,7 @@ def test_the_keyboard_leafs_through_programs_tabs_and_tests(recorded_page: Any) 
     page.keyboard.press("Home")
     expect(page.locator(".blame .s5").first).to_be_visible()
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".which [data-at]:visible b")).to_have_text("try 1")
+    expect(page.locator(".which [data-at]:visible b")).to_have_text("try 2")
     cell = page.locator("[data-cell='1'].ring")
     assert "failed, passed before" in cell.inner_text()
     cell.locator("xpath=../..").locator("[data-cell='3']").focus()
@@ -135,6 +139,11 @@ def test_the_keyboard_leafs_through_programs_tabs_and_tests(recorded_page: Any) 
     page.keyboard.press("Enter")
     expect(cell).to_have_attribute("aria-expanded", "true")
     expect(page.locator(".opened:visible dt")).to_have_text(["call", "expected", "got"])
+    expect(page.locator("[data-row^=adversarial]").first).to_be_hidden()
+    page.get_by_role("button", name="12 added calls all return").press("Enter")
+    expect(page.locator("[data-row^=adversarial]").first).to_be_visible()
+    heights = "[...document.querySelectorAll('.tests tr.row')].map((row) => row.offsetHeight)"
+    assert len({*page.evaluate(heights)}) == 1, "also of tests that were not run"
 
 
 def test_two_programs_stand_side_by_side_and_one_is_put_into_the_editor(

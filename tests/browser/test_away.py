@@ -102,11 +102,12 @@ def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_ty
     port = free_port()
     env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
            "HEAL_PROOF_S": "0"}
-    page, loaded = browser.new_context().new_page(), []
+    page = browser.new_context().new_page()
+    loaded: list[Page] = []
     slow = f"import time\ntime.sleep(0.2)\n{RIGHT}"  # a search lasts over some cuts
     with started("app.py", port=port, env=env), cutting(port) as (home, proxy):
         page.goto(home)
-        page.on("load", loaded.append)
+        page.on("load", lambda one: loaded.append(one))
         expect(page.locator("#plan .badge").first).to_be_visible()
         proxy.every_s = 0.7
         waits_for_a_review(page, WRONG, slow)

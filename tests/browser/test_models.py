@@ -72,7 +72,7 @@ def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
         expect(page.locator("#plan")).to_contain_text("no model: memory and search only")
         give_key(page, "Test key")
         expect(page.locator("#came")).to_contain_text("anthropic lists 3 models")
-        expect(page.locator("#plan")).to_contain_text("there is a key for anthropic")
+        expect(page.locator("#plan")).to_contain_text("there is a key for it")
         expect(page.locator("#spending")).to_contain_text("At most $0.50, 200,000 tokens")
         page.get_by_label("Roles given to others").fill("arbiter=mock, planner")
         page.get_by_label("Roles given to others").press("Enter")
@@ -103,7 +103,7 @@ def test_a_visitors_key_heals_what_search_cannot_and_is_found_nowhere(
             expect(other.page.locator("#at-hand")).to_contain_text("none")
             fits(other.page)
         mine.reload()
-        expect(page.locator("#plan")).to_contain_text("there is a key for anthropic")
+        expect(page.locator("#plan")).to_contain_text("there is a key for it")
         page.get_by_role("button", name="Models and keys").click()
         expect(page.get_by_label("Roles given to others")).to_have_value("arbiter=mock")
         page.get_by_role("button", name="Forget my keys").click()
@@ -128,7 +128,7 @@ def test_a_run_that_reached_a_cap_goes_on_after_a_restart_once_the_key_is_given_
         context = browser.new_context(viewport={"width": 390, "height": 844})
         page = Watched(context, home).page
         give_key(page)
-        expect(page.locator("#plan")).to_contain_text("there is a key for anthropic")
+        expect(page.locator("#plan")).to_contain_text("there is a key for it")
         heal(page, code=HARD, tests=HARD_TESTS)
         waits(page, "cap of 2 calls would be passed")
         page.reload()
@@ -138,7 +138,7 @@ def test_a_run_that_reached_a_cap_goes_on_after_a_restart_once_the_key_is_given_
     with serve(HEAL_BUDGET_CALLS="2") as home:
         page = Watched(context, home).page
         waits(page, "cap of 2 calls would be passed")
-        clicked(page, "Add as much again and go on")
+        clicked(page, "Add 2 calls and go on")
         waits(page, "A key is needed")
         clicked(page, "Go on")
         expect(page.locator("#said")).to_contain_text("still missing")

@@ -118,7 +118,7 @@ def test_files_chosen_after_a_run_are_healed_next_and_what_was_typed_is_cleared_
     expect(code).to_have_text("")
     expect(shown.locator("#tests .cm-content")).to_have_text("")
     shown.get_by_role("button", name="Heal it").click()
-    expect(shown.locator(".bench[data-phase=finished]")).to_contain_text("HEALTHY")
+    ended(shown, "RUNS, NOT SHOWN TO BE RIGHT")
 
     code.fill("x = 1")
     shown.get_by_role("button", name="Heal it").click()
@@ -149,7 +149,16 @@ def test_a_run_is_found_replayed_compared_renamed_and_deleted_on_its_panel(page:
     fits(shown)
     assert shown.evaluate(UNNAMED) == []
 
+    search = shown.get_by_label("Runs with these words")
+    search.fill("no such run")
+    for keys, found in (("Control+A", 0), ("Control+X", count), ("Control+V", 0)):
+        search.press(keys)
+        expect(rows).to_have_count(found)
+        expect(shown.get_by_role("button", name="Compare two")).to_be_visible(visible=found > 0)
+    search.fill("")
+
     rows.first.get_by_role("button", name="Replay").click()
+    expect(shown.get_by_label(re.compile(r"Replay of .*fee.* UTC")).first).to_be_visible()
     slider = shown.locator("#replay-at input[type=range]")
     expect(shown.locator("#replayed .verdict strong")).to_have_text("RUNNING")
     slider.focus()

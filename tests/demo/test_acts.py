@@ -16,7 +16,7 @@ import pytest
 from starlette.requests import Request
 
 from agent.core.domain import Task
-from agent.core.events import Extended, Waiting
+from agent.core.events import Waiting
 from agent.core.settings import Settings
 from agent.log.result import fold
 from agent.log.waiting import read_answer
@@ -202,7 +202,7 @@ async def test_an_answer_joins_the_tests_of_its_run_while_they_stand_in_their_fi
 
 
 @pytest.mark.parametrize(("name", "words"), [
-    ("rivals", "has ended with A, and no answer is needed"), ("asked", "waits for the answer"),
+    ("rivals", "the run has kept A"), ("asked", "waits for the answer"),
 ])
 async def test_a_question_says_whether_the_run_waits_for_it(name: str, words: str) -> None:
     rivals = fold(recorded("rivals")).rivals
@@ -388,6 +388,19 @@ async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(ho
     assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 3
 
 
+@pytest.mark.parametrize("benchmarks", [True, False])
+async def test_a_tab_of_benchmarks_is_there_where_it_is_of_use(
+    host: Host, benchmarks: bool
+) -> None:
+    tabs = {
+        part.elem_id: part.visible for part in build(host, benchmarks=benchmarks).blocks.values()
+        if str(part.elem_id).endswith("-panel")
+    }
+    assert tabs == {
+        "runs-panel": True, "memory-panel": True, "api-panel": True, "benchmarks-panel": benchmarks,
+    }
+
+
 async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
@@ -458,7 +471,7 @@ async def test_an_answer_of_another_kind_is_told(
         async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
             asked = self.log(run)[-1].event
             assert isinstance(asked, Waiting)
-            read_answer(asked, value, Extended())
+            read_answer(asked, value)
             return await super().answer(run, interrupt, value)
 
     wait = Waiting(interrupt="wait-1", question="?", needs=needs)  # type: ignore[arg-type]

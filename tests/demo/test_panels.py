@@ -92,7 +92,8 @@ def test_a_run_in_the_list_has_the_words_and_the_colour_of_its_card() -> None:
     healed = Listed("id-one", "fee", 0.0, "healed", None, "E1")
     assert '<span class="standing is-healed at-E1">healed <i>E1</i></span>' in runs([healed], "")
     several = replace(healed, fitting=2)
-    assert 'is-open at-E1">one of at least 2 repairs <i>E1</i>' in runs([several], "healed")
+    open_ = "one of at least 2 repairs that fit your tests"
+    assert f'is-open at-E1">{open_} <i>E1</i>' in runs([several], "healed")
     stopped = replace(healed, standing="crash_stopped", proof="E0")
     assert 'is-crash-stopped at-E0">crash stopped <i>E0</i>' in runs([stopped], "")
 
@@ -119,6 +120,7 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         assert "Tick two runs" in one["replayed"]
         both = await panels.run_act({"act": "compare", "picked": [run, new]}, ONE, "")
         assert "Both leave the same program." in both["replayed"]
+        assert "<table" not in both["replayed"] and both["replayed"].count(" UTC</b>") == 2
         more = f"{TESTS}\nassert acme_area(2, 2) == 4"
         third = await finished(session, from_page(CODE, more).task, visitor=panel.visitor(ONE))
         other = await panels.run_act({"act": "compare", "picked": [run, third[0].run]}, ONE, "")
@@ -136,7 +138,7 @@ async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good
         (fix,), (lesson,) = memory.fixes(), memory.lessons()
         html = (await panels.memory(ONE, ""))["memory-list"]
         assert "before: 0 of 2 tests pass; after: E1" in Reader(html).text
-        assert "acme_area: changed + to * in line 2" in Reader(html).text
+        assert "acme_area: + → * in line 2" in Reader(html).text
         assert "what helped" not in html.partition("Forget this fix")[0] and "`" not in html
         assert "acme_area" not in (await panels.memory(OTHER, ""))["memory-list"]
         assert "has these words" in (await panels.memory(ONE, "IndexError"))["memory-list"]

@@ -75,3 +75,4 @@ def test_a_missing_newline_is_noted_only_where_its_line_changed() -> None:
 
 def test_what_stands_between_backticks_is_code_and_still_escaped() -> None:
     assert prose("`<b>` and `x") == "<code>&lt;b&gt;</code> and `x"
+    assert prose("in 0.1 s, 20 ms and 3 sets") == "in 0.1\xa0s, 20\xa0ms and 3 sets"

@@ -55,14 +55,14 @@ def test_what_a_run_may_cost_is_said_before_it_and_what_is_unknown_too() -> None
         CostEstimate("generator", "custom/m", 5_000, None),
         CostEstimate("critic", "ollama/m", 900, 0.0),
     ])
-    assert "At most $0.50, 200,000 tokens, 40 calls a run; nothing is spent while memory" in shown
+    assert "40 calls a run, if “Options” say nothing else; nothing is spent" in shown
     assert "<b>generator</b> <span>5,000 tokens, cost unknown</span>" in shown
     assert "<b>critic</b> <span>900 tokens, $0.00</span>" in shown
     assert cost_html(CAPS, []) == ""
 
 
 def test_keys_at_hand_are_named_and_never_shown() -> None:
-    assert "ANTHROPIC_API_KEY, GROQ_API_KEY." in keys_html(["ANTHROPIC_API_KEY", "GROQ_API_KEY"])
+    assert "at hand: anthropic, groq." in keys_html(["ANTHROPIC_API_KEY", "GROQ_API_KEY"])
     assert "none." in keys_html([])
 
 

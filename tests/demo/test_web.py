@@ -16,7 +16,7 @@ import pytest
 from starlette.applications import Starlette
 
 from agent.core.domain import Jail, Script, Task
-from agent.core.events import Ambiguous, Answered, RunStarted, Waiting, from_jsonl
+from agent.core.events import Ambiguous, Answered, Extended, RunStarted, Waiting, from_jsonl
 from agent.core.settings import Settings
 from agent.healing.models import OWNER, Models
 from demo.acts import Page, Update
@@ -491,7 +491,7 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
     assert seen(settled) == {"question", "choice-0", "choice-1"}
     assert "What should" in settled["asked"]
     assert [settled[f"choice-{n}"]["value"] for n in (0, 1)] == [
-        "A gives 22\nchanged > to >= in line 2", "B gives 33\nchanged > to == in line 2",
+        "A gives 22\nchanged `>` to `>=` in line 2", "B gives 33\nchanged `>` to `==` in line 2",
     ]
 
     session.choose = lambda task: recorded("healed")
@@ -564,7 +564,10 @@ PAUSED = {"paused", "go-on", "end-here"}
 
 def pausing(needs: str, **settings: Any) -> RecordedSession:
     """Plays the healed run, with a wait for caps or a key in its middle."""
-    wait = Waiting(interrupt="wait-1", question=f"more {needs} is needed", needs=needs)  # type: ignore[arg-type]
+    wait = Waiting(
+        interrupt="wait-1", question=f"more {needs} is needed", needs=needs,  # type: ignore[arg-type]
+        more=Extended(usd=0.06) if needs == "budget" else None,
+    )
     return RecordedSession(replaced("healed", "diagnosed", wait), **settings)
 
 
@@ -576,7 +579,7 @@ async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on() -> N
         settled = await page.settle(kept, NEW_VISIT)
         assert seen(settled) == PAUSED
         assert "more budget is needed" in settled["needed"]
-        assert settled["go-on"]["value"] == "Add as much again and go on"
+        assert settled["go-on"]["value"] == "Add $0.06 and go on"
         stale = await page.go_on({**settled["kept"], "interrupt": "stale"}, NEW_VISIT)
         assert "closed" in stale["said"]
         assert (await page.go_on(settled["kept"], NEW_VISIT))["said"] == ""

@@ -12,9 +12,10 @@ from uuid import uuid4
 
 import pytest
 
-from agent.core.domain import Ending, Report, Verdict
+from agent.core.domain import Ending, Report, Status, Verdict
 from agent.core.events import (
     Critiqued,
+    Extended,
     Judged,
     ModelAsked,
     ModelCalled,
@@ -42,10 +43,13 @@ from demo.shown.bench import workbench
 from demo.shown.findings import behaviours, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.next_step import next_words
-from demo.shown.programs import changes, console, leading
+from demo.shown.panes import leading
+from demo.shown.programs import changes, console
 from demo.shown.trace import writing
+from tests.agent.log.test_result import log_of
 from tests.agent.model_runs import followed
 from tests.agent.runs import finished, settings
+from tests.agent.values import program, verdict
 from tests.demo.recorded import RecordedSession, recorded
 from tests.demo.test_render import Reader
 from tests.demo.test_verbs import CODE, TESTS
@@ -69,10 +73,13 @@ def at(panel: str, place: int) -> str:
 
 def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_path: Path) -> None:
     result = fold(recorded("unresolved"))
+    before = result.columns[0].report
     assert result.partial is not None and result.columns[0].solution is not None
     shown = Reader(workbench(result)).text
     assert "Patch of fee.py, not a fix" in shown
-    assert "Next: add a test that fails with less code" in shown
+    assert "Next: add a failing test of a smaller part" in shown
+    assert 'data-opens="patch"' in workbench(result)
+    assert 'data-opens="diagnosis"' in workbench(replace(result, best=None, report=before))
     content = patch(result)
     assert content.startswith(b"# best partial patch, not a fix: ")
     place = tmp_path / result.columns[0].solution.entry
@@ -84,9 +91,12 @@ def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_pat
 @pytest.mark.parametrize(("told", "words"), [
     ({"outcome": "unresolved"}, "or ask a model: “Models and keys”."),
     ({"outcome": "unresolved", "provider": "groq"}, "or ask another model"),
-    ({"outcome": "budget"}, "more seconds"), ({"outcome": "cancelled"}, ""),
+    ({"outcome": "budget"}, "a smaller test."), ({"outcome": "cancelled"}, ""),
+    ({"outcome": "budget", "offered": Extended(seconds=9)}, "give it more seconds"),
+    ({"outcome": "budget", "offered": Extended(usd=0.06)}, "give it more dollars"),
     ({"outcome": "healthy", "proof": "E0"}, "add a test that says what is right."),
     ({"outcome": "healthy", "proof": "E1"}, ""),
+    ({"outcome": "needs_model"}, "give a key under “Models and keys”"),
     ({"outcome": "healed", "proof": "E2", "require": "E4"}, "add calls with other values"),
     ({"outcome": "healed", "proof": "E1", "require": "E2"}, "add a test that fails now"),
 ])
@@ -102,10 +112,37 @@ async def test_a_program_without_a_test_is_healthy_as_far_as_that_goes(tmp_path:
     async with open_session(settings(tmp_path)) as session:
         log = await finished(session, from_page("print('42 is here')\n", "").task)
     shown = Reader(workbench(fold(log))).text
-    for words in ("HEALTHY", "ran without an error; nothing shows that it is right",
-                  "Next: add a test", "42 is here"):
+    for words in ("RUNS, NOT SHOWN TO BE RIGHT",
+                  "ran without an error; nothing shows that it is right", "Next: add a test",
+                  "42 is here"):
         assert words in shown.partition("Timeline")[0].partition("Whole")[0], words
     assert "42 is here" in shown.partition("Diff")[0]
+
+
+def test_of_a_program_that_the_log_does_not_hold_no_text_is_claimed() -> None:
+    first = Column("before", 0, Report(solution="s"), program("x = 1\n"))
+    lost = Result(columns=(first, Column("try 1", 1, Report(solution="t"), parent=0)))
+    assert "The text is the same" not in changes(lost, (1, 0))
+    same = replace(lost.columns[1], solution=first.solution)
+    assert "The text is the same" in changes(Result(columns=(first, same)))
+
+
+def test_the_smallest_failing_test_of_several_programs_says_of_which() -> None:
+    failing = Report(solution="s", verdicts=(verdict(),))
+    one = Result(outcome="unresolved", columns=(Column("before", 0, failing),), report=failing)
+    assert "The smallest failing test</h2>" in smallest(one)
+    two = replace(one, columns=(*one.columns, Column("try 1", 1, Report(solution="t"))))
+    assert "The smallest failing test of “before”</h2>" in smallest(two)
+
+
+def test_a_run_that_was_not_begun_shows_no_figures_and_no_steps() -> None:
+    begin, step = (one.event for one in recorded("healed")[:2])
+    end = recorded("unresolved")[-1].event
+    assert isinstance(end, RunFinished)
+    end = end.model_copy(update={"outcome": "needs_model"})
+    shown = Reader(workbench(fold(log_of(begin, step, end)))).text
+    assert "NOT BEGUN: THIS NEEDS A MODEL" in shown
+    assert "$0.00" not in shown and "Timeline" not in shown and "Next: give a key" in shown
 
 
 def test_the_console_shows_both_ends_of_what_is_long_and_says_what_is_not_kept() -> None:
@@ -124,7 +161,10 @@ def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> 
     result = fold(from_jsonl((ASSETS / "example.jsonl").read_text(encoding="utf-8")))
     assert "4 of 4 tests pass" in result.reason
     shown = workbench(result)
-    assert " <small>4 of 4 tests pass, and 12 of 12 added pass</small>" in shown
+    assert shown.count("4 of 4 tests pass, and 12 of 12 added pass") == 1  # of each program
+    assert " <small>4 of 4 tests pass, and 12 of 12 added pass</small>" in matrix(
+        result, opens=False
+    )
     assert "16 of 16" not in shown.partition("timeline")[0]
     assert "4 of 4 tests pass, and 12 of 12 added pass" in markdown_of_run(result, "a.py")
 
@@ -133,7 +173,7 @@ def test_every_judged_program_stands_in_the_page_also_those_of_failed_tries() ->
     result = fold(recorded("failed_tries"))
     page = workbench(result)
     assert [column.label for column in result.columns] == ["before", *(
-        f"try {number}" for number in range(1, 5)
+        f"try {number}" for number in range(2, 6)
     )]
     for place, column in enumerate(result.columns):
         assert column.solution is not None
@@ -189,6 +229,20 @@ def test_a_test_is_told_by_its_name_and_opens_onto_its_own_lines() -> None:
         "assert f(3) == 3.5",
     ]
     assert "<code>test_a: f()</code>" in smallest(result)
+
+
+@pytest.mark.parametrize("last, folded", [("passed", True), ("error", False)])
+def test_added_calls_that_all_pass_are_one_line(last: Status, folded: bool) -> None:
+    report = Report(solution="s", verdicts=tuple(
+        Verdict(name=f"f({n})", test=f"f({n})", origin="adversarial", integrity="outside",
+                status=last if n == 4 else "passed") for n in range(5)
+    ))
+    result = Result(
+        outcome="healed", report=report, columns=(Column("before", 0, report),),
+        tests=tuple(TestInfo(name=f"f({n})", origin="adversarial", code="") for n in range(5)),
+    )
+    shown = matrix(result)
+    assert ("5 added calls all return" in shown, "<tbody hidden>" in shown) == (folded, folded)
 
 
 @pytest.mark.parametrize(("code", "told"), [
@@ -297,7 +351,8 @@ def test_a_trace_holds_what_was_asked_and_said_and_what_failed() -> None:
     assert going.count(">system<") == 1  # of earlier calls no text, while it goes on
     number = calls[-1].asked.call
     assert f'<pre class="writing" tabindex="0" data-call="{number}"></pre>' in going
-    assert 'class="writing"' not in workbench(fold(log))
+    assert f'aria-hidden="true" data-call="{number}"></pre>' in going.partition("</header>")[0]
+    assert 'class="writing' not in workbench(fold(log))
 
 
 def test_a_try_that_lost_stands_in_the_trace_with_its_diff() -> None:

@@ -93,8 +93,8 @@ def sync(
 
 
 def _list(face: Display) -> int:
+    from agent.core.domain import counted
     from agent.doors.memory import tables as memory_tables
-    from agent.log.words import counted
 
     with _opened(face) as memory:
         fixes, lessons = memory.fixes(), memory.lessons()
@@ -140,8 +140,8 @@ def _show(key: str, face: Display) -> int:
 
 def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool) -> int:
     """Drops rows that are named, or all after a question."""
+    from agent.core.domain import counted
     from agent.doors.commands import Usage
-    from agent.log.words import counted
 
     if everything == bool(keys):
         raise Usage("Name what to forget (see `memory list`), or give --all; not both.")
@@ -160,9 +160,9 @@ def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool)
 
 
 def _export(target: str, face: Display, *, force: bool) -> int:
+    from agent.core.domain import counted
     from agent.doors.commands import Usage
     from agent.doors.writeback import write_new
-    from agent.log.words import counted
     from agent.memory.exchange import exported
 
     if target == "-" and face.json:
@@ -209,10 +209,10 @@ def _import(source: Path, face: Display, *, trusted: bool) -> int:
 
 
 def _sync(face: Display, *, with_fixes: bool) -> int:
+    from agent.core.domain import counted
     from agent.core.settings import Settings
     from agent.doors.commands import Usage
     from agent.doors.memory.tables import import_document, import_words
-    from agent.log.words import counted
     from agent.memory.hub import Dataset, HubFault, sync
 
     settings = Settings.from_env()

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from agent.core.domain import unified
+from agent.core.domain import counted, unified
 from agent.doors.terminal import age, table
-from agent.log.words import counted
 from agent.memory import Failure, StoredFix, StoredLesson
 from agent.memory.exchange import Imported
 from agent.memory.fixes import Standing

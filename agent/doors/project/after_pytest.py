@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.core.domain import counted
 from agent.doors.exits import HEALED
 from agent.doors.project.choice import ProjectInputs, node_at
 from agent.intake.errors import BadInput, NotFixable
-from agent.log.words import counted
 from agent.project.interpreter import find_interpreter
 from agent.project.layout import ProjectLayout, find_layout
 

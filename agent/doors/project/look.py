@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, tally
+from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, counted, tally
 from agent.core.events import Stamped
 from agent.core.settings import Settings
 from agent.doors.commands import Say, unsaid
@@ -26,7 +26,6 @@ from agent.intake import outside_failure_words
 from agent.intake.errors import BadInput, NotFixable
 from agent.judge.project_run import TEST_S, SuiteRun, project_report, run_suite, verdicts
 from agent.log.result import Result, fold
-from agent.log.words import counted
 from agent.project.grants import Grants, grants_of, hints
 from agent.project.interpreter import Interpreter, find_interpreter, refuse_without_pytest
 from agent.project.layout import find_layout, layout_at
@@ -300,7 +299,7 @@ def as_it_stands(seen: Seen, believed: Report | None = None) -> Result:
     fail = "fails" if len(others) == 1 else "fail"
     left = f"; {counted(len(others), 'other')} {fail}, not asked for" if others else ""
     asked = "" if believed or report.integrity or seen.is_red else "; integrity not asked"
-    said = f"{tally(report.verdicts, 'tests')}{left}{asked}"
+    said = f"{tally(report.verdicts)}{left}{asked}"
     shown = any(one.passed for one in report.verdicts)
     is_red = seen.is_red or bool(report.failing)
     return Result(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.core.domain import counted
 from agent.core.settings import COMMAND, GENERATOR
 from agent.doors.project.look import Seen, task_to_heal
 from agent.doors.project.shown import smallest
-from agent.doors.terminal import ADVICE, next_step
+from agent.doors.terminal import next_step, step_apart
 from agent.healing.context import PROMPTS
 from agent.log.result import Result
-from agent.log.words import counted
 from agent.thinking.wording import diagnosis, lessons
 from agent.thinking.wording_of_files import suspects_of, told_of_files
 from llm.asking.prompts import load
@@ -25,7 +25,7 @@ def next_steps(result: Result, seen: Seen) -> list[str]:
     told = next_step(result)
     if result.outcome == "not_fixable" and not result.unanswered:
         return []  # the reason has said it
-    if result.outcome not in UNHEALED or not told.startswith(ADVICE[result.outcome]):
+    if result.outcome not in UNHEALED or step_apart(result):
         return [told] if told else []
     return ["Next, any of these:", *(f"  - {one}" for one in _helping(result, seen))]
 
@@ -48,7 +48,7 @@ def _helping(result: Result, seen: Seen) -> Iterator[str]:
     likely = [*dict(seen.project.changed), *(one.file for one in result.suspects)]
     if likely and not inputs.only and len(seen.project.editable) > 1:
         yield f"name the file, where you know it: --only {likely[0]}"
-    yield "read the places above, and mend it by hand; or add a test that fails with less code"
+    yield "read the places above, and mend it by hand; or add a failing test of a smaller part"
     if result.provider == "mock":
         yield f"ask a model: `{COMMAND} plan` says who would answer; --report FILE has the question"
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
-from agent.core.domain import Report, Verdict
+from agent.core.domain import Report, Verdict, counted
 from agent.doors.project.shown import (
     edits,
     evidence_words,
@@ -20,7 +20,6 @@ from agent.log.result import Result
 from agent.log.words import (
     claim_lines,
     cost_words,
-    counted,
     headline,
     partial_words,
     passing_words,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from agent.core.domain import Report, SuspectFile, Verdict
+from agent.core.domain import Report, SuspectFile, Verdict, counted
 from agent.core.settings import COMMAND
 from agent.doors.commands import Display
 from agent.doors.terminal import (
@@ -20,7 +20,6 @@ from agent.log.result import KEPT, Result
 from agent.log.words import (
     STANDING_SIGNS,
     claim_lines,
-    counted,
     open_words,
     report_words,
 )
@@ -185,7 +184,7 @@ def commit_message(
     lines = [subject, ""]
     for node, row in [*failed.items()][:MOST_SHOWN]:
         lines += [f"failed: {node}", *message_lines(str(row.get("message", "")))]
-    lines += ["", f"edit: {result.edit}", *filter(None, [open_words(result)])]
+    lines += ["", f"edit: {result.edit}", *filter(None, [open_words(result.fitting)])]
     lines += claim_lines(result)
     if result.report is not None:
         lines.append(f"{judged_words(command)}: {report_words(result.report)}")

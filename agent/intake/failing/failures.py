@@ -13,7 +13,7 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict
+from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict, counted
 from agent.intake.environment import (
     absent_package,
     is_of_python_2,
@@ -24,6 +24,8 @@ from agent.intake.parsing import FunctionNode, called_name, dotted, lines_of, pa
 from sandbox import DENIAL_MEANINGS
 
 EVIDENCE_SHOWN = 5
+LONGEST = 60
+"""Characters of a value in a cause."""
 
 _RAISED = re.compile(
     r"^(?P<exception>[A-Za-z_][\w.]*)(?::\s*(?P<message>.*?))?"
@@ -211,7 +213,8 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
         what = f"the file {name}" if name else "a file"
         verb = "may not use" if failure.name == "PermissionError" else "does not find"
         return _surroundings(
-            f"The program {verb} {what}. Bring it with --with FILE if it is text the program reads."
+            f"The program {verb} {what}. Bring it beside the program, if it is text that it reads "
+            "(`--with FILE` in a terminal)."
         )
     if failure.name in _NETWORK or "Network is unreachable" in failure.message:
         return _surroundings("The program needs a network connection, which the jail has not.")
@@ -303,18 +306,36 @@ def _general(failures: tuple[Failure, ...], report: Report, text: str) -> Diagno
 def _wrong_result(failures: tuple[Failure, ...], report: Report) -> Diagnosis:
     failing = report.failing
     total = len({verdict.name for verdict in report.verdicts})
-    cause = f"{len(failing)} of {total} tests fail"
+    cause = f"{len(failing)} of {counted(total, 'test')} {'fails' if total == 1 else 'fail'}"
     shown = next((v for v in failing if v.call and v.expected and v.got), None)
     told = next((v for v in failing if v.message), None)
     if shown is not None:
-        cause = f"{shown.call} gives {_brief(shown.got)} where {_brief(shown.expected)} is expected"
+        call = _brief_call(shown.call)
+        whose = f"{_brief(shown.name)}: " if call != shown.call else ""
+        gives = f"{call} gives {_brief(shown.got)} where {_brief(shown.expected)} is expected"
+        cause = f"{whose}{gives}"
     elif told is not None:
         cause = f"{cause}: {_brief(told.name)}: {_brief(told.message)}"
     return Diagnosis(category="wrong_result", cause=cause, confidence=0.6)
 
 
 def _brief(text: str) -> str:
-    return text if len(text) <= 80 else text[:79] + "…"
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _brief_call(call: str) -> str:
+    """A long call, with each of its arguments shortened."""
+    try:
+        found = ast.parse(call, mode="eval").body if len(call) > 2 * LONGEST else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _brief(call)
+    if not isinstance(found, ast.Call):
+        return call if found is None else _brief(call)
+    given = [_brief(ast.unparse(one)) for one in found.args]
+    given += [
+        f"{one.arg}=" * bool(one.arg) + _brief(ast.unparse(one.value)) for one in found.keywords
+    ]
+    return f"{_brief(ast.unparse(found.func))}({', '.join(given)})"
 
 
 def _import_hint(failure: Failure) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from agent.core.trees import is_literal, readable
+from agent.core.trees import is_literal, readable, readable_nodes
 from agent.repair.program import BUILTINS, Function
 
 Blindness = Literal["", "doubtful", "refused"]
@@ -23,10 +23,13 @@ def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
     It is refused where the tests of that function all expect one same value, doubtful where
     they say more, since a value that fits them all may be meant. To print one constant more than
     before is no repair either where a test looks for it in the output. A function that never looked
-    at its parameters may go on so, but not by returning a bare constant.
+    at its parameters may go on so, but not by returning a bare constant. Where nothing is
+    tested, less work is none: a call that crashes taken out.
     """
     old, worst = _functions(before), ""
     tests = tuple(tests)
+    if not tests and _works(after) < _works(before):
+        return "refused"
     sought = frozenset(word for test in tests for word in _sought(test))
     if sought and all(now > was for now, was in zip(
         _recited(after, sought), _recited(before, sought), strict=True
@@ -43,6 +46,14 @@ def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
                 return "refused"
             worst = "doubtful"
     return "doubtful" if worst else ""
+
+
+def _works(text: str) -> int:
+    """How many calls of a text are made for what they do, and not for their answer."""
+    return sum(
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+        for node in readable_nodes(text)
+    )
 
 
 @dataclass(frozen=True)

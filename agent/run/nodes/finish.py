@@ -11,6 +11,7 @@ from agent.core.state import State, is_repaired
 from agent.healing.context import Context
 from agent.log.result import KEPT, fold
 from agent.log.store import Store
+from agent.log.words import ending_words
 
 
 async def finish(state: State, ctx: Context) -> State:
@@ -38,7 +39,8 @@ def conclude(
             outcome, edit, reason = "healed", state["note"], state["proof_why"]
         else:
             outcome, edit = "crash_stopped", state["note"]
-            reason = "nothing shows that the result is right: add a test"
+            ended = ending_words(report.ending) if report.ending is not None else ""
+            reason = "; ".join(filter(None, ("no test decides", ended)))
     good = outcome in KEPT
     calls = [one.event for one in log if isinstance(one.event, ModelCalled | ModelFailed)]
     costs = [call.cost_usd for call in calls]

@@ -57,12 +57,12 @@ def proof_of(
     trusted = report.trusted
     if not trusted and report.oracle:
         return Proof(level="E0", why=(
-            f"{tally(report.oracle, 'examples that were derived from the words')}; none of the "
+            f"of what was derived from the words {tally(report.oracle, 'example')}; none of the "
             "tests is the user's"
         ))
     if not trusted:
         return Proof(level="E0", why="there is no test").but(_ended(report))
-    passed = tally(trusted, "tests")
+    passed = tally(trusted)
     showing = {verdict.test for verdict in trusted if verdict.shows}
     if not showing or (failed and not failed & showing):
         which = "a test that failed before" if showing else "any test"
@@ -152,11 +152,11 @@ def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
         return proof.but(_lacking_for_e3(seen, budget_s), evidence=seen)
     why = (
         f"{proof.why}; {seen.probes} changed inputs raise nothing new; "
-        f"of {seen.siblings} siblings of the repair none fits the tests and behaves otherwise"
+        f"of {seen.siblings} variations of the repair none fits the tests and behaves otherwise"
     )
     if seen.mutants:
-        lines = "of the repaired function" if seen.around else "of the repaired lines"
-        why += f"; the tests kill {seen.killed} of {seen.mutants} mutants {lines}"
+        lines = "the repaired function" if seen.around else "the repaired lines"
+        why += f"; the tests notice {seen.killed} of {seen.mutants} slips put into {lines}"
     lacking = _lacking_for_e4(seen, budget_s)
     if lacking:
         return Proof(level="E3", why=why, evidence=seen).but(lacking)
@@ -192,7 +192,7 @@ def _lacking_for_e4(seen: Evidence, budget_s: float) -> str:
     if seen.disagreeing:
         return f"flaky: {seen.disagreeing[0]} went otherwise in a re-run"
     if not seen.mutants:
-        return "no mutant of the repaired lines tells anything"
+        return "no slip put into the repaired lines tells anything"
     if seen.killed < ENOUGH_KILLED * seen.mutants:
         return f"nothing would notice: {seen.survivors[0]}"
     return "" if seen.reruns == len(RERUNS) else "the tests were not run again"

@@ -240,12 +240,12 @@ def test_a_patch_that_passes_and_is_not_kept_is_told_as_that_with_its_own_verdic
     assert (result.exit_code, result.stdout, files(program.parent)) == (7, "", {"sum.py"})
     assert "✗" not in result.stderr and "✓ passed  add(2, 3) == 5" in result.stderr
     assert "+    return a + b" in result.stderr and "not a fix" not in result.stderr
-    assert f"passes all 1 test, not reviewed, not kept. To have it: {taking}" in result.stderr
+    assert f"passes the one test, not reviewed, not kept. To have it: {taking}" in result.stderr
     assert f"Nothing was written. The best program so far is given by: {taking}" in result.stderr
     assert (document["diff"], document["files"]) == ("", {"sum.py": BROKEN})
     best = document["best"]
     assert (best["iteration"], best["files"]) == (2, {"sum.py": MENDED})
-    assert best["label"] == "passes all 1 test, not reviewed, not kept"
+    assert best["label"] == "passes the one test, not reviewed, not kept"
     assert [test["status"] for test in best["tests"]] == ["passed"]
     assert best["diff"] == document["not_a_fix"]["diff"] != ""
 
@@ -266,7 +266,7 @@ def test_of_a_task_in_words_the_best_program_is_given_at_every_stop(
 
     result = invoke(session, "run", "--task", "add two", "--out", program.parent / "out.py")
 
-    label = "passes 0 of 1 tests, not a fix" if is_judged else "judged by no test"
+    label = "passes 0 of 1 test, not a fix" if is_judged else "judged by no test"
     assert (result.exit_code, result.stdout) == (code, BROKEN), result.stderr
     assert f"The best program so far: {label}." in result.stderr
     assert ("show r1 --iteration 0" in result.stderr) is is_judged
@@ -652,7 +652,7 @@ def test_a_person_is_asked_until_the_answer_is_one(
 
 
 def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, healing: Any) -> None:
-    seen = Evidence(probes=128, mutants=3, killed=2, survivors=("changed `+` to `-`",),
+    seen = Evidence(probes=128, mutants=3, killed=2, survivors=("`+` → `-`",),
                     equivalent=1, reruns=5, disagreeing=("add(2, 3)",))
     healing.events = [*healing.events[:2], Proved(level="E3", why="so far", evidence=seen),
                       *healing.events[2:]]
@@ -660,10 +660,10 @@ def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, heali
     told = invoke(healing, "run", program, *TEST, "-v").stderr
 
     assert "proof E3; so far" in told
-    assert "no test notices: changed `+` to `-`" in told
+    assert "no test notices: `+` → `-`" in told
     assert "went otherwise in a re-run: add(2, 3)" in told
     document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
-    assert document["evidence"]["survivors"] == ["changed `+` to `-`"]
+    assert document["evidence"]["survivors"] == ["`+` → `-`"]
 
 
 def test_an_editor_that_is_left_as_it_was_opened_asks_again(

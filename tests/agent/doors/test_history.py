@@ -20,7 +20,7 @@ from tests.agent.doors.conftest import BROKEN, MENDED, finished, judged, started
 
 RUN, FORK = "aaaa1111", "bbbb2222"
 FIRST = Solution(files=(File(path="sum.py", text=BROKEN),), entry="sum.py")
-HEALED = FIRST.with_text(MENDED, origin="search", note="changed `-` to `+`")
+HEALED = FIRST.with_text(MENDED, origin="search", note="`-` → `+`")
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_run_is_shown_with_each_program_and_any_of_them_is_printed(kept: Path)
     assert opened.stdout == MENDED
     assert "+    return a + b" in opened.stderr and "by search" in opened.stderr
     whole = invoke("show", "aaaa")
-    assert "changed `-` to `+`" in whole.stdout
+    assert "`-` → `+`" in whole.stdout
     assert "It takes away." in whole.stderr and "three say 4" in whole.stderr
 
 

@@ -245,7 +245,7 @@ def test_the_level_is_said_before_the_run_and_in_its_document(folder: Path) -> N
         said = f"sandbox: {document(each)['sandbox']}\n"
         assert said.startswith(f"sandbox: jail: {document(each)['level']} seen to hold: ")
         assert said in each.stderr
-    assert done.stderr.index("sandbox: ") < done.stderr.index("iteration 0")
+    assert done.stderr.index("sandbox: ") < done.stderr.index("at first")
 
 
 def test_limits_alone_are_called_that(folder: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_file_that_is_the_machines_own_is_told_with_what_to_do(folder: Path) -
 
     assert done.returncode == 4
     assert DENIAL_MEANINGS["files"] in done.stderr
-    assert "Bring it with --with FILE" in done.stderr
+    assert "Bring it beside the program" in done.stderr
     assert "root:" not in done.stdout + done.stderr
 
 

@@ -151,10 +151,16 @@ FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
         task("def f(x): return x + 3\n"), failed("", call="f(2)", expected="4", got="5"),
         "wrong_result", ("f(2) gives 5 where 4 is expected",),
     ),
+    "a wrong answer for large arguments": (
+        task("def f(x, by): return x\n"),
+        failed("", name="test_f", call=f"f({[*range(90)]}, by=2)", expected="4", got="5" * 99),
+        "wrong_result",
+        (f"test_f: f({str([*range(90)])[:59]}…, by=2) gives {'5' * 59}… where 4 is expected",),
+    ),
     "an exception of its own": (
         task("class Insufficient(Exception): pass\n"),
         failed("Insufficient: 10 > 10 at line 4 (bank.py)"), "wrong_result",
-        ("1 of 1 tests fail: t: Insufficient: 10 > 10 at line 4 (bank.py)",),
+        ("1 of 1 test fails: t: Insufficient: 10 > 10 at line 4 (bank.py)",),
     ),
 }
 

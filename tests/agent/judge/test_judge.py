@@ -394,25 +394,29 @@ async def test_a_failure_for_want_of_permission_names_the_rule(
     assert verdict.message.endswith(DENIAL_MEANINGS[rule])
 
 
-@pytest.mark.parametrize("kind", ["example", "script"])
-async def test_a_program_that_imports_numpy_meets_it_loaded(kind: str) -> None:
+@pytest.mark.parametrize("test", [
+    Example(name="it", origin="user", call="seen()", expected="True"),
+    Script(name="it", origin="user", code="assert seen() is True"),
+    Script(name="it", origin="user", code="assert total([1, 2]) == 3"),
+    Script(name="it", origin="user", code="assert total([1, 2]) > 2"),
+], ids=lambda test: test.call if isinstance(test, Example) else test.code)
+async def test_a_program_that_imports_numpy_meets_it_loaded_and_is_believed(test: TestCase) -> None:
     pytest.importorskip("numpy", reason="numpy is not installed")
     sandbox = JailSandbox()
     try:
         await sandbox.isolation()
     except SandboxUnavailable as refusal:
         pytest.skip(str(refusal))
-    text = "import sys\nLOADED = 'numpy' in sys.modules\nimport numpy\ndef seen(): return LOADED\n"
-    test: TestCase = (
-        Example(name="it", origin="user", call="seen()", expected="True") if kind == "example"
-        else Script(name="it", origin="user", code="assert seen() is True")
+    text = (
+        "import sys\nLOADED = 'numpy' in sys.modules\nimport numpy\ndef seen(): return LOADED\n"
+        "def total(values): return numpy.sum(values)\n"
     )
     program = Solution(files=(File(path="program.py", text=text),), entry="program.py")
     sites = tuple(path for path in sys.path if path.endswith("site-packages"))
 
     report = await check(program, [test], Task(sites=sites), sandbox)
 
-    assert [verdict.status for verdict in report.verdicts] == ["passed"], report.verdicts
+    assert [verdict.shows for verdict in report.verdicts] == [True], report.verdicts
 
 
 async def test_without_an_observer_a_pass_says_that_nobody_was_asked(judge: Any) -> None:

@@ -98,7 +98,7 @@ def test_without_a_program_none_is_the_best() -> None:
     ("++", Critiqued(verdict="approve", note="n"), "passes all 2 tests, not kept"),
     ("++", Critiqued(verdict="reject", note="n", tests=("t",)), "passes all 2 tests, not kept"),
     ("+", Critiqued(verdict="reject", note="n"),
-     "passes all 1 test, rejected by the critic, not kept"),
+     "passes the one test, rejected by the critic, not kept"),
     ("+-", None, "passes 1 of 2 tests, not a fix"),
 ])
 def test_it_is_called_what_it_is(tests: str, critic: Critiqued | None, label: str) -> None:

@@ -116,7 +116,7 @@ def test_working_is_told_apart_from_waiting_and_rounds_without_a_program_from_ot
     assert (result.seconds, result.waited_s, result.worked_s) == (5.0, 1.0, 4.0)
     _, facts = headline(result)
     assert facts[-1] == "4.0 s, and waited 1.0 s for a person"
-    assert "3 iterations, 2 without a program" in facts
+    assert "3 tries, 2 without a program" in facts
 
 
 def test_the_time_in_which_no_process_drove_a_run_is_no_work() -> None:
@@ -313,7 +313,7 @@ def test_what_sets_itself_aside_neither_passes_nor_fails() -> None:
     ))
     assert report.passed
     assert Result(report=report).smallest_failure is None
-    assert tally(report.verdicts, "tests") == (
+    assert tally(report.verdicts) == (
         "1 of 4 tests pass, 1 skipped, 1 xfailed, 1 xpassed"
     )
 
@@ -498,6 +498,15 @@ def test_events_go_to_the_step_whose_task_they_name() -> None:
     late = log_of(Notice(level="info", text="from the left"), task="left")
     view = fold((*left, *right, *late))
     assert [[one.kind for one in step.events] for step in view.timeline] == [["notice"], []]
+
+
+def test_a_program_is_called_by_its_iteration_and_told_from_others_of_the_same() -> None:
+    view = fold(log_of(*(judged(at, name) for at, name in (
+        (0, "a"), (0, "b"), (2, "c"), (2, "d"), (12, "e"), (1, "f"),
+    ))))
+    assert [column.label for column in view.columns] == [
+        "before", "start", "try 2", "try 2b", "try 12", "try 1",
+    ]
 
 
 def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:

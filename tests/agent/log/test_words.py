@@ -107,10 +107,10 @@ SEARCHED = Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.
     (TestsFrozen(tests=tuple(
         TestInfo(name=origin, origin=origin, code="") for origin in ("user", "doctest")
     )), ["2 tests: 1 user, 1 doctest"]),
-    (judged(verdict("passed"), verdict()), ["!iteration 2: 1 of 2 tests pass"]),
-    (judged(), ["?iteration 2: no tests"]),
+    (judged(verdict("passed"), verdict()), ["!try 2: 1 of 2 tests pass"]),
+    (judged(), ["?try 2: no tests"]),
     (judged(ending=Ending(kind="completed")),
-     ["+iteration 2: no tests; the program ran to its end"]),
+     ["+try 2: no tests; the program ran to its end"]),
     (Diagnosed(iteration=0, diagnosis=Diagnosis(category="crash", cause="why")),
      ["diagnosis: why"]),
     (Diagnosed(iteration=0, diagnosis=Diagnosis(
@@ -143,7 +143,8 @@ SEARCHED = Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.
               "(200 tokens, $0.01)"]),
     (FellBack(role="critic", provider="anthropic/m", to="groq/n", why="overloaded"),
      ["?critic: groq/n answers instead of anthropic/m: overloaded"]),
-    (Extended(usd=0.5, calls=40, seconds=60.0), ["the caps were raised by $0.50, 40 calls, 60 s"]),
+    (Extended(usd=0.5, calls=1, seconds=60.0),
+     ["the caps were raised by $0.50, 1 call, 60 seconds"]),
     (Notice(level="info", text="t"), ["t"]),
     (Notice(level="error", text="t"), ["!error: t"]),
     (Waiting(interrupt="i", question="q?"), ["?waits for an answer: q?"]),
@@ -191,7 +192,7 @@ def test_the_headline_of_an_end_names_outcome_proof_means_cost_and_time() -> Non
     ended = Result(outcome="healed", proof="E1", strategy="search", iterations=1, candidates=9,
                    seconds=1.24)
     assert headline(ended) == ("HEALED", (
-        "proof E1", "your tests pass", "by search, no model, $0.00", "1 iteration", "9 candidates",
+        "proof E1", "your tests pass", "by search, no model, $0.00", "1 try", "9 candidates",
         "1.2 s",
     ))
 
@@ -224,7 +225,7 @@ def test_of_a_crash_that_is_gone_no_more_is_said_and_the_other_repairs_are_count
 
 def test_candidates_of_several_rounds_are_counted_as_such() -> None:
     said = headline(Result(outcome="unresolved", iterations=2, candidates=9))[1]
-    assert said[1:3] == ("2 iterations", "9 candidates in all")
+    assert said[1:3] == ("2 tries", "9 candidates in all")
 
 
 @pytest.mark.parametrize(("result", "said"), [

@@ -37,11 +37,11 @@ def test_lessons_go_out_without_code_and_come_back_to_others(
     hub: Any, memory: Memory, fix: Making, tmp_path: Path
 ) -> None:
     memory.remember(fix(SIGNATURE))
-    memory.learn(Lesson(text="total(3, secret_rate) gives 7: changed `+` to `-`", category="crash"))
+    memory.learn(Lesson(text="total(3, secret_rate) gives 7: `+` → `-`", category="crash"))
     done = sync(memory, place(hub))
     assert (done.lessons, done.fixes, hub.commits) == (1, 0, 1)
     assert hub.files == {"lessons.jsonl": HEADER + json.dumps(
-        {"kind": "lesson", "text": "… gives …: changed … to …", "category": "crash"}
+        {"kind": "lesson", "text": "… gives …: … → …", "category": "crash"}
     ) + "\n"}
 
     other = Memory(tmp_path / "other.db")

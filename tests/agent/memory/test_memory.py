@@ -350,7 +350,7 @@ def test_a_record_cannot_say_other_things_of_its_edit_than_the_edit_does(
     (offer,) = offers(memory, forged.failure, forged.before)
     assert offer.texts == (forged.after,)
     assert "comment" not in offer.note(forged.after)
-    assert offer.note(forged.after).startswith("from memory: changed `")
+    assert offer.note(forged.after).startswith("from memory: `")
 
 
 def test_each_place_of_a_carried_edit_is_told_as_what_is_done_there(

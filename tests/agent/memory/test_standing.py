@@ -95,9 +95,9 @@ async def test_the_same_program_under_other_tests_is_called_so_and_its_question_
     assert "another program" not in fewer.reason
     assert "it was healed before, under other tests, one of several repairs" in fewer.reason
     told = "for `price(11)` A gives 22, B gives 33"
-    assert fewer.proof_why == f"1 of 1 tests pass; {OTHERS_PASSED_BEFORE}: {told}"
+    assert fewer.proof_why == f"1 of 1 test passes; {OTHERS_PASSED_BEFORE}: {told}"
     assert offered(fewer) == offered(again) == [("A", "22"), ("B", "33")]
-    assert again.proof_why == f"1 of 1 tests pass; {OPEN}"
+    assert again.proof_why == f"1 of 1 test passes; {OPEN}"
     assert (await healed(session, tests="assert price(10) == 20", ask=True)).waiting is not None
 
 

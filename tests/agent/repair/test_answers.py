@@ -24,6 +24,13 @@ def test_the_one_expected_value_is_no_repair(before: str, after: str) -> None:
     assert blindness(before, after, ("assert add(5, 0) == 5", *ONE)) == "refused"
 
 
+def test_less_work_is_no_repair_where_nothing_is_tested() -> None:
+    before, tests = "print(1)\nprint({}['a'])\n", ("assert output == '1\\n'",)
+    assert blindness(before, "print(1)\n", ()) == "refused"
+    assert blindness(before, "print(1)\n", tests) == ""
+    assert blindness(before, "print(1)\nprint({}.get('a'))\n", ()) == ""
+
+
 def test_tests_that_say_more_make_it_doubtful() -> None:
     after = ADD.replace("a - b", "5")
 

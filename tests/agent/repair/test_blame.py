@@ -52,8 +52,8 @@ def test_the_blamed_lines_show_the_values_where_it_broke() -> None:
 
 
 def test_a_change_is_told_in_words() -> None:
-    assert edit_in_words("a = b[0]\n", "a = b[-1]\n") == "changed `0` to `-1` in line 1"
-    assert edit_in_words("x\n", "if a:\n    x\n") == "changed line 1 to `if a: x`"
-    assert edit_in_words("x\ny\n", "y\n") == "took `x` out of line 1"
+    assert edit_in_words("a = b[0]\n", "a = b[-1]\n") == "`0` → `-1` in line 1"
+    assert edit_in_words("x\n", "if a:\n    x\n") == "line 1 → `if a: x`"
+    assert edit_in_words("x\ny\n", "y\n") == "removed `x` from line 1"
     assert edit_in_words("x\n", "import os\nx\n") == "added `import os` at the start"
-    assert edit_in_words("f(a)\n", "f(a, b)\n") == "inserted `, b` in line 1"
+    assert edit_in_words("f(a)\n", "f(a, b)\n") == "added `, b` in line 1"

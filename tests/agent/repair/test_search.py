@@ -87,7 +87,7 @@ def test_the_text_that_passes_is_found_and_told_in_words() -> None:
     (best,) = findings.plausible
     assert best.text == healed
     assert best.operators == ("comparison",)
-    assert best.note == "changed `>` to `<` in line 2"
+    assert best.note == "`>` → `<` in line 2"
 
 
 def test_no_text_is_asked_about_twice() -> None:
@@ -249,11 +249,11 @@ def test_a_change_at_the_end_of_a_long_text_is_told_by_its_own_line() -> None:
     before = "".join(f"x{n} = {n}\n" for n in range(500)) + "a\nlast = 1\n"
 
     assert edit_in_words(before, before.replace("last = 1", "last = 2")) == (
-        "changed `1` to `2` in line 502"
+        "`1` → `2` in line 502"
     )
     assert edit_in_words(before, before + "b = 1\n") == "added `b = 1` after line 502"
     assert edit_in_words("a\na\n", "a\na\na\n") == "added `a` after line 2"
-    assert edit_in_words("a\na\na\n", "a\na\n") == "took `a` out of line 3"
+    assert edit_in_words("a\na\na\n", "a\na\n") == "removed `a` from line 3"
 
 
 def test_the_value_that_all_tests_expect_is_not_offered_as_an_answer() -> None:

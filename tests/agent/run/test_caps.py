@@ -79,7 +79,7 @@ async def test_a_cap_that_is_reached_ends_a_run_that_does_not_pause(
 
 
 @pytest.mark.parametrize(("caps", "words"), CAPS)
-async def test_a_run_that_pauses_waits_there_and_goes_on_with_as_much_again(
+async def test_a_run_that_pauses_waits_there_and_goes_on_with_what_it_offers(
     tmp_path: Path, caps: dict[str, Any], words: str
 ) -> None:
     async with limited(tmp_path, **caps) as (model, session):
@@ -95,12 +95,8 @@ async def test_a_run_that_pauses_waits_there_and_goes_on_with_as_much_again(
         assert (result.outcome, result.code) == ("healed", SOLVED)
         assert [end.outcome for end in ends(session, run)] == ["healed"]
         assert session.waiting(run) is None
-        (more,) = events(session.log(run), "extended")
-        had = session.settings
-        assert more == Extended(
-            usd=had.budget_usd, tokens=had.budget_tokens, calls=had.budget_calls,
-            seconds=had.budget_s + had.model_s,
-        )
+        again = {name.removeprefix("budget_"): cap for name, cap in caps.items()}
+        assert events(session.log(run), "extended") == [asked.more] == [Extended(**again)]
     assert model.asked[:3] == ALL[:3]
 
 
@@ -115,6 +111,34 @@ async def test_a_step_that_is_run_again_pays_for_no_answer_twice(tmp_path: Path)
         assert events(session.log(run), "extended") == [Extended(calls=10)]
     assert (result.outcome, result.code) == ("healed", SOLVED)
     assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
+
+
+async def test_what_is_offered_pays_for_the_call_that_a_cap_forbids(tmp_path: Path) -> None:
+    async with limited(tmp_path, budget_usd=0.0001) as (model, session):
+        run = await begun(session)
+        question = await waits(session, run)
+        (asked,) = events(session.log(run), "waiting")
+        assert "($0.06 with the most this call can come to)" in asked.question
+        assert asked.more == Extended(usd=0.07)  # 6.17 cents, which are said rounded
+        await session.answer(run, question, {})
+        await until(session, run, "model_called")
+    assert model.asked[0] == ALL[0]
+
+
+@pytest.mark.parametrize(("host", "own", "more"), [
+    ({"budget_usd": 0.0}, None, None), ({"budget_calls": 3}, Caps(calls=0), Extended(calls=1)),
+])
+async def test_a_visitor_is_offered_no_more_than_the_host_allows_a_run(
+    tmp_path: Path, host: dict[str, Any], own: Caps | None, more: Extended | None
+) -> None:
+    async with limited(tmp_path, **host) as (_, session):
+        session.models.add_key("a" * 32, "ANTHROPIC_API_KEY", "sk-ant-of-a-visitor-0123456789")
+        run = await begun(session, visitor="a" * 32, caps=own)
+        question = await waits(session, run)
+        assert events(session.log(run), "waiting")[0].more == more
+        if more is None:
+            with pytest.raises(BadExtension):
+                await session.answer(run, question, {})
 
 
 async def test_a_run_that_waits_can_be_cancelled(tmp_path: Path) -> None:
@@ -210,6 +234,11 @@ async def test_a_call_that_a_kill_cut_off_is_charged_in_full(tmp_path: Path) -> 
         assert isinstance(lost, ModelFailed)
         assert (lost.error, lost.tokens, lost.cost_usd) == ("Lost", asked.tokens, asked.cost_usd)
         assert model.asked == ALL[:2]  # with the lost one that makes three
+        (resumed,) = events(session.log(run), "resumed")
+        assert resumed.note == (
+            "its process was gone; it goes on with “Find the cause”; cut off, and counted with the "
+            "most it could cost: 1 call"
+        )
         await session.answer(run, question, {})
         result = await followed(session, run)
         log = session.log(run)

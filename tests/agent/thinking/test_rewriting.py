@@ -162,7 +162,7 @@ async def test_a_repair_that_does_not_pass_says_how_and_the_next_question_shows_
     text = program(100)
     found, (first,), _ = await proposed("ollama", text, whole(text + "# once\n"))
     assert found.report is not None
-    assert (found.fault, found.report.passed) == ("passes 0 of 1 tests (f: gives 1)", False)
+    assert (found.fault, found.report.passed) == ("passes 0 of 1 test (f: gives 1)", False)
     assert "# once" not in first
     _, (second,), _ = await proposed("ollama", text, whole(repaired(text)), told=["+# once"])
     assert "+# once" in second

@@ -104,7 +104,7 @@ def test_examples_in_words_become_tests() -> None:
 
 def test_a_lesson_names_cause_and_help() -> None:
     answer = json.loads(lesson({"category": "crash", "cause": "Too far.", "note": "n - 1"}))
-    assert answer == {"text": "Too far: what helped was n - 1", "category": "crash"}
+    assert answer == {"text": "Too far; what helped: n - 1", "category": "crash"}
 
 
 def test_a_long_lesson_is_cut_to_what_a_lesson_may_be() -> None:

@@ -18,13 +18,13 @@ def seen(**changes: object) -> Evidence:
 @pytest.mark.parametrize(
     ("evidence", "level", "words"),
     [
-        (ALL, "E4", "the tests kill 8 of 10 mutants of the repaired lines; 5 re-runs agree"),
-        (seen(around=True), "E4", "mutants of the repaired function"),
+        (ALL, "E4", "the tests notice 8 of 10 slips put into the repaired lines; 5 re-runs agree"),
+        (seen(around=True), "E4", "slips put into the repaired function"),
         (seen(killed=7), "E3", "nothing would notice: a slip"),
-        (seen(mutants=0, killed=0), "E3", "no mutant of the repaired lines tells anything"),
+        (seen(mutants=0, killed=0), "E3", "no slip put into the repaired lines tells anything"),
         (seen(disagreeing=("f(1)",)), "E3", "flaky: f(1) went otherwise in a re-run"),
         (seen(reruns=4), "E3", "the tests were not run again"),
-        (seen(cut="the mutants were not all judged"), "E3", "not all judged within 2 s"),
+        (seen(cut="the slips put in were not all judged"), "E3", "not all judged within 2 s"),
         (seen(unsettled="not all were tried"), "E2", "not all were tried within 2 s"),
         (seen(probes=99), "E2", "only 99 changed inputs could be tried, of 100 it takes"),
         (seen(new_failures=("f(0)",)), "E2", "`f(0)` gave a value before and fails now"),
