@@ -65,7 +65,7 @@ def test_nothing_of_a_visitor_is_anywhere_in_another_visitors_browser(
         expect(page.locator("#plan .badge").first).to_be_visible()
         heal(page, code=CODE.replace(CANARY, "width"), tests=TESTS)
         ended(page, HEALED)
-        for name in ("Runs", "Memory", "Benchmarks", "API", "Heal"):
+        for name in ("Runs", "Memory", "API", "Heal"):
             opened(page, name)
         own = page.url.partition("run=")[2]
         files = [f"gradio_api/heal/{own}/{one}" for one in ("log", "patch", "tests", "moments")]
