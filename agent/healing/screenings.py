@@ -27,16 +27,15 @@ class SearchCache:
     is lost where a run is taken up without it."""
 
     _base: str = ""
-    _tests: tuple[str, ...] = ()
+    _tests: tuple[TestCase, ...] = ()
     _failed: dict[bytes, tuple[Mode, Screened]] = field(default_factory=dict)
     _watched: tuple[str, tuple[TestCase, ...], Trace] | None = None
 
     def begin(self, base: Solution, tests: Sequence[TestCase]) -> None:
         """Keeps what is known where the tests are those of before and more, else forgets it."""
-        codes = tuple(test.code for test in tests)
-        if base.id != self._base or codes[: len(self._tests)] != self._tests:
+        if base.id != self._base or (*tests,)[: len(self._tests)] != self._tests:
             self._failed.clear()
-        self._base, self._tests = base.id, codes
+        self._base, self._tests = base.id, (*tests,)
 
     def watched(self, program: Solution, tests: Sequence[TestCase], seen: Trace) -> None:
         """Keeps what one run of each test showed."""

@@ -32,6 +32,7 @@ from agent.repair.ranking.rank import ranked
 from agent.repair.ranking.rivals import MOST as MOST_RIVALS
 from agent.repair.ranking.rivals import clusters
 from agent.repair.screening.batches import ProcessorTime
+from agent.repair.screening.cases import by_case
 from agent.repair.screening.screening import Screener, screening
 from agent.repair.screening.tracing import hanging, trace
 from agent.repair.search import search
@@ -96,6 +97,7 @@ async def search_repair(
     """
     outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
     known = known or SearchCache()
+    tests, report = by_case(tests, report)
     known.begin(base, tests)
     driver = _Driver(
         task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,

@@ -16,6 +16,7 @@ from agent.healing.strategies import is_guess
 from agent.intake import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
+from agent.repair.screening.cases import by_case
 from agent.repair.screening.tracing import hanging, trace
 from agent.thinking.looking import NO_LEAVE, leave, looked_around, looking_tools
 from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
@@ -38,12 +39,12 @@ async def diagnose(state: State, ctx: Context) -> State:
         }
     found = await asyncio.to_thread(classify, report, ctx.task, solution)
     if found.fixable and not found.blamed and ctx.task.project is None:
+        tests, told = by_case(suite.visible, report)
         seen = await trace(
-            solution, suite.visible, ctx.task, ctx.sandbox,
-            hanging=hanging(suite.visible, report), report=report,
+            solution, tests, ctx.task, ctx.sandbox, hanging=hanging(tests, told), report=told,
             together=bool(suite.together),
         )
-        ctx.screenings.watched(solution, suite.visible, seen)
+        ctx.screenings.watched(solution, tests, seen)
         lines = await asyncio.to_thread(suspicious_lines, seen, solution.text)
         found = found.model_copy(update={"blamed": lines})
     if found.fixable and failing & {*suite.together}:

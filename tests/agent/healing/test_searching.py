@@ -70,6 +70,45 @@ async def test_a_broken_program_is_healed(case: dict[str, Any]) -> None:
     assert result.solution.note
 
 
+TOUCHING = """def spans(pairs):
+    if not pairs:
+        return []
+    ordered = sorted(pairs, key=lambda one: one[{key}])
+    found = [list(ordered[0])]
+    for first, last in ordered[1:]:
+        before = found[-1]
+        if first {less} before[1]:
+            before[1] = max(before[1], last)
+        else:
+            found.append([first, last])
+    return found
+"""
+SPANS = """import pytest
+from solution import spans
+
+@pytest.mark.parametrize("given, wanted", [
+    ([], []), ([[1, 3]], [[1, 3]]), ([[1, 3], [2, 6], [8, 10]], [[1, 6], [8, 10]]),
+    ([[1, 4], [4, 5]], [[1, 5]]), ([[5, 6], [1, 10]], [[1, 10]]),
+])
+def test_spans(given, wanted):
+    assert spans(given) == wanted
+"""
+
+
+async def test_two_slips_that_cases_of_one_test_tell_apart_are_mended_one_after_the_other() -> None:
+    broken = TOUCHING.format(key=1, less="<")
+    report = Report(solution=program(broken).id, verdicts=tuple(
+        Verdict(name=f"test_spans[given{n}-wanted{n}]", test="t", origin="user", status=status)
+        for n, status in enumerate(("passed", "passed", "passed", "failed", "failed"))
+    ))
+    tests = Script(name="t", origin="user", code=SPANS, node="test_spans", file="test_spans.py")
+
+    result = await heal(broken, tests, report=report, max_candidates=1_500)
+
+    assert result.solution is not None
+    assert result.solution.text == TOUCHING.format(key=0, less="<=")
+
+
 async def test_a_program_is_healed_by_a_test_on_its_output() -> None:
     result = await heal(
         "total = 0\nfor n in [1, 2, 3]:\n    total = n\nprint(total)\n",
