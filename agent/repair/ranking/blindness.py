@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from agent.core.trees import is_literal, readable, readable_nodes
+from agent.core.trees import is_literal, readable
 from agent.repair.program import BUILTINS, Function
 
 Blindness = Literal["", "doubtful", "refused"]
@@ -49,11 +49,26 @@ def blindness(before: str, after: str, tests: Iterable[str]) -> Blindness:
 
 
 def _works(text: str) -> int:
-    """How many calls of a text are made for what they do, and not for their answer."""
-    return sum(
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-        for node in readable_nodes(text)
+    """How many calls of a text can be come to that are made for what they do, and not for their
+    answer."""
+    return _works_of(readable(text))
+
+
+def _works_of(node: ast.AST) -> int:
+    made = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    return made + sum(
+        _works_of(one) for _, part in ast.iter_fields(node)
+        for one in _come_to(part if isinstance(part, list) else [part])
     )
+
+
+def _come_to(parts: list[object]) -> Iterator[ast.AST]:
+    """The nodes up to a statement that leaves its block."""
+    for one in parts:
+        if isinstance(one, ast.AST):
+            yield one
+        if isinstance(one, ast.Return | ast.Raise | ast.Break | ast.Continue):
+            return
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ def test_less_work_is_no_repair_where_nothing_is_tested() -> None:
     before, tests = "print(1)\nprint({}['a'])\n", ("assert output == '1\\n'",)
     assert blindness(before, "print(1)\n", ()) == "refused"
     assert blindness(before, "print(1)\n", tests) == ""
+    main = "def main():\n    rows = load()\n    print(rows)\n"
+    assert blindness(main, main.replace("rows =", "return", 1), ()) == "refused"
     assert blindness(before, "print(1)\nprint({}.get('a'))\n", ()) == ""
 
 
