@@ -14,8 +14,7 @@ FURTHER: dict[ProofLevel, str] = {
 """What lifts a repair above a level where nothing nearer is known."""
 AFTER: dict[RunOutcome, str] = {
     "crash_stopped": "add a test that says what is right.",
-    "unresolved": "add a failing test of a smaller part of the program, or give it more attempts "
-    "and seconds under “Options”",
+    "unresolved": "bring one failing test at a time, or one of a smaller part of the program",
     "needs_model": "give a key under “Models and keys”, bring code and a test, or choose an "
     "example.",
     "model_failed": "see in the Trace what the model said, and choose another under “Models and "
@@ -47,4 +46,6 @@ def next_words(result: Result) -> str:
     if failing and all(one.doubt for one in failing):
         return DISBELIEVED
     other = "a" if result.provider == "mock" else "another"
-    return f"{AFTER['unresolved']}, or ask {other} model: “Models and keys”."
+    # What was tried to its end comes to the same with more seconds.
+    longer = "" if result.cut_after is None else ", or give it more seconds under “Options”"
+    return f"{AFTER['unresolved']}{longer}, or ask {other} model: “Models and keys”."

@@ -77,7 +77,7 @@ def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_pat
     assert result.partial is not None and result.columns[0].solution is not None
     shown = Reader(workbench(result)).text
     assert "Patch of fee.py, not a fix" in shown
-    assert "Next: add a failing test of a smaller part" in shown
+    assert "Next: bring one failing test at a time" in shown
     assert 'data-opens="patch"' in workbench(result)
     assert 'data-opens="diagnosis"' in workbench(replace(result, best=None, report=before))
     content = patch(result)
@@ -91,6 +91,7 @@ def test_a_patch_that_is_no_fix_says_so_where_it_is_had_and_git_takes_it(tmp_pat
 @pytest.mark.parametrize(("told", "words"), [
     ({"outcome": "unresolved"}, "or ask a model: “Models and keys”."),
     ({"outcome": "unresolved", "provider": "groq"}, "or ask another model"),
+    ({"outcome": "unresolved", "cut_after": 9.5}, "or give it more seconds under “Options”"),
     ({"outcome": "budget"}, "a smaller test."), ({"outcome": "cancelled"}, ""),
     ({"outcome": "budget", "offered": Extended(seconds=9)}, "give it more seconds"),
     ({"outcome": "budget", "offered": Extended(usd=0.06)}, "give it more dollars"),
