@@ -274,9 +274,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
     match result.phase:
         case "finished":
             assert result.outcome is not None
-            word = open_words(result.fitting) or OUTCOME_WORDS[result.outcome]
-            if result.outcome == "healthy" and result.proof == "E0":
-                word = RUNS
+            word = open_words(result.fitting) or outcome_words(result.outcome, result.proof)
             if result.below:
                 word += f", below {result.below}"
             return word, tuple(_facts(result))
@@ -300,6 +298,11 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             return "READY", ()
         case _:
             assert_never(result.phase)
+
+
+def outcome_words(outcome: RunOutcome, proof: ProofLevel | None) -> str:
+    """An outcome in a headline's words."""
+    return RUNS if (outcome, proof) == ("healthy", "E0") else OUTCOME_WORDS[outcome]
 
 
 def step_words(step: Step, start: RunStarted | None) -> str:

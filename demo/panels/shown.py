@@ -13,7 +13,7 @@ from agent.doors.memory.tables import facts, patch_of
 from agent.log.history import Listed
 from agent.log.iterations import Comparison
 from agent.log.result import Result
-from agent.log.words import OUTCOME_WORDS, headline, open_words
+from agent.log.words import OUTCOME_WORDS, headline, open_words, outcome_words
 from agent.memory import StoredFix, StoredLesson
 from demo.panels.measured import Measured, Share
 from demo.shown.diff import diff
@@ -39,8 +39,9 @@ def standing_words(one: Listed) -> str:
     """How a run stands, in the words of its verdict."""
     if several := open_words(one.fitting):
         return several
-    for outcome, words in OUTCOME_WORDS.items():
+    for outcome in OUTCOME_WORDS:
         if outcome == one.standing:
+            words = outcome_words(outcome, one.proof)
             return words.partition(",")[0].partition(":")[0].lower()
     return one.standing
 

@@ -405,7 +405,7 @@ def test_what_heals_is_in_view_at_once_and_stays_where_it_is(
 ) -> None:
     heals = page.page.get_by_role("button", name="Heal it")
     hint = page.page.locator("#wordless")
-    expect(hint).to_contain_text("Words alone need a model")
+    expect(hint).to_contain_text("Words of your own need a model")
 
     box = heals.bounding_box()
     hint.evaluate("(hint) => hint.replaceChildren()")  # as before it comes, and with a model
