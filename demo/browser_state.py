@@ -100,7 +100,7 @@ def unheard(kept: BrowserRun) -> Click | None:
         if click["run"] != kept["run"]:
             return None
         values = click["values"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
     asked = len(WISHES) - 1
     if not isinstance(values, list) or len(values) != asked + len(OPTIONS):

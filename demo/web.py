@@ -288,20 +288,25 @@ _COMES = f"""() => {{
   const at = /"at": (\\d+)/.exec(kept.begins);
   if (!at || at[1] < Date.now() - 60000) kept.begins = "";
   const address = new URLSearchParams(location.search);
-  kept.control = address.get("control") || "";
+  const word = new URLSearchParams(location.hash.slice(1)).get("control");
+  if (word) history.replaceState(history.state, "", location.pathname + location.search);
+  if (word || (address.has("run") && address.get("run") !== kept.run)) kept.control = word || "";
   const follows = kept.run || address.has("run");
   const fresh = !(follows || visit.provider || visit.model || visit.roles);
   if (%s && !visit.visitor) visit.visitor = ({_UUID})();
   return [kept, visit, fresh ? {{ __type__: "update", interactive: true }} : undefined];
 }}"""
-"""What the browser has kept, first for this tab. A click that was not heard is begun within a
-minute; later nobody waits for it. Who has no run to come back to may begin one at once."""
+"""What the browser has kept, first for this tab. The word by which others decide for a run comes
+behind the address's `#`, which no server or log is told, and leaves it at once. A click that was
+not heard is begun within a minute; later nobody waits for it. Who has no run to come back to may
+begin one at once."""
 _KEEPS = f"""(...held) => {{
   {json.dumps([*KEPT])}.forEach((name, place) => {{
     try {{
-      const told = JSON.stringify(held[place]);
-      if (name === "kept") sessionStorage.setItem("{_STORAGE}" + name, told);
-      if (held[place].tab !== "fresh") localStorage.setItem("{_STORAGE}" + name, told);
+      const told = held[place];
+      if (name === "kept") sessionStorage.setItem("{_STORAGE}" + name, JSON.stringify(told));
+      const kept = name === "kept" ? {{ ...told, control: "" }} : told;
+      if (told.tab !== "fresh") localStorage.setItem("{_STORAGE}" + name, JSON.stringify(kept));
     }} catch (error) {{
       console.info("nothing is kept here:", error.message);
     }}

@@ -455,6 +455,11 @@
     if (told && told.textContent.trim() && !inView(told)) told.scrollIntoView({ block: "center" });
   };
 
+  // The link by which others decide differs from the one to look behind the `#` alone.
+  window.addEventListener("hashchange", () => {
+    if (location.hash.startsWith("#control=")) location.reload();
+  });
+
   // Said by the page itself: a server that is away can say nothing.
   const away = document.createElement("p");
   away.id = "away";

@@ -149,7 +149,7 @@
   document.addEventListener("click", (event) => {
     const share = event.target.closest && event.target.closest("button.share");
     if (!share) return;
-    window.copied(location.href).then(
+    window.copied(location.href.split("#")[0]).then(
       () => window.tell(share, "Link copied"),
       () => window.tell(share, "Copy the address above"),
     );

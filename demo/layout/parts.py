@@ -44,7 +44,6 @@ ADDRESS = """(kept) => {
   const address = new URL(location.href);
   if (kept.run) address.searchParams.set("run", kept.run);
   else address.searchParams.delete("run");
-  if (!kept.control) address.searchParams.delete("control");
   history.replaceState(history.state, "", address);
 }"""
 """Has the page's address name the run that it follows."""

@@ -75,7 +75,7 @@ def elsewhere(run: str, title: str) -> str:
 
 def lent(run: str, word: str) -> str:
     """The link by which others decide for a run, and what it allows."""
-    link = f'<a class="lent" href="?run={escaped(run)}&control={escaped(word)}">this link</a>'
+    link = f'<a class="lent" href="?run={escaped(run)}#control={escaped(word)}">this link</a>'
     return (
         '<div class="sentence info" role="status"><b aria-hidden="true">i</b>'
         f"<p>Whoever has {link} may look at this run, answer what it asks, approve or reject a "

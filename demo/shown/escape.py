@@ -10,9 +10,11 @@ LONGEST_TEXT = 4_000
 """Characters of one untrusted text that are shown; the log holds all of it."""
 
 _UNSEEN = {
-    code: f"\\u{code:04x}"
-    for code in (*range(0x00, 0x09), *range(0x0B, 0x20), 0x7F, *range(0x200B, 0x2010),
-                 *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
+    code: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    for code in (*range(0x00, 0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0xAD, 0x61C, 0x115F,
+                 0x1160, 0x180E, *range(0x200B, 0x2010), *range(0x2028, 0x202F),
+                 *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE0F), 0xFEFF, 0xFFA0,
+                 *range(0xE0000, 0xE0200))
 }
 """Characters that are not seen, or that turn the reading order: shown as their escapes."""
 

@@ -107,6 +107,13 @@ def test_a_link_that_decides_is_made_and_taken_back_by_a_click(
         expect(other.locator(".bench")).to_contain_text("this link lets you answer")
         expect(other.locator("#review")).to_be_visible()
         expect(other.get_by_role("button", name="Share control")).to_have_count(0)
+        word = link.evaluate("(one) => one.href").partition("#control=")[2]
+        asked: list[str] = []
+        other.on("request", lambda one: asked.append(f"{one.url} {one.headers}"))
+        other.reload()
+        expect(other.locator("#review")).to_be_visible()
+        told = (other.url, other.evaluate("JSON.stringify(localStorage)"), *asked)
+        assert word and word not in "".join(told)
         mine.get_by_role("button", name="Take it back").click()
         expect(mine.locator("#said")).to_contain_text("may only look from now on")
         other.get_by_role("button", name="Approve the patch").click()

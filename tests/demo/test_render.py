@@ -209,9 +209,9 @@ def test_every_prefix_of_a_run_renders(name: str) -> None:
 
 def test_text_that_turns_the_reading_order_is_escaped_and_long_text_cut() -> None:
     assert 'class="sentence info" role="note"><b aria-hidden="true">i</b>' in sentence("x", "info")
-    page = sentence("safe\u202eelbisreve\u200b")
-    assert "\\u202e" in page
-    assert "\u202e" not in page
+    page = sentence("safe\u202eelbisreve\u200b \u061c\u00ad\u2060\U000e0041\u3164")
+    assert "\\u202e" in page and "\\U000e0041" in page and "\\u061c" in page
+    assert not {*"\u202e\u200b\u061c\u00ad\u2060\U000e0041\u3164"} & {*page}
     assert "96,000 more characters" in sentence("a" * 100_000)
 
 

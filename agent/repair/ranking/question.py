@@ -22,6 +22,8 @@ from agent.repair.ranking.rivals import MOST, is_exception, telling_call
 
 MOST_ASKED = 3
 """Questions of one run."""
+LONGEST_ANSWER = 2_000
+"""Characters of one: reading a value as Python writes it takes long for a long one."""
 SKIP = "skip"
 SINGLE = ("True", "False", "None")
 """Values that are told by `is`."""
@@ -117,6 +119,8 @@ def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
     exception, or `skip`. Raises `BadAnswer` for anything else.
     """
     text = answer.strip()
+    if len(text) > LONGEST_ANSWER:
+        raise BadAnswer(f"An answer has at most {LONGEST_ANSWER:,} characters: write the value.")
     if text.lower() == SKIP:
         return None
     labelled = {one.label: Answer(one.gives, one.raises) for one in rivals.behaviours}

@@ -97,7 +97,9 @@ def test_an_answer_becomes_a_test_of_the_users() -> None:
     assert answered_test(rivals, "skip") is None
 
 
-@pytest.mark.parametrize("answer", ["Z", "", "none", "print(1)", "raises print", "raises Nothing"])
+@pytest.mark.parametrize("answer", [
+    "Z", "", "none", "print(1)", "raises print", "raises Nothing", f"[{'-1,' * 1_000}]",
+])
 def test_what_answers_nothing_is_refused(answer: str) -> None:
     rivals = question(asked(A, B), BASE)
     assert rivals is not None
