@@ -22,14 +22,12 @@ from uuid import UUID, uuid4
 import gradio as gr
 
 from agent.core.domain import Rivals
-from agent.core.events import Stamped, Waiting
+from agent.core.events import Stamped
 from agent.log.iterations import UnknownIteration
 from agent.log.result import Folding, Result, fold
 from agent.log.store import UnknownRun
 from agent.log.waiting import REVIEWED, BadExtension, BadReview
-from agent.log.words import raised_words
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
-from agent.repair.ranking.rivals import MOST
 from demo.browser_state import (
     NEW_VISIT,
     NO_RUN,
@@ -49,11 +47,20 @@ from demo.serving.host import Host, SavedRuns, Unavailable
 from demo.serving.limits import TooMuch
 from demo.serving.throttle import throttled
 from demo.shown import cards
-from demo.shown.bench import NOTHING, STARTING, workbench
+from demo.shown.bench import NOTHING, workbench
 from demo.shown.escape import sentence
 from demo.shown.programs import text_of
 from demo.shown.required import required
 from demo.shown.trace import writing
+from demo.turns import (
+    begun_page,
+    buttons,
+    closed_page,
+    paused_row,
+    question_row,
+    refused,
+    review_card,
+)
 from llm import NoProvider
 from llm.provider import MOCK
 from sandbox import SandboxError
@@ -69,8 +76,6 @@ MOST_BEGUN = 10_000
 """Runs that are remembered to have begun here: one that was deleted is not begun again."""
 LONGEST_PLACE = 6
 """Digits by which a program of a run is named, and one more."""
-CHOICES = tuple(f"choice-{place}" for place in range(MOST))
-"""The buttons that answer a question."""
 
 
 class Page:
@@ -113,7 +118,7 @@ class Page:
             return {
                 **update, "kept": {**kept, "run": asked or kept["run"], "interrupt": ""},
                 "plan": "", "wordless": "", "banner": "", "said": sentence(str(fault)),
-                **_buttons(running=False),
+                **buttons(running=False),
             }
         run, said, going = asked or kept["run"], "", ""
         if preparing := self._preparing.get(run):
@@ -140,7 +145,7 @@ class Page:
             **({"bench": NOTHING} if said and not run else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
-            **_buttons(
+            **buttons(
                 running=own, closed=bool(running.refusal),
                 stops=own or (bool(run) and self._controls(kept, own=False)),
             ),
@@ -246,7 +251,7 @@ class Page:
         rivals = (await self._result(kept["run"])).question
         offered = choices(rivals) if rivals is not None else ()
         if place >= len(offered):
-            return _closed(kept)
+            return closed_page(kept)
         labels, _ = offered[place]
         assert rivals is not None, "something is offered"
         return await self._answered(kept, rivals, labels[0], visit, tests)
@@ -258,7 +263,7 @@ class Page:
         is told and stays to be changed."""
         rivals = (await self._result(kept["run"])).question
         if rivals is None:
-            return _closed(kept)
+            return closed_page(kept)
         try:
             if answered_test(rivals, written) is None and not kept["interrupt"]:
                 raise BadAnswer("That run has ended: there is nothing to skip.")
@@ -395,8 +400,8 @@ class Page:
             result = fold(known or ())
         except Unavailable:  # `heal` has said why
             return {
-                "kept": kept, **_buttons(running=False), **_review(None),
-                **_question(None), **_paused(None),
+                "kept": kept, **buttons(running=False), **review_card(None),
+                **question_row(None), **paused_row(None),
             }
         waiting, closed = result.waiting, bool(here.refusal)
         needs = waiting.needs if waiting is not None else None
@@ -413,15 +418,15 @@ class Page:
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
                 "before": "", "asked": "", "answer": "", "begins": "",
             },
-            **_buttons(running=own and going, closed=closed, stops=decides and going),
-            **_review(
+            **buttons(running=own and going, closed=closed, stops=decides and going),
+            **review_card(
                 review, asked=bool(interrupt) and interrupt == kept["interrupt"], own=own
             ),
-            **_question(
+            **question_row(
                 None if closed or (waiting is not None and not decides) else result.question,
                 waits=waiting is not None, own=own,
             ),
-            **_paused(paused, own=paused is not None and own),
+            **paused_row(paused, own=paused is not None and own),
         }
 
     async def settle_answer(self, kept: BrowserRun, visit: Visit) -> Update:
@@ -657,8 +662,8 @@ class Page:
         with suppress(Unavailable):
             if log := await self._log(run):
                 own = await self.panel.owns(run, visit)
-                return {**_refused(why), "bench": workbench(required(fold(log)), own=own)}
-        return _refused(why)
+                return {**refused(why), "bench": workbench(required(fold(log)), own=own)}
+        return refused(why)
 
     def _looking(self, session: Session | SavedRuns, run: str) -> AbstractContextManager[None]:
         """Whoever started a run looks at it."""
@@ -694,95 +699,9 @@ def _is_new_id(run: str) -> bool:
         return False
 
 
-def _refused(why: object) -> Update:
-    """The page where nothing was begun, and why."""
-    return {"bench": NOTHING, "said": sentence(str(why))}
-
-
-def _buttons(*, running: bool, closed: bool = False, stops: bool | None = None) -> Update:
-    """Heal and Stop, which others may press too where they are let; where no code is run, there is
-    nothing to heal with."""
-    return {
-        "heal": gr.update(interactive=not running and not closed),
-        "stop": gr.update(interactive=running if stops is None else stops),
-    }
-
-
-def begun_page(kept: BrowserRun) -> Update:
-    """The page at the start of a run."""
-    return {
-        "kept": kept, "said": "", "bench": STARTING, **_buttons(running=True),
-        **_review(None), "written": "", "wrong": "", **_question(None),
-        **_paused(None),
-    }
-
-
-def _closed(kept: BrowserRun) -> Update:
-    """The page where a question was answered that is not open any more."""
-    said = sentence("That question is closed.")
-    unanswered = {**kept, "answer": ""}
-    return {"kept": unanswered, "said": said, "written": "", "wrong": "", **_question(None)}
-
-
 def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
     """What the browser keeps of an answer: a run that waits for it goes on; one that has ended
     is begun again under another identifier, which the browser knows before it exists."""
     if kept["interrupt"]:
         return {**kept, "asked": "", "answer": answer}
     return {**kept, "asked": kept["run"], "answer": answer, "run": str(uuid4())}
-
-
-def _question(
-    rivals: Rivals | None, *, waits: bool = False, own: bool = True
-) -> Update:
-    """The row of a question, its words, and a button for each answer."""
-    offered = [
-        cards.choice(labels, answer, (
-            one.note for one in rivals.behaviours if one.label in labels
-        ))
-        for labels, answer in choices(rivals)
-    ] if rivals is not None else []
-    return {
-        "question": gr.update(visible=rivals is not None),
-        "asked": cards.question(rivals, waits=waits, own=own),
-        **{
-            name: gr.update(visible=True, value=offered[place])
-            if place < len(offered) else gr.update(visible=False)
-            for place, name in enumerate(CHOICES)
-        },
-    }
-
-
-def _review(waiting: Waiting | None, *, asked: bool = False, own: bool = True) -> Update:
-    """The card of a review, its buttons, and the program to change; where it stands already as
-    `asked`, what is typed in it is left alone."""
-    if waiting is None:
-        return {"review": gr.update(visible=False)}
-    leave, help_ = waiting.needs == "leave", waiting.needs == "help"
-    return {
-        "review": gr.update(visible=True),
-        "reviewed": cards.asked(waiting.question, waiting.diff),
-        "approve": gr.update(
-            visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
-        ),
-        "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
-        "otherwise": gr.update(visible=own and not leave),
-        "hinted": gr.update(visible=not waiting.unhinted),
-        **({} if asked else {"hint": "", "edited": waiting.tried or waiting.code}),
-        **({"change": gr.update(open=True)} if waiting.tried and not asked else {}),
-    }
-
-
-def _paused(waiting: Waiting | None, *, own: bool = False) -> Update:
-    """The row of a run that waits for caps or a key, its words, and its two buttons."""
-    budget = waiting is not None and waiting.needs == "budget"
-    more = waiting.more if waiting is not None else None
-    return {
-        "paused": gr.update(visible=waiting is not None),
-        "needed": cards.paused(waiting, own=own) if waiting is not None else "",
-        "go-on": gr.update(
-            visible=own and (more is not None or not budget),
-            value="Go on" if more is None else f"Add {raised_words(more)} and go on",
-        ),
-        "end-here": gr.update(visible=own),
-    }

@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from agent.core.settings import Autonomy
-from demo.acts import CHOICES, LONGEST_KEPT, Page, begun_page
+from demo.acts import LONGEST_KEPT, Page
 from demo.browser_state import (
     NEW_VISIT,
     NO_RUN,
@@ -33,6 +33,7 @@ from demo.serving.api import offer
 from demo.serving.host import Host
 from demo.serving.verbs import Verbs
 from demo.shown.bench import masthead
+from demo.turns import CHOICES, begun_page
 
 CLOSED = (
     "kept", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed", "go-on",

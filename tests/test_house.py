@@ -72,7 +72,7 @@ IO_MODULES = {
 }
 
 GRADIO_MODULES = {
-    "demo/acts.py", "demo/panels/acts.py", "demo/web.py", "demo/serving/api.py",
+    "demo/acts.py", "demo/panels/acts.py", "demo/turns.py", "demo/web.py", "demo/serving/api.py",
     "demo/serving/server.py", "demo/serving/sessions.py",
     *(f"demo/layout/{name}.py"
       for name in ("inputs", "login", "output", "panels", "parts", "theme")),

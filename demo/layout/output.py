@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gradio as gr
 
-from demo.acts import CHOICES
 from demo.first_screen import FIRST_SCREEN
 from demo.layout.parts import Parts
+from demo.turns import CHOICES
 
 
 def lay_output(parts: Parts) -> None:

@@ -19,10 +19,10 @@ from starlette.requests import Request
 
 from agent.core.domain import Task
 from agent.log.result import fold
-from demo.acts import begun_page
 from demo.browser_state import NEW_VISIT, NO_RUN
 from demo.layout.parts import ANSWERED
 from demo.serving.host import Host
+from demo.turns import begun_page
 from demo.web import _COMES, _PRESS, _STOPS, BEGUN, KEPT, begins, build
 from tests.demo.recorded import Log, RecordedSession, recorded
 
