@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,7 +43,8 @@ create index if not exists kept_artifact on kept(artifact);
 insert into kept select '', id from artifacts where not exists (select 1 from kept);
 """
 
-_OWN = "coalesce(json_extract(options, '$.visitor'), '') = ?"
+_VISITOR = "coalesce(json_extract(options, '$.visitor'), '')"
+_OWN = f"{_VISITOR} = ?"
 """Holds of the runs of one visitor."""
 _WAITS = (
     "(select json_extract(body, '$.kind') from events where run = id order by seq desc limit 1)"
@@ -213,13 +214,18 @@ class Store:
         self._db.execute("pragma incremental_vacuum").fetchall()
         self._db.execute("pragma wal_checkpoint(truncate)")
 
-    def outlived(self, before: float, most: int) -> tuple[str, ...]:
-        """The runs of visitors that began before a time, and those behind the `most` newest of
-        them, but for what goes on. What the owner has run is not theirs."""
+    def outlived(self, before: float, most: int, place: Callable[[str], str]) -> tuple[str, ...]:
+        """The runs of visitors that began before a time, and those above `most`: the oldest of the
+        visitors whose `place` has the most, those that wait last. What goes on is never among
+        them, and what the owner has run is not theirs."""
+        self._db.create_function("place", 1, place)
         rows = self._db.execute(
-            "select id from (select id, created, row_number() over (order by created desc) as place"
-            f" from runs where (final = 1 or {_WAITS}) and not {_OWN})"
-            " where created < ? or place > ?",
+            "select id from (select id, created,"
+            " row_number() over (order by nth, final, created desc) as nth from"
+            " (select id, created, final, row_number() over"
+            f" (partition by place({_VISITOR}) order by final, created desc) as nth"
+            f" from runs where (final = 1 or {_WAITS}) and not {_OWN}))"
+            " where created < ? or nth > ?",
             ("", before, most),
         )
         return tuple(run for (run,) in rows)

@@ -147,7 +147,7 @@ class Session(RunReader):
         they keep; returns the runs. One that goes on is never among them."""
         days, most = self.settings.keep_days, self.settings.keep_runs
         before = time.time() - days * 24 * 3600 if days else 0.0
-        outlived = self._store.outlived(before, most or sys.maxsize)
+        outlived = self._store.outlived(before, most or sys.maxsize, self.models.crowds.place)
         for run in outlived:
             if run not in self._driven:  # by now its visitor may have answered it
                 with suppress(UnknownRun):  # or was first to delete it

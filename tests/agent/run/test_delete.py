@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.core.crowds import Crowds
 from agent.core.events import RunFailed, Waiting
 from agent.intake import TestText, from_page
 from agent.log.store import RunOver, Store, UnknownRun
@@ -67,13 +68,15 @@ async def test_what_visitors_left_is_kept_as_long_as_the_settings_say(tmp_path: 
     async with open_session(settings(tmp_path, keep_runs=1, keep_days=0)) as session:
         owners = (await finished(session, from_page(*other).task))[0].run
         task, theirs = from_page(CODE, TESTS).task, {"visitor": "a" * 32}
-        waits = (await finished(session, task, autonomy="review_repairs", **theirs))[0].run
+        waits = (await finished(
+            session, from_page(*other).task, autonomy="review_repairs", **theirs
+        ))[0].run
         old = (await finished(session, task, **theirs))[0].run
         new = (await finished(session, from_page(*other).task, visitor="b" * 32))[0].run
         assert session.unfinished(theirs["visitor"]) == {waits}
-        assert {*await session.forget_outlived()} == {old, waits}
+        assert {*await session.forget_outlived()} == {old, new}
         assert on_disk(tmp_path, SECRET) == []
-        assert [session.log(run)[-1].final for run in (owners, new)] == [True, True]
+        assert [session.log(run)[-1].final for run in (owners, waits)] == [True, False]
 
 
 async def test_a_run_that_its_visitor_deletes_meanwhile_keeps_no_other(tmp_path: Path) -> None:
@@ -99,8 +102,26 @@ def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
         ends = RunFailed(error="it ends") if final else Waiting(interrupt="ask", question="?")
         store.append(run, "step", 0, 0, ends)
     store.add_run("goes on", "", "", '{"visitor": "v"}')
-    assert {*store.outlived(20.0, 10)} == {*store.outlived(0.0, 1)} == {"old", "waits"}
-    assert store.outlived(0.0, 10) == ()
+    assert {*store.outlived(20.0, 10, str)} == {"old", "waits"}
+    assert {*store.outlived(0.0, 1, str)} == {"old", "new"}
+    assert store.outlived(0.0, 10, str) == ()
+    store.close()
+
+
+@pytest.mark.parametrize("most, gone", [
+    (10, ""), (8, "fg"), (6, "fghi"), (4, "bfghij"), (2, "bcfghijk"), (1, "bcfghijkl"),
+])
+def test_whoever_has_the_most_runs_makes_room_however_many_they_come_as(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, gone: str
+) -> None:
+    store, crowds = Store(tmp_path / "runs.db"), Crowds()
+    for at, (run, visitor) in enumerate(zip("abcfghijkl", "mmmvvvwxyz", strict=True)):
+        monkeypatch.setattr("time.time", lambda at=at: float(at))
+        store.add_run(run, "", "", f'{{"visitor": "{visitor}"}}')
+        crowds.came(visitor, "mine" if visitor == "m" else "theirs")
+        ends = Waiting(interrupt="ask", question="?") if run == "a" else RunFailed(error="it ends")
+        store.append(run, "step", 0, 0, ends)
+    assert "".join(sorted(store.outlived(0.0, most, crowds.place))) == gone
     store.close()
 
 
