@@ -65,8 +65,6 @@ LONGEST_KEPT = 200_000
 """Characters of input a browser is asked to keep; its storage is small."""
 MOST_STOPPED, MOST_STOPPED_NEAR = 1_000, 20
 """Runs that were stopped early and never begun, which are remembered; and those of one address."""
-MOST_BEGUN = 10_000
-"""Runs that are remembered to have begun here: one that was deleted is not begun again."""
 LONGEST_PLACE = 6
 """Digits by which a program of a run is named, and one more."""
 CHOICES = tuple(f"choice-{place}" for place in range(MOST))
@@ -81,7 +79,6 @@ class Page:
         self.panel = Panel(host)
         self._stopped_early: OrderedDict[tuple[str, str], str] = OrderedDict()
         """Runs that were stopped before they began, by whom, and from which address."""
-        self._begun: deque[str] = deque(maxlen=MOST_BEGUN)
         self._preparing: dict[str, asyncio.Event] = {}
         """Runs whose task is being made of what was brought, each with its end."""
         self._newest: dict[str, object] = {}
@@ -155,7 +152,7 @@ class Page:
         ago and nobody heard, and what is said."""
         click = unheard(kept) if run == kept["run"] else None
         stopped = (run, self.panel.visitor(visit)) in self._stopped_early
-        if click is None or run in self._begun or stopped:
+        if click is None or stopped:
             return "", (
                 "That run is not known here: its address is wrong, or its log was removed. "
                 "Heal something to start a new one."
@@ -207,8 +204,6 @@ class Page:
                     public=self._host.access.public,
                 )
                 if await self._log(run) is None:
-                    if run in self._begun:
-                        raise BadInput("That run was deleted. Heal again to start a new one.")
                     size = (*typed, asked.stdin, *asked.argv)
                     with self._host.working(session, visitor, visit["address"], size, run):
                         brought = await prepared(*typed, asked, session.settings)
@@ -220,7 +215,6 @@ class Page:
                                 plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
                                 **asked.session,
                             )
-                            self._begun.append(run)
         except (
             Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch, SandboxError,
         ) as refusal:

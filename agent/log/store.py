@@ -39,6 +39,7 @@ create table if not exists answers(
 create table if not exists artifacts(id text primary key, body text not null);
 create table if not exists kept(
     run text not null, artifact text not null, primary key(run, artifact)) without rowid;
+create table if not exists deleted(id text primary key) without rowid;
 create index if not exists kept_artifact on kept(artifact);
 insert into kept select '', id from artifacts where not exists (select 1 from kept);
 """
@@ -197,7 +198,7 @@ class Store:
 
     def delete(self, run: str) -> None:
         """Deletes a run that has ended: its log, its answers, and each value that no other run
-        keeps."""
+        keeps. That its id was taken stays known."""
         self._db.execute("begin immediate")
         try:
             self._db.execute(
@@ -207,12 +208,17 @@ class Store:
             for table in ("kept", "events", "answers"):
                 self._db.execute(f"delete from {table} where run = ?", (run,))
             self._db.execute("delete from runs where id = ?", (run,))
+            self._db.execute("insert or ignore into deleted values(?)", (run,))
             self._db.execute("commit")
         except BaseException:
             self._db.execute("rollback")
             raise
         self._db.execute("pragma incremental_vacuum").fetchall()
         self._db.execute("pragma wal_checkpoint(truncate)")
+
+    def was_deleted(self, run: str) -> bool:
+        """Whether there was a run of that id."""
+        return bool(self._db.execute("select 1 from deleted where id = ?", (run,)).fetchone())
 
     def outlived(self, before: float, most: int, place: Callable[[str], str]) -> tuple[str, ...]:
         """The runs of visitors that began before a time, and those above `most`: the oldest of the

@@ -9,7 +9,7 @@ import pytest
 
 from agent.core.crowds import Crowds
 from agent.core.events import RunFailed, Waiting
-from agent.intake import TestText, from_page
+from agent.intake import BadInput, TestText, from_page
 from agent.log.store import RunOver, Store, UnknownRun
 from agent.run.fork import Edits
 from agent.run.session import open_session
@@ -17,6 +17,8 @@ from tests.agent.runs import finished, followed, last, settings
 
 SECRET = "acme_secret_tariff"
 CODE = f"def {SECRET}(width, height):\n    return width + height\n"
+PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
+PRICED = "assert price(10) == 20\nassert price(9) == 27"
 TESTS = f"assert {SECRET}(2, 5) == 10\nassert {SECRET}(1, 1) == 1"
 
 
@@ -50,6 +52,22 @@ async def test_a_run_that_goes_on_is_ended_and_deleted(tmp_path: Path) -> None:
         await session.delete(run)
         await session.pause(run)  # nobody looks at it any more
         assert (on_disk(tmp_path, SECRET), session.history().runs()) == ([], ())
+
+
+async def test_nobody_begins_a_run_under_the_id_of_a_deleted_one(tmp_path: Path) -> None:
+    task, open_task = from_page(CODE, TESTS).task, from_page(PRICE, PRICED).task
+    async with open_session(settings(tmp_path)) as session:
+        gone, run = [(await finished(session, task))[0].run for _ in range(2)]
+        asks = (await finished(session, open_task))[0].run
+        await session.delete(gone)
+    async with open_session(settings(tmp_path)) as session:
+        for begin in (
+            session.start(task, run_id=gone), session.settle(asks, "A", run_id=gone),
+            session.fork(run, 0, run_id=gone), session.again(run, run_id=gone),
+        ):
+            with pytest.raises(BadInput, match="was deleted"):
+                await begin
+        assert gone not in {one.id for one in session.history().runs()}
 
 
 async def test_a_fork_goes_on_when_the_run_it_came_from_is_deleted(tmp_path: Path) -> None:
