@@ -72,8 +72,6 @@ LONGEST_KEPT = 200_000
 """Characters of input a browser is asked to keep; its storage is small."""
 MOST_STOPPED, MOST_STOPPED_NEAR = 1_000, 20
 """Runs that were stopped early and never begun, which are remembered; and those of one address."""
-MOST_BEGUN = 10_000
-"""Runs that are remembered to have begun here: one that was deleted is not begun again."""
 LONGEST_PLACE = 6
 """Digits by which a program of a run is named, and one more."""
 
@@ -86,7 +84,6 @@ class Page:
         self.panel = Panel(host)
         self._stopped_early: OrderedDict[tuple[str, str], str] = OrderedDict()
         """Runs that were stopped before they began, by whom, and from which address."""
-        self._begun: deque[str] = deque(maxlen=MOST_BEGUN)
         self._preparing: dict[str, asyncio.Event] = {}
         """Runs whose task is being made of what was brought, each with its end."""
         self._newest: dict[str, object] = {}
@@ -160,7 +157,7 @@ class Page:
         ago and nobody heard, and what is said."""
         click = unheard(kept) if run == kept["run"] else None
         stopped = (run, self.panel.visitor(visit)) in self._stopped_early
-        if click is None or run in self._begun or stopped:
+        if click is None or stopped:
             return "", (
                 "That run is not known here: its address is wrong, or its log was removed. "
                 "Heal something to start a new one."
@@ -212,8 +209,6 @@ class Page:
                     public=self._host.access.public,
                 )
                 if await self._log(run) is None:
-                    if run in self._begun:
-                        raise BadInput("That run was deleted. Heal again to start a new one.")
                     size = (*typed, asked.stdin, *asked.argv)
                     with self._host.working(session, visitor, visit["address"], size, run):
                         brought = await prepared(*typed, asked, session.settings)
@@ -225,7 +220,6 @@ class Page:
                                 plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
                                 **asked.session,
                             )
-                            self._begun.append(run)
         except (
             Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch, SandboxError,
         ) as refusal:

@@ -25,9 +25,10 @@ class Crowds:
     def first_to_go(self, visitors: Sequence[str], beside: Iterable[str] = ()) -> str:
         """Of visitors, the oldest first: the oldest of those who share an address with the most
         others, those `beside` them among these."""
-        places = [self._place(one) for one in visitors]
-        crowds = Counter([*places, *map(self._place, beside)])
+        places = [self.place(one) for one in visitors]
+        crowds = Counter([*places, *map(self.place, beside)])
         return visitors[places.index(max(places, key=crowds.__getitem__))]
 
-    def _place(self, visitor: str) -> str:
+    def place(self, visitor: str) -> str:
+        """What stands for all who share an address, or for one of whom none is known."""
         return self._from.get(visitor) or f"unknown {visitor}"

@@ -238,8 +238,8 @@ class Settings(BaseSettings):
         "one that waits too; `0`: never. The owner's own are kept",
     )
     keep_runs: Number = _set(
-        "HEAL_KEEP_RUNS", 5_000, "runs of a public page's visitors that are kept, the newest of "
-        "them; one that goes on is never deleted; `0`: all",
+        "HEAL_KEEP_RUNS", 5_000, "runs of a public page's visitors that are kept; whoever has "
+        "the most makes room first; one that goes on is never deleted; `0`: all",
     )
     data_dir: File = _set(
         "HEAL_DATA_DIR", Path(), "runs, checkpoints and the fix memory",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,11 +39,13 @@ create table if not exists answers(
 create table if not exists artifacts(id text primary key, body text not null);
 create table if not exists kept(
     run text not null, artifact text not null, primary key(run, artifact)) without rowid;
+create table if not exists deleted(id text primary key) without rowid;
 create index if not exists kept_artifact on kept(artifact);
 insert into kept select '', id from artifacts where not exists (select 1 from kept);
 """
 
-_OWN = "coalesce(json_extract(options, '$.visitor'), '') = ?"
+_VISITOR = "coalesce(json_extract(options, '$.visitor'), '')"
+_OWN = f"{_VISITOR} = ?"
 """Holds of the runs of one visitor."""
 _WAITS = (
     "(select json_extract(body, '$.kind') from events where run = id order by seq desc limit 1)"
@@ -196,7 +198,7 @@ class Store:
 
     def delete(self, run: str) -> None:
         """Deletes a run that has ended: its log, its answers, and each value that no other run
-        keeps."""
+        keeps. That its id was taken stays known."""
         self._db.execute("begin immediate")
         try:
             self._db.execute(
@@ -206,6 +208,7 @@ class Store:
             for table in ("kept", "events", "answers"):
                 self._db.execute(f"delete from {table} where run = ?", (run,))
             self._db.execute("delete from runs where id = ?", (run,))
+            self._db.execute("insert or ignore into deleted values(?)", (run,))
             self._db.execute("commit")
         except BaseException:
             self._db.execute("rollback")
@@ -213,13 +216,22 @@ class Store:
         self._db.execute("pragma incremental_vacuum").fetchall()
         self._db.execute("pragma wal_checkpoint(truncate)")
 
-    def outlived(self, before: float, most: int) -> tuple[str, ...]:
-        """The runs of visitors that began before a time, and those behind the `most` newest of
-        them, but for what goes on. What the owner has run is not theirs."""
+    def was_deleted(self, run: str) -> bool:
+        """Whether there was a run of that id."""
+        return bool(self._db.execute("select 1 from deleted where id = ?", (run,)).fetchone())
+
+    def outlived(self, before: float, most: int, place: Callable[[str], str]) -> tuple[str, ...]:
+        """The runs of visitors that began before a time, and those above `most`: the oldest of the
+        visitors whose `place` has the most, those that wait last. What goes on is never among
+        them, and what the owner has run is not theirs."""
+        self._db.create_function("place", 1, place)
         rows = self._db.execute(
-            "select id from (select id, created, row_number() over (order by created desc) as place"
-            f" from runs where (final = 1 or {_WAITS}) and not {_OWN})"
-            " where created < ? or place > ?",
+            "select id from (select id, created,"
+            " row_number() over (order by nth, final, created desc) as nth from"
+            " (select id, created, final, row_number() over"
+            f" (partition by place({_VISITOR}) order by final, created desc) as nth"
+            f" from runs where (final = 1 or {_WAITS}) and not {_OWN}))"
+            " where created < ? or nth > ?",
             ("", before, most),
         )
         return tuple(run for (run,) in rows)

@@ -86,8 +86,8 @@ class RunReader:
         return self._store.unfinished(visitor)
 
     def came(self, visitor: str, address: str) -> None:
-        """Notes from where a visitor comes: one address never has the others' keys and memories
-        forgotten."""
+        """Notes from where a visitor comes: one address never has the others' keys, memories
+        and runs forgotten."""
         self.models.crowds.came(visitor, address)
         self._shared.memories.came(visitor, address)
 

@@ -19,6 +19,7 @@ from agent.core.events import Answered
 from agent.core.latency import low_latency
 from agent.core.settings import Autonomy, BadSettings, Settings
 from agent.healing.models import OWNER
+from agent.intake.errors import BadInput
 from agent.intake.task import refuse_unwritable
 from agent.log.store import UnknownRun
 from agent.log.waiting import End, ForStep, GoOn, read_answer
@@ -147,7 +148,7 @@ class Session(RunReader):
         they keep; returns the runs. One that goes on is never among them."""
         days, most = self.settings.keep_days, self.settings.keep_runs
         before = time.time() - days * 24 * 3600 if days else 0.0
-        outlived = self._store.outlived(before, most or sys.maxsize)
+        outlived = self._store.outlived(before, most or sys.maxsize, self.models.crowds.place)
         for run in outlived:
             if run not in self._driven:  # by now its visitor may have answered it
                 with suppress(UnknownRun):  # or was first to delete it
@@ -194,7 +195,10 @@ class Session(RunReader):
     async def _begin(
         self, run_id: str | None, title: str, task: Task, options: Options, *, of: str = ""
     ) -> str:
-        """Begins a run; `of` is the one whose values it goes on with."""
+        """Begins a run; `of` is the one whose values it goes on with. Raises `BadInput` for the id
+        of a deleted run."""
+        if run_id and self._store.was_deleted(run_id):  # who has its link would meet another's run
+            raise BadInput("That run was deleted. Heal again to start a new one.")
         run = Run(run_id or uuid.uuid4().hex, title, options, task, self._shared)
         if of:
             self._store.share(of, run.id)

@@ -14,6 +14,7 @@ from agent.core.events import Answered, Event, RunFinished, Stamped, Waiting, fr
 from agent.core.settings import Settings
 from agent.healing.context import PROMPTS
 from agent.healing.models import OWNER, Models
+from agent.intake import BadInput
 from agent.run.fork import UNEDITED, Edits
 from agent.run.session import Session
 from demo.serving.access import Access
@@ -64,6 +65,7 @@ class RecordedSession(Session):
         """What models say while a run goes on."""
         self.choose = choose
         self.recorded: dict[str, RecordedRun] = {}
+        self.deleted: set[str] = set()
         self.recovered = False
         self.notices = ()
         self.left: tuple[str, ...] = ()
@@ -103,6 +105,8 @@ class RecordedSession(Session):
         visitor: str = OWNER, **_: Any,
     ) -> str:
         run = run_id or f"recorded-{len(self.recorded)}"
+        if run in self.deleted:
+            raise BadInput("That run was deleted.")
         if run in self.recorded:
             raise ValueError(f"a run with the id {run!r} exists already")
         self.recorded[run] = RecordedRun(task, plan or self.plan(visitor), visitor)
@@ -135,6 +139,10 @@ class RecordedSession(Session):
             outcome="cancelled", proof=None, strategy=None, reason="stopped by the user", diff="",
             iterations=0, candidates=0, tokens=0, cost_usd=0.0, seconds=0.0,
         ))
+
+    async def delete(self, run: str) -> None:
+        del self.recorded[run]
+        self.deleted.add(run)
 
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
         played = self.recorded[run].played

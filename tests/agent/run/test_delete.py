@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.core.crowds import Crowds
 from agent.core.events import RunFailed, Waiting
-from agent.intake import TestText, from_page
+from agent.intake import BadInput, TestText, from_page
 from agent.log.store import RunOver, Store, UnknownRun
 from agent.run.fork import Edits
 from agent.run.session import open_session
@@ -16,6 +17,8 @@ from tests.agent.runs import finished, followed, last, settings
 
 SECRET = "acme_secret_tariff"
 CODE = f"def {SECRET}(width, height):\n    return width + height\n"
+PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
+PRICED = "assert price(10) == 20\nassert price(9) == 27"
 TESTS = f"assert {SECRET}(2, 5) == 10\nassert {SECRET}(1, 1) == 1"
 
 
@@ -51,6 +54,22 @@ async def test_a_run_that_goes_on_is_ended_and_deleted(tmp_path: Path) -> None:
         assert (on_disk(tmp_path, SECRET), session.history().runs()) == ([], ())
 
 
+async def test_nobody_begins_a_run_under_the_id_of_a_deleted_one(tmp_path: Path) -> None:
+    task, open_task = from_page(CODE, TESTS).task, from_page(PRICE, PRICED).task
+    async with open_session(settings(tmp_path)) as session:
+        gone, run = [(await finished(session, task))[0].run for _ in range(2)]
+        asks = (await finished(session, open_task))[0].run
+        await session.delete(gone)
+    async with open_session(settings(tmp_path)) as session:
+        for begin in (
+            session.start(task, run_id=gone), session.settle(asks, "A", run_id=gone),
+            session.fork(run, 0, run_id=gone), session.again(run, run_id=gone),
+        ):
+            with pytest.raises(BadInput, match="was deleted"):
+                await begin
+        assert gone not in {one.id for one in session.history().runs()}
+
+
 async def test_a_fork_goes_on_when_the_run_it_came_from_is_deleted(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path)) as session:
         run = (await finished(session, from_page(CODE, TESTS).task))[0].run
@@ -67,13 +86,15 @@ async def test_what_visitors_left_is_kept_as_long_as_the_settings_say(tmp_path: 
     async with open_session(settings(tmp_path, keep_runs=1, keep_days=0)) as session:
         owners = (await finished(session, from_page(*other).task))[0].run
         task, theirs = from_page(CODE, TESTS).task, {"visitor": "a" * 32}
-        waits = (await finished(session, task, autonomy="review_repairs", **theirs))[0].run
+        waits = (await finished(
+            session, from_page(*other).task, autonomy="review_repairs", **theirs
+        ))[0].run
         old = (await finished(session, task, **theirs))[0].run
         new = (await finished(session, from_page(*other).task, visitor="b" * 32))[0].run
         assert session.unfinished(theirs["visitor"]) == {waits}
-        assert {*await session.forget_outlived()} == {old, waits}
+        assert {*await session.forget_outlived()} == {old, new}
         assert on_disk(tmp_path, SECRET) == []
-        assert [session.log(run)[-1].final for run in (owners, new)] == [True, True]
+        assert [session.log(run)[-1].final for run in (owners, waits)] == [True, False]
 
 
 async def test_a_run_that_its_visitor_deletes_meanwhile_keeps_no_other(tmp_path: Path) -> None:
@@ -99,8 +120,26 @@ def test_visitors_runs_of_days_ago_are_outlived_and_the_owners_never(
         ends = RunFailed(error="it ends") if final else Waiting(interrupt="ask", question="?")
         store.append(run, "step", 0, 0, ends)
     store.add_run("goes on", "", "", '{"visitor": "v"}')
-    assert {*store.outlived(20.0, 10)} == {*store.outlived(0.0, 1)} == {"old", "waits"}
-    assert store.outlived(0.0, 10) == ()
+    assert {*store.outlived(20.0, 10, str)} == {"old", "waits"}
+    assert {*store.outlived(0.0, 1, str)} == {"old", "new"}
+    assert store.outlived(0.0, 10, str) == ()
+    store.close()
+
+
+@pytest.mark.parametrize("most, gone", [
+    (10, ""), (8, "fg"), (6, "fghi"), (4, "bfghij"), (2, "bcfghijk"), (1, "bcfghijkl"),
+])
+def test_whoever_has_the_most_runs_makes_room_however_many_they_come_as(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, gone: str
+) -> None:
+    store, crowds = Store(tmp_path / "runs.db"), Crowds()
+    for at, (run, visitor) in enumerate(zip("abcfghijkl", "mmmvvvwxyz", strict=True)):
+        monkeypatch.setattr("time.time", lambda at=at: float(at))
+        store.add_run(run, "", "", f'{{"visitor": "{visitor}"}}')
+        crowds.came(visitor, "mine" if visitor == "m" else "theirs")
+        ends = Waiting(interrupt="ask", question="?") if run == "a" else RunFailed(error="it ends")
+        store.append(run, "step", 0, 0, ends)
+    assert "".join(sorted(store.outlived(0.0, most, crowds.place))) == gone
     store.close()
 
 
