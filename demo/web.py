@@ -29,7 +29,7 @@ from demo.layout.parts import ADDRESS, ANSWERED, QUICK, STREAMED, Parts
 from demo.layout.theme import ASSETS
 from demo.models.panel import SHOWN
 from demo.panels.acts import Panels
-from demo.serving.api import offer
+from demo.serving.api import Answering, offer
 from demo.serving.host import Host
 from demo.serving.verbs import Verbs
 from demo.shown.bench import masthead
@@ -70,7 +70,7 @@ def build(
     is how many characters an editor takes at once, `duplicate` where a Space is duplicated, and
     `benchmarks` whether they have a tab."""
     parts = Parts()
-    ui = gr.Blocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
+    ui = Answering(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
         for name, nothing in ((*KEPT.items(), (ANSWERED, {}))):
             parts.add(name, gr.JSON(dict(nothing), visible=False))

@@ -9,8 +9,11 @@ from contextlib import aclosing
 from typing import Any, get_type_hints
 
 import gradio as gr
+from gradio.block_function import BlockFunction
 from gradio.events import api
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from demo.models.choice import BadModelChoice
 from demo.serving.host import Unavailable
@@ -20,6 +23,29 @@ from demo.serving.visitors import address_of, word_of
 from sandbox import SandboxError
 
 STRICT = ConfigDict(strict=True)
+
+
+class Answering(gr.Blocks):
+    """The parts of a page; what is brought to them stands in no log."""
+
+    def validate_inputs(self, block_fn: BlockFunction, inputs: list[Any]) -> None:
+        """In our words: Gradio's have all in them that was brought."""
+        if len(inputs) < len(block_fn.inputs):
+            names = [*inspect.signature(block_fn.fn).parameters][1:] if block_fn.fn else []
+            raise gr.Error(
+                f"{len(inputs)} of {len(block_fn.inputs)} values came. Missing: "
+                f"{', '.join(names[len(inputs):]) or 'the last'}.", print_exception=False,
+            )
+
+
+async def miscalled(request: Request, fault: Exception) -> Response:
+    """What a call by names is told that names no endpoint, or not the values that one takes; our
+    own faults are told in the log."""
+    if not request.url.path.startswith("/gradio_api/call/v2/"):
+        raise fault
+    known = isinstance(fault, TypeError)
+    why = str(fault).partition(". Please")[0] if known else "There is no such endpoint"
+    return JSONResponse({"error": f"{why}. The tab API tells how each is called."}, 400)
 
 
 class BadValue(Exception):

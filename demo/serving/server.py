@@ -20,6 +20,7 @@ from starlette.middleware import Middleware
 from agent.core.settings import Settings
 from demo.layout.theme import ASSETS, PageTheme
 from demo.serving.access import is_loopback
+from demo.serving.api import miscalled
 from demo.serving.downloads import download_route
 from demo.serving.gate import Gate
 from demo.serving.health import health_route
@@ -75,6 +76,7 @@ def serve(
             js=(ASSETS / "page.js").read_text(encoding="utf-8"),
             app_kwargs={
                 "lifespan": lifespan,
+                "exception_handlers": {KeyError: miscalled, TypeError: miscalled},
                 "middleware": [Middleware(
                     Gate, public=host.access.public, settings=settings, admit=host.admit,
                 )],

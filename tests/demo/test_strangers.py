@@ -138,6 +138,18 @@ def test_a_value_that_no_field_has_is_refused_in_words(home: str, wrong: Any) ->
     } == {}
 
 
+def test_a_call_with_too_few_values_is_told_which_are_missing(home: str) -> None:
+    with Stranger(home) as who:
+        fork = next(one for one in who.page["dependencies"] if one["api_name"] == "fork")
+        assert "Missing: iteration, code, tests" in who.acted(fork, [CANARY])
+        for verb, given, why in (
+            ("check_code", {"code": CANARY}, "required argument: tests."),
+            ("check_code", {"kode": CANARY}, "`kode` is not a valid"), ("none", {}, "no such"),
+        ):
+            answer = who.client.post(f"gradio_api/call/v2/{verb}", json=given)
+            assert (answer.status_code, why in answer.text) == (400, True)
+
+
 def test_a_cookie_counts_only_where_its_own_page_asks(home: str) -> None:
     with Stranger(home) as owner:
         run = owner.last("heal_code", code=WRONG, tests=RIGHT, provider="mock")["run_id"]

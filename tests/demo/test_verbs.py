@@ -21,9 +21,11 @@ from demo.serving.access import Access
 from demo.serving.api import _for_programs
 from demo.serving.host import Host, Unavailable
 from demo.serving.verbs import Verbs
+from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.agent.model_runs import followed
 from tests.agent.runs import settings
+from tests.demo.recorded import RecordedSession, hosting
 
 CODE = "def area(width, height):\n    return width + height\n"
 BY = gr.Request(Request({"type": "http", "headers": [], "client": ("10.0.0.1", 1)}))
@@ -74,6 +76,19 @@ async def test_a_refusal_reaches_the_program_that_asked_as_a_sentence(tmp_path: 
     async with asked(tmp_path, public=False) as (verbs, _, _session):
         with pytest.raises(gr.Error, match="There is no run gone here; /runs lists"):
             await _for_programs(verbs.iterations)(BY, "gone")
+
+
+@pytest.mark.parametrize("name, missing", [("check_code", "tests, visitor"), (None, "the last")])
+async def test_what_came_with_too_few_values_is_not_told(
+    name: str | None, missing: str
+) -> None:
+    ui = build(hosting(RecordedSession()))
+    act = next(one for one in ui.fns.values() if len(one.inputs) > 1 and (
+        one.api_name == name if name else one.fn is None
+    ))
+    with pytest.raises(gr.Error, match=rf"1 of \d+ values came. Missing: {missing}.") as told:
+        ui.validate_inputs(act, ["ACME_SECRET"])
+    assert not told.value.print_exception and "ACME_SECRET" not in str(told.value)
 
 
 async def test_where_no_code_is_run_nothing_is_forked() -> None:
