@@ -19,7 +19,7 @@ from agent.repair.facts import (
     Screened,
     Trace,
 )
-from agent.repair.ranking.blindness import blindness
+from agent.repair.ranking.blindness import blindness, prints
 from agent.repair.ranking.rank import idle_operations, ranked, uneven_displays, unread_variables
 from agent.repair.wording import edit_in_words
 
@@ -139,6 +139,9 @@ def note(
     told = replace(candidate, passed=answer.score, types=answer.types)
     if answer.ended == "ok":
         blind = blindness(state.source, told.text, state.facts.tests)
+        if "silent" in told.types:
+            told = replace(told, types=())
+            blind = "refused" if prints(state.source) else blind
         if blind != "refused":
             idle = any(
                 count(told.text) > count(state.source)

@@ -62,6 +62,18 @@ def _works_of(node: ast.AST) -> int:
     )
 
 
+def prints(text: str) -> bool:
+    """Whether a program prints in any case, as far as its text shows."""
+    waiting: list[ast.AST] = [*readable(text).body]
+    while waiting:
+        match waiting.pop():
+            case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+                return True
+            case ast.FunctionDef() | ast.For() | ast.With() | ast.Try() as block:
+                waiting += block.body
+    return False
+
+
 def _come_to(parts: list[object]) -> Iterator[ast.AST]:
     """The nodes up to a statement that leaves its block."""
     for one in parts:

@@ -126,6 +126,15 @@ async def test_a_crash_without_tests_is_stopped_at_its_cause() -> None:
     assert "range(len(xs)):" in result.solution.text
 
 
+async def test_a_crash_is_not_stopped_by_printing_nothing() -> None:
+    result = await heal(
+        "SOLD = ['3', '']\n\n\ndef main():\n    total = 0\n    for one in SOLD:\n"
+        "        total += int(one)\n    print('total: ' + total)\n\n\nmain()\n"
+    )
+
+    assert result.solution is None or "return" not in result.solution.text
+
+
 async def test_a_deliberate_raise_is_not_silenced() -> None:
     result = await heal("def f(x):\n    if x < 0:\n        raise ValueError(x)\n\nf(-1)\n")
 

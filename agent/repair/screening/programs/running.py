@@ -329,6 +329,8 @@ class Harness:
                 self.base_output = output.getvalue()
         if not output.getvalue().startswith(self.base_output):
             raise AssertionError("the output before the crash is no longer printed")
+        if not output.getvalue():
+            self._fresh.append("silent")
 
     def _same(self, got: Any, expected: Any) -> Any:
         equal = got == expected
