@@ -55,7 +55,8 @@ def question_row(
     """The row of a question, its words, and a button for each answer."""
     offered = [
         cards.choice(labels, answer, (
-            one.note for one in rivals.behaviours if one.label in labels
+            (f"{one.label}: " if len(labels) > 1 else "") + (one.note or "the patch")
+            for one in rivals.behaviours if one.label in labels
         ))
         for labels, answer in choices(rivals)
     ] if rivals is not None else []

@@ -154,6 +154,9 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.phase == "running":
         line += said_now(result.talk)
+    seen = result.columns[0].diagnosis if result.columns else None
+    if seen is not None and result.phase == "finished":
+        line += f'<p class="was"><b>What was wrong:</b> {prose(seen.cause, 240)}</p>'
     if result.best is not None:
         line += f'<p class="note">The best program so far: {escaped(result.best.label)}.</p>'
     if then := next_words(result):

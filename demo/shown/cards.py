@@ -32,7 +32,7 @@ def choice(labels: Sequence[str], answer: Answer, notes: Iterable[str] = ()) -> 
     """The face of a button that answers a question: what is given, and by which edits; plain text,
     cut where it is long."""
     said = choice_in_words(labels, Answer(*map(_cut, answer)))
-    edits = "; ".join(_cut(note, 200) for note in notes if note)
+    edits = "; ".join(_cut(note.replace("`", ""), 200) for note in notes if note)
     return f"{said}\n{edits}" if edits else said
 
 

@@ -491,7 +491,7 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
     assert seen(settled) == {"question", "choice-0", "choice-1"}
     assert "What should" in settled["asked"]
     assert [settled[f"choice-{n}"]["value"] for n in (0, 1)] == [
-        "A gives 22\nchanged `>` to `>=` in line 2", "B gives 33\nchanged `>` to `==` in line 2",
+        "A gives 22\nchanged > to >= in line 2", "B gives 33\nchanged > to == in line 2",
     ]
 
     session.choose = lambda task: recorded("healed")
