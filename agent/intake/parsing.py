@@ -74,7 +74,10 @@ def statement_source(text: str, node: ast.stmt) -> str:
     # Moving an indented block may change text inside triple quotes; the tree keeps it.
     if found is None or (node.col_offset and "\n" in found):
         return ast.unparse(node)
-    decorators = text.split("\n")[lines_of(node).start - 1 : node.lineno - 1]
+    first = lines_of(node).start
+    if first == node.lineno:
+        return found
+    decorators = text.split("\n")[first - 1 : node.lineno - 1]
     return "\n".join([*decorators, found])
 
 
@@ -90,13 +93,14 @@ def shortened(text: str, length: int = NAME_LENGTH) -> str:
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def unique(name: str, taken: set[str]) -> str:
-    """`name`, or `name (2)` and so on when it is taken; it is taken afterwards."""
-    candidate, number = name, 1
+def unique(name: str, taken: dict[str, int]) -> str:
+    """`name`, or `name (2)` and so on when it is taken; it is taken afterwards. `taken` holds with
+    each name the last number that was given to it."""
+    candidate, number = name, taken.get(name, 1)
     while candidate in taken:
         number += 1
         candidate = f"{name} ({number})"
-    taken.add(candidate)
+    taken |= {name: number, candidate: 1 if candidate != name else number}
     return candidate
 
 

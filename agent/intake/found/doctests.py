@@ -36,7 +36,7 @@ _PARSER = doctest.DocTestParser()
 
 def tests_from_doctests(text: str) -> tuple[TestCase, ...]:
     """The doctests of a program, those of its parts that parse when it does not as a whole."""
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     tests: list[TestCase] = []
     for docstring in _docstrings(text):
         tests += _tests(docstring, "doctest", text, taken)
@@ -47,7 +47,7 @@ def tests_from_prompts(
     text: str, program: str = "", origin: Origin = "user"
 ) -> tuple[TestCase, ...]:
     """Tests from a pasted interpreter session: lines with `>>>` and their answers."""
-    return tuple(_tests(text, origin, program, set()))
+    return tuple(_tests(text, origin, program, {}))
 
 
 def has_prompts(text: str) -> bool:
@@ -82,7 +82,7 @@ def _of_definitions(node: ast.AST) -> Iterator[str]:
 
 
 def _tests(
-    docstring: str, origin: Origin, program: str, taken: set[str]
+    docstring: str, origin: Origin, program: str, taken: dict[str, int]
 ) -> Iterator[TestCase]:
     try:
         examples = _PARSER.get_examples(docstring.expandtabs())

@@ -127,7 +127,7 @@ def _of_program(brought: Brought, *, files: bool) -> list[Located]:
 
 def _distinct(tests: Iterable[Located]) -> list[Located]:
     """The tests without repetitions, each by a name of its own."""
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     seen: set[tuple[str, str]] = set()
     distinct: list[Located] = []
     for line, test in tests:

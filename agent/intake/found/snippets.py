@@ -11,14 +11,17 @@ becomes a test of its own which carries what ran before it:
   snippet made, or the program keeps state between calls.
 
 So every test fails exactly when its check would fail in the whole snippet, given that the
-checks before it hold. A long snippet over a program that keeps state stays one test.
+checks before it hold. A long snippet over a program that keeps state stays one test, as does one
+of very many checks.
 """
 
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Sequence
 from copy import deepcopy
+from heapq import heappop, heappush
 
 from agent.core.domain import Example, Raises, Script, TestCase
 from agent.core.trees import is_literal
@@ -52,6 +55,8 @@ from agent.intake.parsing import (
 
 LONGEST_CARRY = 40
 """With more checks than this that depend on each other, the snippet stays one test."""
+MOST_CHECKS, MOST_CARRIED = 1_000, 20_000
+"""So it does with more checks than this, or with more statements before them in all its tests."""
 
 Located = tuple[int | None, TestCase]
 """A test, and the line of its check in the text it was taken from, where it is a snippet's."""
@@ -113,6 +118,7 @@ class _Snippet:
         self.definitions = {
             node.name: node for node in toplevel(self.body) if isinstance(node, Definition)
         }
+        self.names = [names_in(node) for node in self.body]
 
     def tests(self) -> list[Located]:
         checks_at = [index for index, node in enumerate(self.body) if self.is_check(node)]
@@ -120,14 +126,15 @@ class _Snippet:
             line = self.body[0].lineno if self.body else 1
             whole = self.script(shortened(self.code), self.code)
             return [(line, whole)] if self.body else []
-        first = self.body[checks_at[0]]
-        carried = [index for index in checks_at[:-1] if self.changes_state(self.body[index])]
-        if len(carried) > LONGEST_CARRY:
+        carried = {index for index in checks_at[:-1] if self.changes_state(self.body[index])}
+        setups = self.setups(checks_at, carried)
+        if not setups:
+            first = self.body[checks_at[0]]
             return [(first.lineno, self.script(shortened(self.source(first)), self.whole()))]
-        taken: set[str] = set()
+        taken: dict[str, int] = {}
         return [
-            (self.body[index].lineno, self.test_at(index, set(carried), taken))
-            for index in checks_at
+            (self.body[index].lineno, self.test_at(index, setup, carried, taken))
+            for index, setup in setups.items()
         ]
 
     def is_check(self, node: ast.stmt) -> bool:
@@ -162,10 +169,11 @@ class _Snippet:
                     waiting |= names_in(self.definitions[name]).reads
         return frozenset(found)
 
-    def test_at(self, index: int, carried: set[int], taken: set[str]) -> TestCase:
+    def test_at(
+        self, index: int, setup: list[int], carried: set[int], taken: dict[str, int]
+    ) -> TestCase:
         node = self.body[index]
         source = self.source(node)
-        setup = self.setup_for(index, carried)
         name = unique(shortened(source), taken)
         if all(is_import(self.body[position]) for position in setup):
             simple = self.simple(node, name)
@@ -178,21 +186,51 @@ class _Snippet:
         ]
         return self.script(name, "\n".join([*parts, source]))
 
-    def setup_for(self, index: int, carried: set[int]) -> list[int]:
+    def setups(self, checks_at: list[int], carried: set[int]) -> dict[int, list[int]]:
+        """Each check with the positions of what must run before it, in order; none where that
+        is too much."""
+        if len(carried) > LONGEST_CARRY or len(checks_at) > MOST_CHECKS:
+            return {}
+        always, binding = self.earlier({*checks_at} - carried)
+        setups: dict[int, list[int]] = {}
+        left = MOST_CARRIED
+        for index in checks_at:
+            setups[index] = self.setup_for(index, always, binding)
+            left -= len(setups[index])
+            if left < 0:
+                return {}
+        return setups
+
+    def earlier(self, dropped: set[int]) -> tuple[list[int], dict[str, list[int]]]:
+        """Positions of what runs before every later check, and of what does where its name is
+        read."""
+        always: list[int] = []
+        binding: dict[str, list[int]] = {}
+        for position, node in enumerate(self.body):
+            if position in dropped or _is_talk(node):
+                continue
+            binds = self.names[position].binds
+            if is_future_import(node) or not _is_inert(node) or "*" in binds:
+                always.append(position)
+            for name in binds:
+                binding.setdefault(name, []).append(position)
+        return always, binding
+
+    def setup_for(
+        self, index: int, always: list[int], binding: dict[str, list[int]]
+    ) -> list[int]:
         """Positions of what must run before the check at `index`, in order."""
-        needed = set(names_in(self.body[index]).reads)
-        kept: list[int] = []
-        for position in range(index - 1, -1, -1):
-            node = self.body[position]
-            if self.is_check(node) and position not in carried:
-                continue
-            if _is_talk(node):
-                continue
-            names = names_in(node)
-            if is_future_import(node) or not _is_inert(node) or names.binds & (needed | {"*"}):
-                kept.append(position)
-                needed |= names.reads
-        return kept[::-1]
+        kept = {*_before(index, always)}
+        waiting = sorted(-position for position in (*kept, index))  # a heap: the last one first
+        needed: set[str] = set()
+        while waiting:
+            position = -heappop(waiting)
+            for name in self.names[position].reads - needed:
+                needed.add(name)
+                for more in {*_before(position, binding.get(name, []))} - kept:
+                    kept.add(more)
+                    heappush(waiting, -more)
+        return sorted(kept)
 
     def simple(self, node: ast.stmt, name: str) -> TestCase | None:
         """The check as a call with a literal answer, or with an exception, if it is one."""
@@ -258,6 +296,10 @@ class _Snippet:
     def script(self, name: str, code: str) -> Script:
         return Script(name=name, origin=self.origin, code=code,
                       uses_output=reads_output(code, self.program_names))
+
+
+def _before(position: int, positions: list[int]) -> list[int]:
+    return positions[: bisect_left(positions, position)]
 
 
 def _unguarded(body: Sequence[ast.stmt]) -> list[ast.stmt]:

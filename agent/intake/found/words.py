@@ -85,12 +85,12 @@ def tests_from_words(
     """The examples in the words, origin `user`; with `names`, only calls of those functions."""
     text = text[:_LONGEST_TEXT]
     prompts = "\n".join(islice(_prompt_blocks(text), _MOST_CALLS))
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     tests: list[TestCase] = [
         test for test in tests_from_prompts(prompts, origin="task")
         if names is None or _head(test) in names
     ]
-    taken |= {test.name for test in tests}
+    taken |= dict.fromkeys((test.name for test in tests), 1)
     plain = _WRAPPED.sub(" ", _SESSION.sub("", text))
     for call in islice(_calls(plain), _MOST_CALLS):
         head = call.source.partition("(")[0]
@@ -145,7 +145,7 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
-def _test(text: str, call: _FoundCall, taken: set[str]) -> TestCase | None:
+def _test(text: str, call: _FoundCall, taken: dict[str, int]) -> TestCase | None:
     rest = text[call.end : call.end + _LONGEST_TEXT // 10]
     rest = rest[1:] if rest.startswith("`") else rest
     before, after = _sentence(text, call)

@@ -6,7 +6,8 @@ import pytest
 
 from agent import intake
 from agent.core.domain import Example, Raises, Script
-from agent.intake import NotFixable
+from agent.intake import NotFixable, parsing
+from agent.intake.found import snippets
 from tests.agent.values import table
 
 ADD = "def add(a, b): ..."
@@ -114,3 +115,41 @@ def test_a_long_snippet_over_a_stateful_program_stays_one_test(outcomes):
     assert len(tests) == 1
     assert outcomes(program, tests) == [True]
     assert outcomes(program.replace("+= 1", "+= 2"), tests) == [False]
+
+
+@pytest.mark.parametrize("setup", [
+    "", "data = {}\ndata['n'] = 1\n" * 20,
+])
+def test_a_snippet_is_read_statement_by_statement_however_many_checks_it_has(setup, monkeypatch):
+    read = []
+    for name in ("checks", "names_in"):
+        known = getattr(snippets, name)
+        monkeypatch.setattr(snippets, name, lambda *n, known=known: read.append(n) or known(*n))
+    code = setup + "".join(f"assert f({number}) == {number} + 1\n" for number in range(300))
+
+    assert len(intake.tests_from_snippet(code)) == 300
+    assert len(read) < 10 * 340
+
+
+@pytest.mark.parametrize(("setup", "checks"), [
+    ("", 1_001),
+    ("".join(f"register({number})\n" for number in range(300)), 100),
+], ids=["of more checks than are judged one by one", "that each need much before them"])
+def test_a_snippet_stays_one_test(setup, checks):
+    code = setup + "".join(f"assert f({number}) == {number} + 1\n" for number in range(checks))
+
+    assert [f"{test.code}\n" for test in intake.tests_from_snippet(code)] == [code]
+
+
+def test_many_alike_are_numbered_without_counting_from_one_each_time():
+    class Asked(dict):
+        times = 0
+
+        def __contains__(self, name):
+            Asked.times += 1
+            return super().__contains__(name)
+
+    names = [parsing.unique("f", taken) for taken in [Asked()] for _ in range(200)]
+
+    assert names == ["f", *(f"f ({number})" for number in range(2, 201))]
+    assert Asked.times < 3 * 200
