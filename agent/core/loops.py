@@ -11,6 +11,9 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
+aside = asyncio.to_thread
+"""Reads long texts in a thread, for rooms that know no loop: the loop serves others too."""
+
 
 def outside_any_loop(work: Coroutine[object, object, T]) -> T:
     """Runs a coroutine to its end, in a thread of its own where this one has a running loop."""

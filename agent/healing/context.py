@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from agent.healing.screenings import SearchCache
 from agent.intake import with_lost_tests
 from agent.judge import check
 from agent.judge.signs import introduced
-from agent.judge.texts.masking import mask
 from agent.log.bus import Writer
 from agent.log.store import Store
 from agent.memory import Memory
@@ -99,8 +97,6 @@ class Context:
 
     async def judge_brought(self, program: Solution) -> Report:
         """The verdict on the program as it came, under the user's own tests."""
-        # A long program is read in a thread, once for all who judge it: the loop serves others too.
-        await asyncio.to_thread(mask, program.text)
         return await self.judge(program, self.task.tests)
 
     async def judge(

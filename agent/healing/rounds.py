@@ -11,7 +11,7 @@ from agent.core.events import Extended, Judged, Notice, RoundEnded, Stamped, Ste
 from agent.core.rounds import Round, Rounds, Stop
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
-from agent.core.trees import parse
+from agent.core.trees import tree_of
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore, Situation, next_approach
 from agent.healing.strategies import Attempt, is_guess, pins
@@ -201,7 +201,7 @@ def fingerprint(solution: Solution) -> str:
     texts = []
     for file in sorted(solution.files, key=lambda one: one.path):
         try:
-            texts.append(ast.dump(parse(file.text)))
+            texts.append(ast.dump(tree_of(file.text)))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             texts.append(file.text)
     return _hashed(texts)

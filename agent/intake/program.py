@@ -17,6 +17,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from agent.core.domain import Script, TestCase
 from agent.intake.found.borrowing import import_line, with_line
@@ -74,10 +75,11 @@ def protected_lines(text: str) -> frozenset[int]:
     return frozenset(line for node in own_tests(text) for line in lines_of(node))
 
 
-def own_tests(text: str) -> list[ast.stmt]:
+@lru_cache(maxsize=16)
+def own_tests(text: str) -> tuple[ast.stmt, ...]:
     """The statements of the user's own tests, in the program's order."""
     body = statements_of(text)
-    return sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno)
+    return tuple(sorted([*own_asserts(body), *_test_part(body)], key=lambda node: node.lineno))
 
 
 def untouched(before: str, after: str) -> bool:

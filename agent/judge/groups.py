@@ -32,8 +32,9 @@ class Group:
     @cached_property
     def unfollowable(self) -> str:
         """Why it is known beforehand that none can be observed; empty where one may be."""
-        reasons = [unfollowable(code) for code in dict.fromkeys(test.code for test in self.tests)]
-        return reasons[0] if all(reasons) else ""
+        reasons = (unfollowable(code) for code in dict.fromkeys(test.code for test in self.tests))
+        first = next(reasons)
+        return first if first and all(reasons) else ""
 
     def keeps_to_calls(self, key: str) -> bool:
         """Whether a test's text asks the program by calls alone, and keeps no state."""

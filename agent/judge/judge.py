@@ -22,6 +22,7 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
+from agent.core.loops import aside
 from agent.core.trust import VETOING_ORIGINS
 from agent.judge import belief, jail_modules
 from agent.judge.belief import Evidence
@@ -34,6 +35,7 @@ from agent.judge.project_run import project_report
 from agent.judge.script_run import ending_of
 from agent.judge.signs import asks_where_it_runs, reaching, written_for
 from agent.judge.subject import FIRST_SEEDS, Seeds, Subject
+from agent.judge.texts.masking import mask
 from agent.judge.witnesses import gather_evidence
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
@@ -71,6 +73,7 @@ async def check(
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
+    await aside(mask, solution.text)
     bench = _Bench(Subject(solution, task, sandbox, wall_s, seeds), first_failure, observe)
     ending: Ending | None = None
     if run_program or reads_output:
@@ -152,16 +155,16 @@ class _Bench:
             Group(self.subject, tests, output=output), self.observe
         )
         nothing = Evidence({"message": plain.problem or "it did not run"})
-        for number, test in enumerate(tests):
-            seen = self._with_text(test, rows.get(str(number), nothing))
+        found = [(test, rows.get(str(number), nothing)) for number, test in enumerate(tests)]
+        for test, seen in zip(tests, await aside(self._with_text, found), strict=True):
             self.found[id(test)] = [belief.verdict(test, test.name, seen)]
 
     async def _judge_file(self, code: str, tests: list[TestCase]) -> None:
         ours = await jail_modules.bundle(self.subject.sandbox, self.subject.task.sites, True)
         if not ours.opens_files:
+            nothing = Evidence({"status": "error", "message": NO_FILES})
             for test in tests:
-                seen = Evidence({"status": "error", "message": NO_FILES})
-                self.found[id(test)] = [belief.verdict(test, test.name, seen)]
+                self.found[id(test)] = [belief.verdict(test, test.name, nothing)]
             return
         plain, rows = await gather_evidence(Group(self.subject, tests, code), self.observe)
         own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
@@ -176,20 +179,23 @@ class _Bench:
             mine = {name: rows[name] for name in by_node.get(node, ()) if _of(test, name)}
             if not mine and (node != REST or not (rows or len(tests) > 1)):
                 mine[test.name if node == REST else node] = Evidence(_uncollected(node, plain))
+            seen = await aside(self._with_text, [(test, one) for one in mine.values()])
             self.found[id(test)] = [
                 belief.verdict(
-                    test, name if node == REST else test.name + name.removeprefix(node),
-                    self._with_text(test, seen),
+                    test, name if node == REST else test.name + name.removeprefix(node), one
                 )
-                for name, seen in mine.items()
+                for name, one in zip(mine, seen, strict=True)
             ]
 
-    def _with_text(self, test: TestCase, seen: Evidence) -> Evidence:
-        """The same, with what the program's text says against it."""
+    def _with_text(self, found: Sequence[tuple[TestCase, Evidence]]) -> list[Evidence]:
+        """The same, with what the program's text says against each."""
         text = self.subject.solution.text
-        return replace(
-            seen, written=written_for(text, test.code, not _node(test)), reaching=reaching(text)
-        )
+        return [
+            replace(
+                seen, written=written_for(text, test.code, not _node(test)), reaching=reaching(text)
+            )
+            for test, seen in found
+        ]
 
 
 def _of(test: TestCase, name: str) -> bool:

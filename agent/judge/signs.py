@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 ACTING: dict[str, str] = {
     "frames": "it looks into the frames of whoever calls it",
@@ -136,20 +137,36 @@ def may_lie(program: str) -> bool:
 def written_for(program: str, test: str, beside: bool) -> str:
     """What of a program's text lowers a pass of this test, in words; `beside` says that the
     test sees all names of the program."""
-    tree, asked = _tree(program), _tree(test)
-    if tree is None or asked is None:
+    stated, asked = _stated(program), _tree(test)
+    if stated is None or asked is None:
         return ""
-    if any(_claims_a_library(node) for node in ast.walk(tree)):
+    if stated.claims_a_library:
         return WRITTEN["foreign-module"]
-    broad = sorted(_broad(tree) & {
+    broad = sorted(stated.broad & {
         getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(asked)
     })
     if broad:
         return f"{WRITTEN['broad-alias']} ({', '.join(broad[:3])})"
-    shadowed = sorted(_bound(tree) & _meant(asked, beside))
+    shadowed = sorted(stated.bound & _meant(asked, beside))
     if shadowed:
         return f"{WRITTEN['shadowed-name']} ({', '.join(shadowed[:3])})"
     return ""
+
+
+class _Stated(NamedTuple):
+    """What of a program's text matters to any test."""
+
+    claims_a_library: bool
+    broad: set[str]
+    bound: set[str]
+
+
+@lru_cache(maxsize=64)
+def _stated(program: str) -> _Stated | None:
+    tree = _tree(program)
+    if tree is None:
+        return None
+    return _Stated(any(map(_claims_a_library, ast.walk(tree))), _broad(tree), _bound(tree))
 
 
 @lru_cache(maxsize=1024)
@@ -198,9 +215,9 @@ def _broad(tree: ast.Module) -> set[str]:
     """Names of a program's own for an exception that catches nearly all."""
     found: set[str] = set()
     for node in tree.body:
-        if isinstance(node, ast.Assign):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Tuple):
             named = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
-            if isinstance(node.value, ast.Name | ast.Tuple) and named & _CATCH_ALL:
+            if named & _CATCH_ALL:
                 found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return found
 
@@ -214,6 +231,7 @@ _KNOWN = frozenset(
 _LIBRARIES = sys.stdlib_module_names | {"pytest", "numpy"}
 
 
+@lru_cache(maxsize=2)
 def _tree(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)

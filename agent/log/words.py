@@ -65,7 +65,7 @@ from agent.core.events import (
     Waiting,
 )
 from agent.core.settings import COMMAND
-from agent.core.trust import HOLD_OUT_FROM, Origin
+from agent.core.trust import HOLD_OUT_FROM, VETOING_ORIGINS, Origin
 from agent.log.result import Result
 from agent.log.spending import call_words, dollars, role_words
 from agent.repair.ranking.question import in_words
@@ -527,7 +527,7 @@ def report_words(report: Report) -> str:
 def passing_words(report: Report) -> str:
     """What passes: of the tests that decide, as the verdict's line has it, and apart from them of
     those that were added on the way."""
-    added = [one for one in report.verdicts if one not in report.trusted]
+    added = [one for one in report.verdicts if one.origin not in VETOING_ORIGINS]
     if not added or not report.trusted:
         return report_words(report)
     return f"{tally(report.trusted)}, and {tally(added, 'added', 'added')}"

@@ -13,6 +13,7 @@ from agent.core.domain import (
     tally,
 )
 from agent.core.events import Ambiguous, Proved
+from agent.core.loops import aside
 from agent.core.rounds import Rounds
 from agent.core.state import UNHELD_WORDS, State, Suite, is_repaired
 from agent.core.trust import VETOING_ORIGINS
@@ -214,7 +215,8 @@ async def prove(state: State, ctx: Context) -> State:
     failed = frozenset(
         one.test for one in (first.failing if first is not None and not is_drafted else ())
     )
-    proof = seen_through(proof_of(report, suite, base, read, failed), base, solution)
+    proof = proof_of(report, suite, base, read, failed)
+    proof = await aside(seen_through, proof, base, solution)
     if first is not None and first.trusted and not any(one.fails for one in first.trusted):
         proof = proof.but(CHANGED_FOR_DERIVED, at_most="E4" if is_drafted else "E0")
     objection = f"the critic objects: {state['objection']}" if state.get("objection") else ""

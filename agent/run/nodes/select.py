@@ -16,6 +16,7 @@ from agent.core.events import (
     PatchProposed,
     Searched,
 )
+from agent.core.loops import aside
 from agent.core.rounds import Round, Rounds, Try
 from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
@@ -56,7 +57,8 @@ async def _after_search(state: State, ctx: Context) -> State:
         suite = ctx.store.get(state["suite_id"], Suite)
         if others is not None:
             solution, others = await foreseen(ctx, suite, solution, others)
-        return counted(state, ctx, Round(approach="search", program=fingerprint(solution))) | (
+        program = await aside(fingerprint, solution)
+        return counted(state, ctx, Round(approach="search", program=program)) | (
             _taken(state, ctx, solution, others)
         )
     if _out_of_time(ctx):
@@ -98,9 +100,9 @@ async def _after_attempts(state: State, ctx: Context) -> State:
                 passed=one.report.score[0], total=len(one.report.oracle),
             ))
     before = ctx.store.get(state["report_id"], Report)
+    solution = chosen.solution or ctx.store.get(state["solution_id"], Solution)
     found = Round(
-        approach=state["approach"],
-        program=fingerprint(chosen.solution or ctx.store.get(state["solution_id"], Solution)),
+        approach=state["approach"], program=await aside(fingerprint, solution),
         signature=signature(chosen.report), better=_nearer(chosen, before, ctx),
         told="\n\n".join(dict.fromkeys(
             _told_of(one, base) for one in tries if not one.is_models_fault

@@ -153,3 +153,9 @@ def test_untouched_sees_a_changed_or_missing_own_test(after, kept):
     before = "def f(x)\n    return x\n\nassert f(1) == 2\nassert f(2) == 3\n"
 
     assert untouched(before, after) is kept
+
+
+def test_the_own_tests_of_a_program_are_looked_for_once() -> None:
+    text = "def f(n):\n    return n\n\nassert f(1) == 1\n"
+
+    assert programs.own_tests(text) is programs.own_tests(text)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from agent.judge import witnesses
+from agent.core.domain import Script
+from agent.judge import groups, witnesses
 from agent.judge.groups import Group
 from agent.judge.observed.following import unfollowable
 from agent.judge.plain.canary import CanaryKind
 from agent.judge.plain.plain_run import PlainRun, run_tests
+from agent.judge.subject import Subject
 from tests.agent.values import table
 
 LOGS = "the test reads what the program logs"
@@ -36,6 +38,17 @@ CAUGHT = "def test_a(caplog): assert 'x' in caplog.text\n"
 ])
 def test_what_nobody_can_follow_is_read_from_the_text(code: str, reason: str) -> None:
     assert unfollowable(code) == reason
+
+
+def test_of_many_tests_no_more_are_read_once_one_may_be_followed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(groups, "unfollowable", lambda code: read.append(code) or "")
+    tests = [Script(name=f"{n}", origin="user", code=f"assert f({n}) == {n}") for n in range(50)]
+
+    assert Group(cast(Subject, None), tests).unfollowable == ""
+    assert read == ["assert f(0) == 0"]
 
 
 PROGRAMS = table(__file__, "programs.toml")["following"]

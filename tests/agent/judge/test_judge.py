@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.judge import check
+from agent.judge import judge as judging
 from agent.judge.judge import _unique
 from agent.judge.witnesses import UNASKED
 from sandbox import DENIAL_MEANINGS, SandboxUnavailable
@@ -43,6 +47,25 @@ async def test_a_failing_comparison_is_shown_as_call_expected_and_got(judge: Any
 async def test_the_message_of_an_assert_is_kept(judge: Any) -> None:
     (verdict,) = (await judge(ADD, "assert add(1, 1) > 2, 'too small'")).verdicts
     assert verdict.message == "too small: add(1, 1) gave 2, expected > 2"
+
+
+async def test_long_texts_are_read_beside_the_loop(
+    judge: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: dict[str, int] = {}
+    for name in ("mask", "written_for", "reaching"):
+        reads = getattr(judging, name)
+        monkeypatch.setattr(judging, name, partial(_noting, read, name, reads))
+
+    report = await judge(ADD, "assert add(1, 1) == 1 + 1\n")
+
+    assert report.passed and sorted(read) == ["mask", "reaching", "written_for"]
+    assert threading.get_ident() not in read.values()
+
+
+def _noting(read: dict[str, int], name: str, reads: Callable[..., Any], *given: Any) -> Any:
+    read[name] = threading.get_ident()
+    return reads(*given)
 
 
 READING = (

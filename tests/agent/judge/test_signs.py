@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from agent.judge.signs import ACTING, WRITTEN, introduced, reaching, words, written_for
@@ -87,3 +89,18 @@ def test_what_a_program_came_with_is_not_held_against_its_repair() -> None:
     assert introduced(READS_FRAMES, READS_FRAMES + "\nX = 1\n", [IMPORTS]) == ""
     assert introduced(OWN_ABS, OWN_ABS + "\nX = 1\n", ["assert abs(f(1)) == 2"]) == ""
     assert introduced(PLAIN, PLAIN.replace("1", "2"), [IMPORTS, STAR]) == ""
+
+
+def test_a_program_is_parsed_once_for_all_of_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = ast.parse
+    program = "TABLE = [1, 2, 3]\n\ndef f(n):\n    return TABLE[n]\n"
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ast, "parse", lambda text: parsed.append(text) or parse(text))
+        found = [
+            written_for(program, f"assert f({number}) == 1", True) + reaching(program)
+            for number in range(20)
+        ]
+
+    assert (found, parsed.count(program)) == ([""] * 20, 1)

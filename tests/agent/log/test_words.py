@@ -66,6 +66,7 @@ from agent.log.words import (
     ending_words,
     event_lines,
     headline,
+    passing_words,
     plan_words,
     verdict_words,
 )
@@ -308,3 +309,18 @@ def test_the_kind_of_a_failure_is_told_in_plain_words() -> None:
     told = [category_words(Diagnosis(category=one, cause="")) for one in get_args(Category)]
     assert "wrong result" in told
     assert not [words for words in told if "_" in words]
+
+
+def test_what_passes_is_told_without_asking_of_each_test_which_decide() -> None:
+    class Asked(Report):
+        @property
+        def trusted(self) -> tuple[Verdict, ...]:
+            asked.append(self.solution)
+            return super().trusted
+
+    asked: list[str] = []
+    one = Verdict(test="a", name="a", origin="user", status="passed")
+    verdicts = tuple(one.model_copy(update={"name": f"{number}"}) for number in range(50))
+
+    assert passing_words(Asked(solution="x", verdicts=verdicts)) == "50 of 50 tests pass"
+    assert len(asked) < 5

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from agent.core.domain import Solution
+import pytest
+
+from agent.core.domain import File, Solution
 from agent.core.rounds import Round, Rounds, Try
+from agent.core.trees import tree_of
+from agent.healing.rounds import fingerprint
 from agent.run.nodes.select import _told_of
 
 
@@ -19,3 +23,15 @@ def test_what_was_tried_twice_is_told_once() -> None:
     rounds = Rounds(all=tuple(Round(approach="minimal", told=one) for one in ("a", "b", "a")))
 
     assert rounds.told == ("a", "b")
+
+
+def test_a_programs_fingerprint_parses_no_text_that_others_have_parsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "TABLE = [1, 2, 3]  # all there is\n"
+    tree_of(text)
+    monkeypatch.setattr("agent.core.trees.undisturbed", None)
+
+    program = Solution(files=(File(path="it.py", text=text),), entry="it.py")
+
+    assert len(fingerprint(program)) == 16
