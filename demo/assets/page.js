@@ -547,15 +547,17 @@
           const again = [...document.querySelectorAll("[id$=-again]")]
             .find((button) => button.parentElement.offsetParent);
           if (again) again.click();
+          lookSoon();
         }, wait * 1000);
       }, () => {});
     }
-    return answer.ok && asked.includes("queue/data?") ? whole(answer) : answer;
+    return asked.includes("queue/data?") ? whole(answer) : answer;
   };
 
-  // Gradio gives a page up for good whose stream breaks off, as proxies do to long ones. Here such
-  // a stream ends in order, with what was open on it as failed, and a run is followed again; in a
-  // session of its own, since a server forgets the broken one at a moment of its choice.
+  // Gradio gives a page up for good whose stream breaks off, as proxies do to long ones, or is
+  // refused. Here such a stream ends in order, with what was open on it as failed, and a run is
+  // followed again; in a session of its own, since a server forgets the broken one at a moment of
+  // its choice.
   const UNHEARD = "The connection broke off. What you just did may not have been heard.";
   const ENDS = [
     { msg: "process_completed", success: false, output: { error: "", visible: false } },
@@ -573,6 +575,12 @@
     return [asked, { ...how, body }];
   };
   const whole = (answer) => {
+    if (!answer.ok) {  // a server that is full, or a proxy whose server is away
+      broken += 1;
+      unfollowed = true;
+      setTimeout(lookNow, 1000);
+      return new Response(ENDS, { headers: { "content-type": "text/event-stream" } });
+    }
     const begun = performance.now();
     const reader = answer.body.getReader();
     const read = new TextDecoder();
@@ -611,11 +619,11 @@
     }
     const anew = here && since && began !== since;  // it may have another page
     const back = here && (anew || isAway() || unfollowed);
-    const goesOn = back && ["running", "waiting"].includes(lastPhase);
+    const goesOn = back && !full && ["running", "waiting"].includes(lastPhase);
     since = began;
     if (goesOn && anew) return location.reload();
     sayAway(here ? full : GONE);
-    if (here) unfollowed = false;
+    if (here && !full) unfollowed = false;
     if (goesOn) press("follow");
     if (here && chosen) chooseAgain();
     clearTimeout(looks);

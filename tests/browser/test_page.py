@@ -572,13 +572,19 @@ def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_cod
 
 def test_a_server_that_is_full_says_so_and_the_panel_is_asked_again(recorded_page: Any) -> None:
     page = recorded_page.page
+    heal(page, words="waiting")
+    expect(page.locator(".bench[data-phase=waiting]")).to_be_visible()
     full = {"detail": "There were too many requests: wait.", "error": "the same"}
     page.route("**/gradio_api/**", lambda route: route.fulfill(
         status=429, json=full, headers={"retry-after": "2"},
     ))
+    page.get_by_role("button", name="Approve the patch").click()  # its stream is refused too
     page.get_by_role("tab", name="API").click()
     expect(page.locator("#away")).to_have_text(full["detail"])
     page.unroute("**/gradio_api/**")
     expect(page.locator("#away")).to_be_empty()
     expect(page.locator(".endpoint").first).to_be_visible()
+    page.get_by_role("tab", name="Heal", exact=True).click()
+    page.get_by_role("button", name="Approve the patch").click()
+    ended(page, "HEALED")
     recorded_page.errors.clear()
