@@ -41,10 +41,12 @@ class Answering(gr.Blocks):
 async def miscalled(request: Request, fault: Exception) -> Response:
     """What a call by names is told that names no endpoint, or not the values that one takes; our
     own faults are told in the log."""
-    if not request.url.path.startswith("/gradio_api/call/v2/"):
+    _, asks, name = request.url.path.rstrip("/").partition("/gradio_api/call/v2")
+    why, _, advice = str(fault).partition(". Please")
+    if isinstance(fault, KeyError) and fault.args == (name,):
+        why = "There is no such endpoint"
+    elif not (asks and isinstance(fault, TypeError) and (advice or why.startswith("No value "))):
         raise fault
-    known = isinstance(fault, TypeError)
-    why = str(fault).partition(". Please")[0] if known else "There is no such endpoint"
     return JSONResponse({"error": f"{why}. The tab API tells how each is called."}, 400)
 
 

@@ -15,12 +15,17 @@ from tests.demo.served import LONG, RIGHT, WRONG
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+def quick(port: int, folder: Path) -> dict[str, str]:
+    """The settings of a page without a model that proves no more than E2."""
+    return {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(folder),
+            "HEAL_PROOF_S": "0"}
+
+
 def test_a_server_that_is_away_is_said_and_so_is_a_run_that_is_taken_up_again(
     browser: Browser, tmp_path: Path
 ) -> None:
     port = free_port()
-    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
-           "HEAL_BUDGET_S": "3000", "HEAL_TEST_S": "300"}
+    env = {**quick(port, tmp_path), "HEAL_BUDGET_S": "3000", "HEAL_TEST_S": "300"}
     page = browser.new_context().new_page()
     with started("app.py", port=port, env=env) as (home, process):
         page.goto(home)
@@ -46,8 +51,7 @@ def test_an_example_that_is_chosen_while_the_server_is_away_is_healed_when_it_is
     browser: Browser, tmp_path: Path, known: bool
 ) -> None:
     port = free_port()
-    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
-           "HEAL_PROOF_S": "0"}
+    env = quick(port, tmp_path)
     page = browser.new_context().new_page()
     with started("app.py", port=port, env=env) as (home, _):
         page.goto(home)
@@ -76,8 +80,7 @@ def test_a_server_that_is_killed_while_a_review_waits_asks_again_and_takes_the_a
     browser: Browser, tmp_path: Path
 ) -> None:
     port = free_port()
-    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
-           "HEAL_PROOF_S": "0"}
+    env = quick(port, tmp_path)
     page = browser.new_context().new_page()
     with started("app.py", port=port, env=env) as (home, process):
         page.goto(home)
@@ -100,8 +103,7 @@ def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_ty
     browser: Browser, tmp_path: Path
 ) -> None:
     port = free_port()
-    env = {"LLM_PROVIDER": "mock", "PORT": str(port), "HEAL_DATA_DIR": str(tmp_path),
-           "HEAL_PROOF_S": "0"}
+    env = quick(port, tmp_path)
     page = browser.new_context().new_page()
     loaded: list[Page] = []
     slow = f"import time\ntime.sleep(0.2)\n{RIGHT}"  # a search lasts over some cuts

@@ -18,7 +18,7 @@ from agent.run.session import Session, open_session
 from demo.browser_state import NEW_VISIT
 from demo.models.panel import Panel
 from demo.serving.access import Access
-from demo.serving.api import _for_programs
+from demo.serving.api import _for_programs, miscalled
 from demo.serving.host import Host, Unavailable
 from demo.serving.verbs import Verbs
 from demo.web import build
@@ -168,3 +168,13 @@ async def test_what_the_surroundings_lack_is_told_as_a_sentence(
         for fault in (SandboxUnavailable("no jail; get one"), MemoryFault("no disk; make room")):
             with pytest.raises(gr.Error, match=str(fault)):
                 await _for_programs(verbs.check_code)(BY, CODE, TESTS)
+
+
+@pytest.mark.parametrize("fault", [TypeError("f() missing 1 required positional argument: 'x'"),
+                                   KeyError("x")])
+async def test_a_fault_of_ours_in_a_call_by_names_is_not_taken_for_the_callers(
+    fault: Exception
+) -> None:
+    asked = Request({"type": "http", "path": "/gradio_api/call/v2/heal_code", "headers": []})
+    with pytest.raises(type(fault)):
+        await miscalled(asked, fault)
