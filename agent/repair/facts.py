@@ -166,6 +166,8 @@ class Candidate:
     more that nobody reads."""
     answers: tuple[str, ...] = ()
     """What it gives for each of the findings' calls; empty where it was not asked."""
+    tried: int = 0
+    """How many candidates were screened before it."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,8 @@ class Findings:
     """Pass every test, best first."""
     calls: tuple[str, ...] = ()
     """Calls beyond the tests', to which plausible candidates were put."""
+    base_answers: tuple[str, ...] = ()
+    """What the program under repair gives for each of these calls."""
     partial: Candidate | None = None
     """The best that passes more tests than the base, but not all."""
     tried: int = 0

@@ -213,19 +213,21 @@ def offered(state: SearchState) -> Steps:
     if not kept:
         return
     calls = _calls(state, kept[0].text)
-    if len(kept) > 1 and calls:
+    if calls:
         # Calls that the likeliest candidate does not end would hold up all others.
         answer = yield Probe((kept[0].text,), calls, state.progress())
         assert isinstance(answer, Probed)
         calls = quick_calls(calls, answer)
-    if len(kept) > 1 and calls:
-        answer = yield Probe(tuple(one.text for one in kept), calls, state.progress())
+    if calls:
+        texts = (state.source, *(one.text for one in kept))
+        answer = yield Probe(texts, calls, state.progress())
         assert isinstance(answer, Probed)
+        base, *rows = answer.rows
         kept = tuple(
-            replace(one, answers=row or ()) for one, row in zip(kept, answer.rows, strict=True)
+            replace(one, answers=row or ()) for one, row in zip(kept, rows, strict=True)
         )
         state.plausible.update({one.text: one for one in kept})
-        state.calls = calls
+        state.calls, state.base_answers = calls, base or ()
     accepted = yield Offer(state.findings(kept))
     state.offered.update(one.text for one in kept)
     state.accepted = accepted is True

@@ -84,6 +84,7 @@ class SearchState:
     base_passed: int = 0
     total: int = 0
     calls: tuple[str, ...] = ()
+    base_answers: tuple[str, ...] = ()
 
     @property
     def fresh(self) -> list[Candidate]:
@@ -101,6 +102,7 @@ class SearchState:
         return Findings(
             plausible=tuple(self._told(one) for one in ranked(plausible)[:KEPT]),
             calls=self.calls,
+            base_answers=self.base_answers,
             partial=None if partial is None else self._told(partial),
             tried=self.tried,
             base_passed=self.base_passed,
@@ -136,7 +138,7 @@ def note(
     edit: Edit,
     answer: Screened,
 ) -> None:
-    told = replace(candidate, passed=answer.score, types=answer.types)
+    told = replace(candidate, passed=answer.score, types=answer.types, tried=state.tried)
     if answer.ended == "ok":
         blind = blindness(state.source, told.text, state.facts.tests)
         if "silent" in told.types:
