@@ -69,8 +69,8 @@ TYPED = ("code", "tests", "words")
 WISHES = ("visit", "provider", "model", "roles")
 """The parts that a visit with the present choices is read from."""
 OPTIONS = (
-    "iterations", "autonomy", "ask", "learn", "require-proof", "require-integrity", "usd", "tokens",
-    "calls", "seconds", "stdin", "args", "files",
+    "iterations", "autonomy", "ask", "learn", "require-proof", "require-integrity",
+    "require-confidence", "usd", "tokens", "calls", "seconds", "stdin", "args", "files",
 )
 """The parts that say what a run is to do differently."""
 

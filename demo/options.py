@@ -33,6 +33,8 @@ class RunOptions:
     learn: bool = True
     require_proof: ProofLevel = "E1"
     require_integrity: Integrity | None = None
+    require_confidence: float | None = None
+    """From 0 to 1."""
     caps: Caps | None = None
     seconds: float | None = None
     stdin: str = ""
@@ -45,7 +47,8 @@ class RunOptions:
         return {
             "max_iterations": self.iterations, "autonomy": self.autonomy, "ask": self.ask,
             "learn": self.learn, "require_proof": self.require_proof,
-            "require_integrity": self.require_integrity, "caps": self.caps,
+            "require_integrity": self.require_integrity,
+            "require_confidence": self.require_confidence, "caps": self.caps,
             "budget_s": self.seconds,
         }
 
@@ -81,6 +84,7 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
     usd = number("usd", caps.usd if public else None)
     tokens = number("tokens", caps.tokens if public else None)
     calls = number("calls", caps.calls if public else None)
+    confidence = number("require-confidence", 100)
     seconds = number("seconds", limit if public else None)
     if seconds is not None and seconds < 1:
         raise BadInput("A run needs a second at least: give more, or leave the seconds empty.")
@@ -99,6 +103,7 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
         require_integrity=cast(
             "Integrity | None", _one_of("require-integrity", given, get_args(Integrity))
         ),
+        require_confidence=None if confidence is None else confidence / 100,
         caps=None if usd is tokens is calls is None else Caps(
             usd=caps.usd if usd is None else usd,
             tokens=caps.tokens if tokens is None else int(tokens),
@@ -114,7 +119,8 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
 _LABELS = {
     "usd": "Dollars", "tokens": "Tokens", "calls": "Calls", "seconds": "Seconds",
     "iterations": "Repair attempts", "autonomy": "Autonomy", "require-proof": "The required proof",
-    "require-integrity": "The required integrity", "stdin": "The standard input",
+    "require-integrity": "The required integrity",
+    "require-confidence": "The required confidence", "stdin": "The standard input",
     "args": "The arguments",
 }
 

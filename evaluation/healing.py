@@ -22,7 +22,7 @@ from evaluation.suite import BadRow, Broken, Row, Truth
 from evaluation.truth import right
 from sandbox import Sandbox, SandboxError
 
-HEALED = ("healed", "healthy")
+HEALED = ("healed", "proposed", "healthy")
 """Outcomes of a program that passes the tests it was given."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
@@ -45,7 +46,7 @@ Category = Literal[
     "environment", "unknown",
 ]
 RunOutcome = Literal[
-    "healthy", "healed", "crash_stopped", "unresolved", "not_fixable", "needs_model",
+    "healthy", "healed", "proposed", "crash_stopped", "unresolved", "not_fixable", "needs_model",
     "model_failed", "budget", "cancelled", "awaiting_review",
 ]
 """How a run has ended; `awaiting_review` has not, and goes on with a person's word on its repair,
@@ -173,6 +174,30 @@ class Script(Value):
 TestCase = Annotated[Example | Raises | Property | Script, Field(discriminator="kind")]
 
 
+LEAST_CHANCE, MOST_LOG_ODDS = 1e-6, 30.0
+
+
+class Estimate(Value):
+    """How likely a patch is right, given that it passes its tests."""
+
+    log_odds: float
+    """The natural logarithm of the odds."""
+    reason: str = ""
+    """What lowers it most, in words."""
+    features: Mapping[str, float] = Field(default_factory=dict)
+    """What it was computed from; empty where it was not computed."""
+
+    @classmethod
+    def of(cls, probability: float, reason: str = "") -> Estimate:
+        """The estimate with this probability, which is kept off 0 and 1."""
+        kept = min(1 - LEAST_CHANCE, max(LEAST_CHANCE, probability))
+        return cls(log_odds=math.log(kept / (1 - kept)), reason=reason)
+
+    @property
+    def probability(self) -> float:
+        return 1 / (1 + math.exp(-max(-MOST_LOG_ODDS, min(MOST_LOG_ODDS, self.log_odds))))
+
+
 class Solution(Value):
     """A program: its editable files, which one is the entry, and where it came from."""
 
@@ -182,6 +207,8 @@ class Solution(Value):
     note: str = ""
     """What was done to the parent, in words: the edit, the lesson, the model's summary."""
     parent: str | None = None
+    estimate: Estimate | None = None
+    """How likely it is the right patch, by the search that found it or the memory of it."""
 
     @property
     def text(self) -> str:
@@ -194,16 +221,15 @@ class Solution(Value):
             File(path=file.path, text=text) if file.path == self.entry else file
             for file in self.files
         )
-        return self.model_copy(update={"files": files, "parent": self.id, **changes})
+        return self._changed(files=files, **changes)
 
     def with_file(self, path: str, text: str, **changes: object) -> Solution:
         """The same program with another text of one of its files, which is the entry from now on;
         `changes` replace other fields."""
         files = tuple(one for one in self.files if one.path != path)
-        return self.model_copy(update={
-            "files": (*files, File(path=path, text=text)), "entry": path, "parent": self.id,
-            **changes,
-        })
+        return self._changed(
+            files=(*files, File(path=path, text=text)), entry=path, **changes
+        )
 
     def with_texts(self, texts: Mapping[str, str], **changes: object) -> Solution:
         """The same program with other texts of some of its files, the first of which is the entry
@@ -212,9 +238,10 @@ class Solution(Value):
             File(path=one.path, text=texts.get(one.path, one.text)) for one in self.files
         )
         entry = next(iter(texts), self.entry)
-        return self.model_copy(
-            update={"files": files, "entry": entry, "parent": self.id, **changes}
-        )
+        return self._changed(files=files, entry=entry, **changes)
+
+    def _changed(self, **changes: object) -> Solution:
+        return self.model_copy(update={"parent": self.id, "estimate": None, **changes})
 
     def changed_from(self, base: Solution) -> tuple[FileChange, ...]:
         """The files whose text is another than that of `base`, by their paths."""

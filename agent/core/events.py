@@ -7,7 +7,7 @@ crash writes the same `task` with a higher `attempt`; `fold_attempts` keeps the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -262,6 +262,12 @@ class Proved(Value):
     """The part of `why` that keeps it from the next level."""
     unheld: Unheld = ""
     evidence: Evidence | None = None
+    confidence: float | None = None
+    """How likely the patch is right, from 0 to 1; `None` where nothing was changed."""
+    unsure: str = ""
+    """What lowers the confidence most."""
+    features: Mapping[str, float] = Field(default_factory=dict)
+    """What the confidence was computed from."""
 
     @property
     def settles_rivals(self) -> bool:
@@ -434,6 +440,10 @@ class RunFinished(Value):
     stopped: Stop | None = None
     """Why no further round was tried, where it stopped short of its goal."""
     proof: ProofLevel | None
+    confidence: float | None = None
+    """How likely the patch is right, from 0 to 1."""
+    unsure: str = ""
+    """What lowers the confidence most."""
     fitting: int = 1
     """How many repairs are known to fit the tests and behave otherwise, this one among them."""
     strategy: Strategy | None

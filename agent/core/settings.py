@@ -196,6 +196,11 @@ class Settings(BaseSettings):
         "HEAL_PROOF_S", 2.0,
         "wall seconds in which a repair may be proven above E2; `0` leaves that out",
     )
+    require_confidence: float = _set(
+        "HEAL_REQUIRE_CONFIDENCE", 0.9, "the least estimated probability of being right with which "
+        "a patch counts as healed; below it is a proposal (terminal: `--require-confidence`)",
+        ge=0, le=1,
+    )
     ask: bool = _set(
         "HEAL_ASK", False, "`1`: where the tests leave several behaviours open, wait for a "
         "person's word (terminal: `--ask`)",

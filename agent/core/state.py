@@ -219,6 +219,12 @@ class State(TypedDict, total=False):
     recalled: bool
     transferred: str
     """What was done, where the recalled fix was made for another failure; else empty."""
+    confidence: float
+    """How likely the current patch is right; 1 where nothing was changed."""
+    unsure: str
+    """What lowers that most."""
+    doubtful_id: str
+    """The `Reserve` with a patch below the required confidence, while a model is asked."""
     reserve_id: str
     """The `RecalledFix` whose program is taken where the search finds none; it is searched all the
     same, since someone can be asked which of several repairs is right."""

@@ -19,10 +19,12 @@ from agent.doors.conclude import conclude
 from agent.doors.exits import EXIT_CODES, USAGE, Requirements
 from agent.doors.memory.cli import app as memory
 from agent.doors.options import (
+    AcceptOption,
     ApplyOption,
     ArgvArgument,
     BudgetOption,
     CommitOption,
+    ConfidenceOption,
     DeselectOption,
     DoctestsOption,
     ExcludeOption,
@@ -142,6 +144,8 @@ def run(
     ] = None,
     require_proof: ProofOption = "E1",
     require_integrity: IntegrityOption = None,
+    require_confidence: ConfidenceOption = None,
+    accept_proposed: AcceptOption = False,
     ask: Annotated[
         bool, typer.Option(
             "--ask", help="Where the tests leave several behaviours open, ask which is right."
@@ -169,10 +173,12 @@ def run(
                 "--dry-run writes nothing; it cannot go with --apply, --commit or --out."
             )
         writing = commands.WriteOptions(
-            out, log, apply, force, Requirements(require_proof, require_integrity)
+            out, log, apply, force,
+            Requirements(require_proof, require_integrity, accept_proposed),
         )
         models = commands.RunOptions(
             provider, model, role or (), max_iterations, ask or None, budget_usd, timeout,
+            require_confidence,
         )
         from agent.doors.project import choice
 
@@ -229,6 +235,8 @@ def pytest(
     force: ForceOption = False,
     as_json: JsonOption = False,
     log: LogOption = None,
+    require_confidence: ConfidenceOption = None,
+    accept_proposed: AcceptOption = False,
     provider: ProviderOption = None,
     budget_usd: BudgetOption = None,
     verbose: VerboseOption = False,
@@ -248,8 +256,13 @@ def pytest(
                 exclude=exclude or (), grant=grant, since=since,
                 test_timeout=test_timeout,
             ),
-            args or (), commands.WriteOptions(out, log, apply, force), face,
-            commands.RunOptions(provider, budget_usd=budget_usd, budget_s=timeout),
+            args or (), commands.WriteOptions(
+                out, log, apply, force, Requirements(accept_proposed=accept_proposed)
+            ), face,
+            commands.RunOptions(
+                provider, budget_usd=budget_usd, budget_s=timeout,
+                require_confidence=require_confidence,
+            ),
             ProjectWriting(report, junit, commit),
         )
 
@@ -335,6 +348,7 @@ def resume(
     as_json: JsonOption = False,
     require_proof: ProofOption = "E1",
     require_integrity: IntegrityOption = None,
+    accept_proposed: AcceptOption = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Take up the runs whose process was ended, or answer RUN, which waits for a word of yours."""
@@ -342,7 +356,7 @@ def resume(
     def work(face: Display) -> int:
         from agent.doors import commands
 
-        least = Requirements(require_proof, require_integrity)
+        least = Requirements(require_proof, require_integrity, accept_proposed)
         return commands.resume(_opener(context), run_id, least, face)
 
     conclude(work, as_json=as_json, verbose=verbose)
@@ -423,6 +437,8 @@ def fork(
     as_json: JsonOption = False,
     require_proof: ProofOption = "E1",
     require_integrity: IntegrityOption = None,
+    require_confidence: ConfidenceOption = None,
+    accept_proposed: AcceptOption = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Run again from any iteration, as a run of its own, with other code, tests or models."""
@@ -436,9 +452,12 @@ def fork(
                 run, iteration, code or (), tests or (), tests_file, deselect or ()
             ),
             commands.WriteOptions(
-                out, log, force=force, least=Requirements(require_proof, require_integrity)
+                out, log, force=force,
+                least=Requirements(require_proof, require_integrity, accept_proposed),
             ),
-            face, commands.RunOptions(provider, model, role or ()),
+            face, commands.RunOptions(
+                provider, model, role or (), require_confidence=require_confidence
+            ),
         )
 
     conclude(work, as_json=as_json, verbose=verbose)

@@ -97,6 +97,7 @@ class RunOptions:
     budget_usd: float | None = None
     budget_s: float | None = None
     """Wall seconds; the search gets as much more or less."""
+    require_confidence: float | None = None
 
     def settings(self, **given: object) -> Settings:
         """The settings of the environment with these; raises `Usage` and `BadSettings`."""

@@ -21,8 +21,8 @@ EXIT_CODES: dict[int, str] = {
     NOT_FIXABLE: "not fixable by code: invalid tests, a missing package, missing input or "
     "arguments, the environment; or it needs a model, and none is set up",
     BUDGET: "the budget or the time is used up",
-    BELOW: "below --require-proof (default E1; a crash that merely stops is E0) or "
-    "--require-integrity",
+    BELOW: "a patch is proposed: it is below --require-confidence (default 0.9), --require-proof "
+    "(default E1; a crash that merely stops is E0) or --require-integrity",
     MODEL_FAILED: "a model gave no usable answer where one was needed; what was reached is "
     "shown, and not kept",
     INTERRUPTED: "interrupted; nothing was written",
@@ -38,6 +38,7 @@ NEXT_PROOF: dict[ProofLevel, str] = {
     "E4": "there is no higher level",
 }
 """What lifts a repair above a level."""
+ADD_A_TEST = "add a test for another input that fails now"
 SAY_WHICH = "say which of the repairs is right (--ask), or add a test that tells them apart"
 
 
@@ -48,6 +49,8 @@ class Requirements:
     proof: ProofLevel = "E1"
     integrity: Integrity | None = None
     """`None` asks for any that is believed."""
+    accept_proposed: bool = False
+    """A patch below the required confidence is enough."""
 
 
 def exit_code(result: Result, least: Requirements = Requirements()) -> int:
@@ -57,7 +60,9 @@ def exit_code(result: Result, least: Requirements = Requirements()) -> int:
     match result.outcome:
         case None | "unresolved" | "awaiting_review":
             return NOT_HEALED
-        case "healthy" | "healed" | "crash_stopped":
+        case "proposed" if not least.accept_proposed:
+            return BELOW
+        case "healthy" | "healed" | "proposed" | "crash_stopped":
             enough = not _lacks_proof(result, least) and result.believed(least.integrity)
             return HEALED if enough else BELOW
         case "not_fixable" | "needs_model":
@@ -84,6 +89,12 @@ def shortfall(result: Result, least: Requirements) -> tuple[str, str]:
     if exit_code(result, least) != BELOW:
         return "", ""
     level = result.proof or "E0"
+    if result.outcome == "proposed" and not least.accept_proposed:
+        return (
+            f"The patch is not written, because {result.unsure}.",
+            f"Next: {SAY_WHICH if result.fitting > 1 else ADD_A_TEST}; or take it as it is, by "
+            "--accept-proposed.",
+        )
     if _lacks_proof(result, least):
         told = f"Proof {least.proof} was required and {level} was reached."
         if result.fitting > 1:

@@ -121,7 +121,8 @@ KEYS: dict[str, str] = {
     "execution_error": "execution_error", "critic_feedback": "critic_feedback",
     "iteration": "iterations", "max_iterations": "max_iterations", "is_complete": "success",
     **{name: name for name in (
-        "success", "outcome", "proof", "integrity", "integrity_reason", "evidence", "rivals",
+        "success", "outcome", "proof", "confidence", "unsure", "integrity",
+        "integrity_reason", "evidence", "rivals",
         "reason", "diff", "best", "stdout", "report", "tests", "lessons", "run_id", "provider",
         "tokens", "cost_usd", "seconds", "metrics", "degraded",
     )},
@@ -135,7 +136,8 @@ class SelfHealingAgent:
 
     `model_provider` is a provider's name, or `None` for the best of what is configured. One
     that cannot be had raises `llm.NoProvider` when a run starts; no other takes its place. What
-    `config` sets wins over the environment, and a further argument over both.
+    `config` sets wins over the environment, and a further argument over both. A patch that is less
+    likely right than `require_confidence` (0.9) is `proposed` and no success.
     """
 
     def __init__(
@@ -147,6 +149,7 @@ class SelfHealingAgent:
         *,
         config: AgentConfig | None = None,
         budget_s: float | None = None,
+        require_confidence: float | None = None,
         open_session: OpenSession | None = None,
     ) -> None:
         if max_iterations is not None and max_iterations < 1:
@@ -156,6 +159,7 @@ class SelfHealingAgent:
         self.max_iterations = max_iterations
         self.data_dir = None if data_dir is None else Path(data_dir)
         self.budget_s = budget_s
+        self.require_confidence = require_confidence
         self.config = config
         self._open_session = open_session
 
@@ -323,6 +327,7 @@ class SelfHealingAgent:
         own = {
             "provider": self.model_provider, "max_iterations": self.max_iterations,
             "data_dir": self.data_dir, "budget_s": self.budget_s,
+            "require_confidence": self.require_confidence,
             # Whoever names the seconds means all of them.
             "model_s": None if self.budget_s is None else 0.0,
             "drafts": by_words(read_drafts()) if with_drafts else None,

@@ -75,6 +75,17 @@ ProofOption = Annotated[
     ProofLevel, typer.Option("--require-proof", help="The least proof that counts as "
                              "healed; what passes as it came needs none.")
 ]
+ConfidenceOption = Annotated[
+    float | None, typer.Option(
+        "--require-confidence", min=0, max=1, metavar="P", help="The least estimated probability "
+        "of being right with which a patch counts as healed (default 0.9)."
+    )
+]
+AcceptOption = Annotated[
+    bool, typer.Option(
+        "--accept-proposed", help="Exit with 0, and write, for a patch that is only proposed."
+    )
+]
 IntegrityOption = Annotated[
     Integrity | None, typer.Option(
         "--require-integrity", help="The least integrity that counts: who could have had a word "

@@ -63,7 +63,8 @@ from agent.log.words import (
 from agent.repair.ranking.question import in_words
 
 STYLES: dict[RunOutcome, str] = {
-    "healthy": "bold green", "healed": "bold green", "crash_stopped": "bold yellow",
+    "healthy": "bold green", "healed": "bold green", "proposed": "bold yellow",
+    "crash_stopped": "bold yellow",
     "unresolved": "bold red", "not_fixable": "bold red", "budget": "bold red",
     "needs_model": "bold yellow", "model_failed": "bold red",
     "cancelled": "bold yellow", "awaiting_review": "bold yellow",
@@ -75,6 +76,7 @@ OPEN_STYLE = "bold magenta"
 ADVICE: dict[RunOutcome, str] = {
     "healthy": "",
     "healed": "",
+    "proposed": "",
     "crash_stopped": "This stops the crash; nothing shows that the result is right: add a test "
     "(--tests or --tests-file).",
     "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
@@ -195,7 +197,7 @@ class Terminal:
     def result(self, result: Result) -> None:
         """All that was found out, except the patch of a run that has one."""
         self.talk.print(status_line(result))
-        if result.rivals is not None and result.outcome == "healed":
+        if result.rivals is not None and result.outcome in ("healed", "proposed"):
             self._rivals(result.rivals, result.fitting)
         if result.reason:
             self.say(result.reason)

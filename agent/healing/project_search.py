@@ -482,6 +482,7 @@ class _ProjectSearch:
         note = candidate.note or edit_in_words(self.suite.files[file], candidate.text)
         return self.base.with_file(
             file, candidate.text, origin="search", note=f"{note} ({file})",
+            estimate=candidate.estimate,
         )
 
     def _alternatives(self) -> Alternatives | None:

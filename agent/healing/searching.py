@@ -320,7 +320,9 @@ class _Driver:
 
     def _solution(self, candidate: Candidate) -> Solution:
         note = candidate.note or edit_in_words(self.base.text, candidate.text)
-        return self.base.with_text(candidate.text, origin="search", note=note)
+        return self.base.with_text(
+            candidate.text, origin="search", note=note, estimate=candidate.estimate
+        )
 
     def _unfound(self) -> SearchResult:
         partial = self.latest.partial

@@ -88,7 +88,7 @@ from agent.log.timeline import (
 )
 
 Phase = Literal["empty", "running", "waiting", "finished", "failed"]
-REPAIRED = ("healed", "crash_stopped")
+REPAIRED = ("healed", "proposed", "crash_stopped")
 """Outcomes of runs whose program is a repaired one."""
 KEPT = ("healthy", *REPAIRED)
 """Outcomes of runs that leave a program which is kept."""
@@ -110,6 +110,10 @@ class Result:
     unheld: Unheld = ""
     evidence: Evidence | None = None
     """What proof above E2 was looked for in; `None` where it was not."""
+    confidence: float | None = None
+    """How likely the patch is right, from 0 to 1; `None` where there is none."""
+    unsure: str = ""
+    """What lowers the confidence most."""
     strategy: Strategy | None = None
     edit: str = ""
     """What the repair does, in words; empty where nothing is repaired."""
@@ -274,8 +278,9 @@ class Result:
         left it open."""
         if self.waiting is not None:
             return self.waiting.rivals
-        asks = self.outcome == "healed" and self.rivals is not None and self.rivals.call
-        return self.rivals if asks else None
+        if self.outcome not in ("healed", "proposed") or self.rivals is None:
+            return None
+        return self.rivals if self.rivals.call else None
 
     def proven(self, required: ProofLevel) -> bool:
         """Whether the proof reaches `required`; without a proof only E0 is reached."""
@@ -319,7 +324,7 @@ class Result:
         """The proof or the integrity that was required, where the run has ended below it; empty
         where nothing beyond the usual was."""
         start = self.start
-        if start is None or self.outcome not in ("healed", "healthy", "crash_stopped"):
+        if start is None or self.outcome not in KEPT:
             return ""
         changed = self.outcome != "healthy" or self.drafted
         if changed and start.require_proof > "E1" and not self.proven(start.require_proof):
@@ -336,7 +341,7 @@ class Result:
     def fitting(self) -> int:
         """How many repairs are known to fit the tests and behave otherwise, the patch among them;
         1 where no other is known."""
-        return self.fitting_so_far if self.outcome == "healed" else 1
+        return self.fitting_so_far if self.outcome in ("healed", "proposed") else 1
 
     @property
     def fitting_so_far(self) -> int:
@@ -368,6 +373,8 @@ def document(result: Result) -> dict[str, object]:
         "parent": None if result.parent is None else result.parent.model_dump(mode="json"),
         "outcome": result.outcome,
         "proof": result.proof,
+        "confidence": result.confidence,
+        "unsure": result.unsure,
         "integrity": result.integrity,
         "integrity_reason": result.integrity_reason,
         "evidence": None if result.evidence is None else result.evidence.model_dump(mode="json"),
@@ -524,7 +531,8 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case Proved():
             return replace(
                 result, proof=event.level, proof_why=event.why, lacks=event.lacks,
-                unheld=event.unheld, evidence=event.evidence,
+                unheld=event.unheld, evidence=event.evidence, confidence=event.confidence,
+                unsure=event.unsure,
                 rivals=None if event.settles_rivals else result.rivals,
             )
         case LessonLearned():
@@ -563,6 +571,7 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case RunFinished():
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
+                confidence=event.confidence, unsure=event.unsure,
                 edit=event.edit, reason="; ".join(filter(None, (event.edit, event.reason))),
                 why=event.reason, stopped=event.stopped, diff=event.diff,
                 code=event.code or result.code, kept=event.solution,

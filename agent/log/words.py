@@ -66,13 +66,14 @@ from agent.core.events import (
 )
 from agent.core.settings import COMMAND
 from agent.core.trust import HOLD_OUT_FROM, VETOING_ORIGINS, Origin
-from agent.log.result import Result
+from agent.log.result import KEPT, Result
 from agent.log.spending import call_words, dollars, role_words
 from agent.repair.ranking.question import in_words
 
 OUTCOME_WORDS: dict[RunOutcome, str] = {
     "healthy": "HEALTHY",
     "healed": "HEALED",
+    "proposed": "PATCH PROPOSED",
     "crash_stopped": "CRASH STOPPED, NOT SHOWN TO BE RIGHT",
     "unresolved": "NOT HEALED",
     "not_fixable": "NOT FIXABLE BY CODE",
@@ -274,7 +275,9 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
     match result.phase:
         case "finished":
             assert result.outcome is not None
-            word = open_words(result.fitting) or outcome_words(result.outcome, result.proof)
+            word = outcome_words(result.outcome, result.proof)
+            if result.outcome == "healed":
+                word = open_words(result.fitting) or word
             if result.below:
                 word += f", below {result.below}"
             return word, tuple(_facts(result))
@@ -334,7 +337,9 @@ def integrity_words(result: Result) -> str:
 
 def _facts(result: Result) -> Iterator[str]:
     """Proof and integrity, their meaning, by what the program was mended, and at what price."""
-    if result.proof is not None and result.outcome in ("healthy", "healed", "crash_stopped"):
+    if likely := confidence_words(result):
+        yield likely
+    if result.proof is not None and result.outcome in KEPT:
         yield f"proof {result.claim}"
         yield meaning(result.proof, result)
     if result.outcome == "needs_model":
@@ -354,6 +359,19 @@ def _facts(result: Result) -> Iterator[str]:
         yield counted(result.candidates, "candidate") + (" in all" if result.iterations > 1 else "")
     waited = f", and waited {result.waited_s:.1f} s for a person" if result.waited_s > 0.05 else ""
     yield f"{result.worked_s:.1f} s{waited}"
+
+
+def confidence_words(result: Result) -> str:
+    """The estimated probability that the patch is right, as `62 % likely right`; empty where there
+    is no patch. Nothing is ever certain, so it stays between 1 and 99 %."""
+    if result.confidence is None:
+        return ""
+    return f"{max(1, min(99, round(100 * result.confidence)))} % likely right"
+
+
+CONFIDENCE_MEANING = (
+    "of all patches with this confidence in our benchmarks, about this share were right"
+)
 
 
 def others_words(rivals: Rivals) -> str:
@@ -381,7 +399,7 @@ def advice_words(result: Result) -> str:
         return f"Add a test that tells the repairs apart{asked}."
     if level == "E0":
         return "Add a test that says what is right."
-    if result.outcome != "healed" or level != "E1":
+    if result.outcome not in ("healed", "proposed") or level != "E1":
         return ""
     few = HOLD_OUT_FROM - len(report.trusted)
     if few > 0:

@@ -75,6 +75,8 @@ class FixLine(Value):
     passed: _Word = ""
     note: Annotated[str, Field(max_length=LONGEST_NOTE), _Clean] = ""
     proof: ProofLevel
+    confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """As its owner had it."""
     standing: Standing = "unknown"
     """As its owner saw it, without the question itself; `settled` is believed only of somebody who
     is trusted."""
@@ -151,8 +153,8 @@ def fix_line(known: StoredFix) -> FixLine | None:
     try:
         return FixLine(
             **fix.failure.model_dump(), note=fix.note, proof=fix.proof, before=fix.before,
-            after=fix.after, standing=fix.standing, successes=known.successes,
-            failures=known.failures,
+            after=fix.after, confidence=fix.confidence, standing=fix.standing,
+            successes=known.successes, failures=known.failures,
         )
     except ValidationError:
         return None
@@ -242,6 +244,7 @@ def _fix(line: FixLine, *, trusted: bool) -> Fix | str:
         failure, line.before, line.after, line.proof, line.note,
         # That nothing else would do is somebody else's word.
         "unknown" if line.standing == "settled" and not trusted else line.standing,
+        confidence=line.confidence if trusted else min(line.confidence, 0.5),
     )
     return fix or "the fix holds text that no file can hold"
 

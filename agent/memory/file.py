@@ -21,7 +21,7 @@ from typing import Any
 
 from agent.core.sqlite import PATIENCE_S, use_wal
 
-FORMAT = 4
+FORMAT = 5
 """The version of the tables."""
 APPLICATION = 0x6865616C
 """Marks our files for SQLite and for `file`."""
@@ -33,7 +33,7 @@ create table fixes(
     signature text not null, alike text not null, context text not null,
     exception text not null, message text not null, place text not null, shape text not null,
     before text not null, after text not null, edit text not null, note text not null,
-    proof_before text not null, proof_after text not null,
+    proof_before text not null, proof_after text not null, confidence real not null,
     standing text not null default 'unknown', rivals text not null default '',
     successes integer not null default 0, failures integer not null default 0,
     transfers integer not null default 0, misfits integer not null default 0,

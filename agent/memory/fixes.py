@@ -51,6 +51,8 @@ class Fix(Value):
     proof: ProofLevel
     """How far it was proven then; a replay earns its own."""
     note: str = ""
+    confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """How likely it was right when it was learned; 1 where a person accepted it."""
     standing: Standing = "unknown"
     rivals: Rivals | None = None
     """The open question, where it can be put to a person; the fix is the first behaviour."""
@@ -65,6 +67,7 @@ class Fix(Value):
     def made(
         cls, failure: Failure, before: str, after: str, proof: ProofLevel, note: str,
         standing: Standing = "unknown", rivals: Rivals | None = None,
+        confidence: float = 0.5,
     ) -> Fix | None:
         """The fix; `None` where a program is too long to be kept, or no text for a file."""
         fits = standing == "open" and rivals is not None and len(rivals.to_json()) <= LONGEST_RIVALS
@@ -73,7 +76,7 @@ class Fix(Value):
                 text.encode()
             return cls(
                 failure=failure, before=before, after=after, proof=proof, note=note,
-                standing=standing, rivals=rivals if fits else None,
+                standing=standing, rivals=rivals if fits else None, confidence=confidence,
             )
         except ValueError:
             return None
@@ -208,7 +211,8 @@ class Memory:
             "context": edit.context if edit is not None else "",
             "edit": edit.to_json() if edit is not None else "",
             "before": fix.before, "after": fix.after, "note": fix.note,
-            "proof_before": failure.passed, "proof_after": fix.proof, "standing": fix.standing,
+            "proof_before": failure.passed, "proof_after": fix.proof,
+            "confidence": fix.confidence, "standing": fix.standing,
             "rivals": fix.rivals.to_json() if fix.rivals is not None else "",
             "project": fix.project, "path": fix.path,
             "others": json.dumps([one.model_dump() for one in fix.others]),
@@ -219,7 +223,8 @@ class Memory:
             self._db.execute(
                 f"insert into fixes({', '.join(values)}) values({', '.join('?' * len(values))}) "
                 "on conflict(signature, after) do update set "
-                "proof_after = excluded.proof_after, note = excluded.note, "
+                "proof_after = excluded.proof_after, confidence = excluded.confidence, "
+                "note = excluded.note, "
                 "others = excluded.others, "
                 "rivals = iif(excluded.standing = 'settled' or excluded.rivals != '', "
                 "excluded.rivals, rivals), "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.core.domain import FileChange, Project, Solution
+from agent.core.domain import Estimate, FileChange, Project, Solution
 from agent.intake import untouched
 from agent.memory.edits import edit_between
 from agent.memory.failures import Failure, project_key
@@ -18,6 +18,8 @@ from agent.repair.wording import edit_in_words
 
 MOST_OFFERS = 6
 """Texts that are replayed for one failure, so that looking back stays cheap."""
+ELSEWHERE = 0.9
+"""How much of a fix's confidence is left on another program."""
 MOST_PROJECT_OFFERS = 3
 MOST_PLACES_OFFERED = 3
 """Places of one program at which one edit is tried."""
@@ -62,6 +64,15 @@ class Offer:
         """What one of the texts does to the program, by its own showing: a record may say other
         things."""
         return edit_in_words(self.text, made)
+
+    @property
+    def estimate(self) -> Estimate:
+        """How likely its replay is right: as when it was learned, less on another program."""
+        chance = self.known.fix.confidence * (ELSEWHERE if not self.at_home else 1.0)
+        return Estimate.of(
+            chance, "the edit comes from another program" if not self.at_home
+            else "the fix was not certain when it was learned",
+        )
 
     def note(self, made: str) -> str:
         """What is done, and where it comes from."""

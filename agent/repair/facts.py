@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agent.core.domain import Estimate
+
 Mode = Literal["early", "full", "fit"]
 """How far a candidate's tests are run.
 
@@ -168,6 +170,8 @@ class Candidate:
     """What it gives for each of the findings' calls; empty where it was not asked."""
     tried: int = 0
     """How many candidates were screened before it."""
+    estimate: Estimate | None = None
+    """How likely it is right; `None` until it competes with the others that pass."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from itertools import islice, takewhile
 
 from agent.core.trees import is_legible, parse
 from agent.repair.blame import WRONG_ANSWERS, Drawn, localized
+from agent.repair.confidence.features import Situation
+from agent.repair.confidence.model import estimates
 from agent.repair.facts import (
     SYNTAX,
     Answer,
@@ -226,11 +228,19 @@ def offered(state: SearchState) -> Steps:
         kept = tuple(
             replace(one, answers=row or ()) for one, row in zip(kept, rows, strict=True)
         )
-        state.plausible.update({one.text: one for one in kept})
         state.calls, state.base_answers = calls, base or ()
+    kept = tuple(
+        replace(one, estimate=estimate)
+        for one, estimate in zip(kept, estimates(kept, _situation(state)), strict=True)
+    )
+    state.plausible.update({one.text: one for one in kept})
     accepted = yield Offer(state.findings(kept))
     state.offered.update(one.text for one in kept)
     state.accepted = accepted is True
+
+
+def _situation(state: SearchState) -> Situation:
+    return Situation(state.source, state.facts.tests, state.base_answers)
 
 
 def _calls(state: SearchState, text: str) -> tuple[str, ...]:

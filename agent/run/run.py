@@ -99,6 +99,8 @@ class Options(Value):
     require_proof: ProofLevel = "E1"
     """The least proof that is asked of it."""
     require_integrity: Integrity | None = None
+    require_confidence: float = 0.9
+    """The least confidence with which a patch counts as healed."""
 
     @classmethod
     def of(
@@ -106,6 +108,7 @@ class Options(Value):
         budget_s: float | None = None, ask: bool | None = None, autonomy: Autonomy | None = None,
         visitor: str = OWNER, pauses: bool = False, caps: Caps | None = None, learn: bool = True,
         require_proof: ProofLevel = "E1", require_integrity: Integrity | None = None,
+        require_confidence: float | None = None,
     ) -> Options:
         """The settings, but for what is given; a plan with a model gets the time for one."""
         model_s = settings.model_s if plan.has_model else 0.0
@@ -116,6 +119,9 @@ class Options(Value):
             autonomy_level=autonomy or settings.autonomy_level,
             visitor=visitor, pauses=pauses, plan=plan, caps=caps or settings.caps, learn=learn,
             require_proof=require_proof, require_integrity=require_integrity,
+            require_confidence=(
+                settings.require_confidence if require_confidence is None else require_confidence
+            ),
         )
 
 
@@ -322,7 +328,8 @@ class Run:
         engine = await self._shared.engine.get()
         state = await engine.state(self.id)
         with suppress(RunOver):  # it may have come to its end meanwhile
-            conclude(state, self._store, self.log, self.emit, outcome, reason)
+            required = self.options.require_confidence
+            conclude(state, self._store, self.log, self.emit, outcome, reason, required)
 
     async def _driven(self, answer: ForStep | None) -> None:
         context, clock = self.context(), asyncio.timeout(None)
@@ -410,6 +417,7 @@ class Run:
             settings=shared.settings.model_copy(update={
                 "max_iterations": options.max_iterations, "budget_s": self.seconds,
                 "ask": options.ask, "autonomy_level": options.autonomy_level,
+                "require_confidence": options.require_confidence,
             }),
             writer=lambda step: shared.bus.writer(self.id, step),
             emit=self.emit,

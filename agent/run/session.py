@@ -48,6 +48,7 @@ class Session(RunReader):
         autonomy: Autonomy | None = None, plan: Plan | None = None, visitor: str = OWNER,
         pauses: bool = False, caps: Caps | None = None, learn: bool = True,
         require_proof: ProofLevel = "E1", require_integrity: Integrity | None = None,
+        require_confidence: float | None = None,
     ) -> str:
         """Starts a run in the background and returns its id at once. `plan` is who answers, that
         of the settings by default; `visitor` is whose keys are used. What is required of its proof
@@ -60,6 +61,7 @@ class Session(RunReader):
             self.settings, plan, max_iterations=max_iterations, budget_s=budget_s, ask=ask,
             autonomy=autonomy, visitor=visitor, pauses=pauses, caps=caps, learn=learn,
             require_proof=require_proof, require_integrity=require_integrity,
+            require_confidence=require_confidence,
         )
         return await self._begin(run_id, title, task, options)
 

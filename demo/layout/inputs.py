@@ -168,6 +168,11 @@ def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> No
             value="", label="The least integrity", min_width=120,
             info="How little the program may have to do with its own verdict.",
         ))
+    parts.add("require-confidence", gr.Textbox(
+        "", label="The required confidence, in percent", placeholder="90", max_lines=1,
+        info="A patch that is less likely right is proposed, and not called healed.",
+        html_attributes=gr.InputHTMLAttributes(autocomplete="off"),
+    ))
     gr.HTML("<p>At most, for models and in all; empty is the usual:</p>", elem_classes="caps-title")
     with gr.Row(elem_classes="caps"):
         for name, label in (

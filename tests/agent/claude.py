@@ -87,7 +87,8 @@ class Claude(ByRole):
         env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": self.server.url}
         # What a search finds of the programs that models repair here, it finds soon.
         return Settings.from_env(
-            env, data_dir=folder, **{"proof_s": 60.0, "max_candidates": 50, **given}
+            env, data_dir=folder,
+            **{"proof_s": 60.0, "max_candidates": 50, "require_confidence": 0.0, **given},
         )
 
 

@@ -55,7 +55,8 @@ def events(log: tuple[Stamped, ...], *kinds: str) -> list[Any]:  # of the kinds 
 
 def settings(folder: Path, env: dict[str, str], **given: Any) -> Settings:
     return Settings.from_env(
-        env, data_dir=folder, **{"proof_s": 60.0, "max_candidates": 50, **given}
+        env, data_dir=folder,
+        **{"proof_s": 60.0, "max_candidates": 50, "require_confidence": 0.0, **given},
     )
 
 

@@ -18,7 +18,9 @@ Log = tuple[Stamped, ...]
 
 def settings(folder: Path, **changes: object) -> Settings:
     # A loaded machine must not decide how far a proof comes.
-    return Settings.from_env({}, provider="mock", data_dir=folder, **{"proof_s": 60.0, **changes})
+    return Settings.from_env({}, provider="mock", data_dir=folder, **{
+        "proof_s": 60.0, "require_confidence": 0.0, **changes
+    })
 
 
 async def followed(session: Session, run: str, after: int = 0) -> Log:

@@ -134,7 +134,7 @@ def show(
 
 def rival_words(result: Result) -> Iterator[str]:
     """The other repairs that the suite does not tell apart."""
-    if result.rivals is None or result.outcome != "healed":
+    if result.rivals is None or result.outcome not in ("healed", "proposed"):
         return
     yield "Which one is right? The suite passes with each; the patch is A. A further test decides:"
     for one in result.rivals.behaviours:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from agent.core.trees import is_legible, nodes_of, tree_of
+from agent.core.trees import is_legible, readable_nodes, tree_of
 
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _BINDS = (
@@ -34,12 +34,18 @@ def without_dead_code(text: str, before: str = "") -> str:
     return shorter if is_legible(shorter) else text
 
 
-def _dead(text: str) -> Iterator[ast.stmt]:
-    for node in nodes_of(text):
+def dead_statements(text: str) -> Iterator[ast.stmt]:
+    """The statements that stand behind the end of their block; none where the text does not
+    parse."""
+    for node in readable_nodes(text):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list):
                 yield from _after_an_end(block)
+
+
+def _dead(text: str) -> Iterator[ast.stmt]:
+    yield from dead_statements(text)
     yield from _unread_imports(tree_of(text))
 
 

@@ -9,34 +9,52 @@ from agent.core.domain import Report, RunOutcome, Solution
 from agent.core.events import Event, ModelCalled, ModelFailed, RunFinished, Stamped
 from agent.core.state import State, is_repaired
 from agent.healing.context import Context
+from agent.healing.reserve import restored
 from agent.log.result import KEPT, fold
 from agent.log.store import Store
 from agent.log.words import ending_words
+
+LEAST_PROPOSED = 0.3
+"""Patches that are less likely right are listed and not proposed."""
+UNLIKELY = "an edit that passes the tests was found, but it is unlikely to be right"
 
 
 async def finish(state: State, ctx: Context) -> State:
     """Says how the run ended; a refused or failing program is never presented as healed."""
     outcome = conclude(
-        state, ctx.store, ctx.log(), ctx.emit, state.get("outcome"), state.get("reason", "")
+        state, ctx.store, ctx.log(), ctx.emit, state.get("outcome"), state.get("reason", ""),
+        ctx.settings.require_confidence,
     )
     return {"outcome": outcome}
 
 
 def conclude(
     state: State, store: Store, log: Sequence[Stamped], emit: Callable[[Event], Stamped],
-    refused: RunOutcome | None, reason: str,
+    refused: RunOutcome | None, reason: str, required: float,
 ) -> RunOutcome:
-    """Emits the last event; `refused` is the outcome of a run that did not get to its goal."""
+    """Emits the last event.
+
+    Args:
+        refused: The outcome of a run that did not get to its goal.
+        required: The least confidence with which a patch counts as healed.
+    """
+    state, refused = restored(state, store, emit, refused)
     base = store.get(state["base_id"], Solution) if "base_id" in state else None
     report = store.get(state["report_id"], Report) if "report_id" in state else None
     kept, edit = base, ""
     outcome: RunOutcome = refused or "unresolved"
+    likely = state.get("confidence", 1.0)
     if refused is None and report is not None and report.passed:
-        kept = store.get(state["solution_id"], Solution)
+        patched = kept = store.get(state["solution_id"], Solution)
         if not is_repaired(state):
             outcome, reason = "healthy", state["proof_why"]
         elif report.oracle:
             outcome, edit, reason = "healed", state["note"], state["proof_why"]
+            if likely < min(required, LEAST_PROPOSED):
+                kept, outcome, edit = base, "unresolved", ""
+                reason = f"{UNLIKELY}, as {state['unsure']}: {patched.note}"
+            elif likely < required:
+                outcome = "proposed"
         else:
             outcome, edit = "crash_stopped", state["note"]
             ended = ending_words(report.ending) if report.ending is not None else ""
@@ -50,7 +68,9 @@ def conclude(
             outcome=outcome,
             stopped=state.get("stopped") if not good else None,
             proof=state.get("proof") if good else None,
-            fitting=fold(log).fitting_so_far if outcome == "healed" else 1,
+            confidence=likely if is_repaired(state) and "confidence" in state else None,
+            unsure=state.get("unsure", ""),
+            fitting=fold(log).fitting_so_far if outcome in ("healed", "proposed") else 1,
             strategy=state.get("strategy") if good and is_repaired(state) else None,
             edit=edit,
             reason=reason or f"still failing after {iterations} iterations",

@@ -16,6 +16,7 @@ from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore
+from agent.healing.reserve import second_opinion
 from agent.healing.rounds import STOPPED, begun, go_on, may_ask
 from agent.log.best import best_of
 from agent.log.waiting import Review
@@ -46,6 +47,9 @@ async def permit(state: State, ctx: Context) -> State:
 
 async def gate(state: State, ctx: Context) -> State:
     """Passes, or waits for a `Review` of the repair."""
+    other = second_opinion(state, ctx)
+    if other is not None:
+        return other
     reviews_drafts = ctx.settings.autonomy_level == "review_all" and ctx.task.solution is None
     if ctx.settings.autonomy_level == "full_auto" or not (is_repaired(state) or reviews_drafts):
         return {"asking": False, "escalated": False}

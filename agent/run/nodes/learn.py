@@ -28,11 +28,13 @@ LONG = "the program is too long, or no text for a file"
 async def learn(state: State, ctx: Context) -> State:
     """Stores the fix under the failure it healed, and a lesson in words.
 
-    Only what passed tests is worth remembering. A fix recalled is known already, unless it came
-    for another failure: then this one's is kept too. So is what a fork has only judged again: it
-    diagnosed nothing.
+    Only what counts as healed, or what a person has accepted, is worth remembering. A fix recalled
+    is known already, unless it came for another failure: then this one's is kept too. So is what a
+    fork has only judged again: it diagnosed nothing.
     """
     if not is_repaired(state) or state["proof"] == "E0":
+        return {}
+    if state["confidence"] < ctx.settings.require_confidence and not _accepted(state, ctx):
         return {}
     if not (ctx.learn and ctx.settings.enable_cross_session_memory):
         return {}
@@ -44,6 +46,11 @@ async def learn(state: State, ctx: Context) -> State:
     except MemoryFault as error:
         ctx.emit(Notice(level="warning", text=f"{error} What helped is not remembered."))
     return {}
+
+
+def _accepted(state: State, ctx: Context) -> bool:
+    """Whether a person has accepted the patch at the gate."""
+    return ctx.settings.autonomy_level != "full_auto"
 
 
 async def _write_lesson(state: State, ctx: Context) -> None:
@@ -114,6 +121,7 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
     fix = Fix.made(
         ctx.store.get(state["failure_id"], Failure), first.before, first.after,
         state["proof"], note, *_standing(state, ctx, base),
+        confidence=1.0 if _accepted(state, ctx) else state["confidence"],
     )
     if fix is not None and project is not None:
         fix = fix.of_project(project_key(project), first.path, tuple(others))

@@ -17,6 +17,7 @@ from agent.core.loops import aside
 from agent.core.rounds import Rounds
 from agent.core.state import UNHELD_WORDS, State, Suite, is_repaired
 from agent.core.trust import VETOING_ORIGINS
+from agent.healing.confidence import confidence
 from agent.healing.context import Context
 from agent.healing.proving import (
     ENOUGH_PROBES,
@@ -25,7 +26,9 @@ from agent.healing.proving import (
     holds_at_e1,
     reaches_e3,
 )
+from agent.healing.reserve import Reserve
 from agent.healing.rivalry import ProofCase, ProofEvidence
+from agent.healing.rounds import fingerprint
 from agent.intake import makes_new_calls
 from agent.intake.asked.held_out import contains_test
 from agent.memory import Failure
@@ -240,9 +243,23 @@ async def prove(state: State, ctx: Context) -> State:
     if state.get("caveat"):
         open_ = Evidence(others=1) if state.get("others_fit") else None
         proof = proof.but(state["caveat"], evidence=proof.evidence or open_)
-    proved = Proved(**dict(proof))
+    likely = None
+    if is_repaired(state):
+        likely = await aside(
+            confidence, solution, base, suite.visible, proof, state["strategy"],
+            chosen=bool(state.get("asked")) and not state.get("rivals_id"),
+            agreed=_agreed(state, ctx, solution),
+        )
+    chance, unsure = (None, "") if likely is None else (likely.probability, likely.reason)
+    proved = Proved(
+        **dict(proof), confidence=chance, unsure=unsure,
+        features={} if likely is None else likely.features,
+    )
     ctx.emit(proved)
-    update: State = {"proof": proof.level, "proof_why": proof.why}
+    update: State = {
+        "proof": proof.level, "proof_why": proof.why,
+        "confidence": 1.0 if chance is None else chance, "unsure": unsure,
+    }
     if proved.settles_rivals:
         update["rivals_id"] = ""
     if rivals is not None:
@@ -251,6 +268,14 @@ async def prove(state: State, ctx: Context) -> State:
         if asked is not None:
             ctx.emit(Ambiguous(iteration=state["iteration"], rivals=asked))
     return update
+
+
+def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
+    """Whether a model wrote the program that a search had found before."""
+    if not state.get("doubtful_id") or state["strategy"] != "model":
+        return False
+    reserve = ctx.store.get(state["doubtful_id"], Reserve)
+    return fingerprint(reserve.solution) == fingerprint(solution)
 
 
 def _read(state: State, ctx: Context, base: Solution) -> str:

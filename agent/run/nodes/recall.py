@@ -182,7 +182,9 @@ async def _looked_back(
             ))
             continue
         for text in texts:
-            candidate = base.with_text(text, origin="memory", note=offer.note(text))
+            candidate = base.with_text(
+                text, origin="memory", note=offer.note(text), estimate=offer.estimate
+            )
             report = await ctx.judge(candidate, tests)
             if report.passed:
                 _credit(ctx, offer.known, helped=True, elsewhere=offer.elsewhere)

@@ -103,7 +103,9 @@ async def test_what_one_run_learned_another_uses_only_where_memory_is_on(tmp_pat
     broken, tests = "def add(a, b):\n    return a - b\n", "assert add(2, 3) == 5"
 
     async def strategy(**flag: bool) -> tuple[str | None, tuple[str, ...], list[str]]:
-        settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, proof_s=0.0, **flag)
+        settings = Settings.from_env(
+            {}, provider="mock", data_dir=tmp_path, proof_s=0.0, require_confidence=0.0, **flag
+        )
         result, events = await healed(settings, broken, tests)
         notes = [one.note for one in events if isinstance(one, Recalled)]
         return result.strategy, result.lessons, notes

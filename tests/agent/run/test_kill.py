@@ -33,7 +33,9 @@ CODE = "def area(width, height):\\n    return width + height\\n"
 TESTS = "assert area(2, 5) == 10\\nassert area(1, 1) == 1"
 
 async def main(folder, count):
-    settings = Settings.from_env({}, provider="mock", data_dir=Path(folder), proof_s=0.0)
+    settings = Settings.from_env(
+        {}, provider="mock", data_dir=Path(folder), proof_s=0.0, require_confidence=0.0
+    )
     async with open_session(settings) as session:
         known = [row.id for row in session.history().runs()]
         await session.recover()
@@ -67,7 +69,9 @@ async def test_killed_runs_are_finished_from_their_last_step(tmp_path: Path, who
             os.kill(worker, signal.SIGKILL)
     assert workers.returncode == 0
 
-    settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, proof_s=0.0)
+    settings = Settings.from_env(
+        {}, provider="mock", data_dir=tmp_path, proof_s=0.0, require_confidence=0.0
+    )
     async with open_session(settings) as session:
         await session.recover()
         rows = session.history().runs()

@@ -1,0 +1,47 @@
+"""How likely the patch of a run is right, from what its source, the proof and a second source show.
+
+A search estimates its patches while it compares them (`agent/repair/confidence`), and a remembered
+fix carries the confidence with which it was stored. What comes to light afterwards (a held-out
+test, a competing patch, agreement of two sources) shifts the log-odds.
+"""
+
+from __future__ import annotations
+
+from agent.core.domain import Estimate, Proof, Solution, Strategy, TestCase
+from agent.repair.confidence.features import Situation
+from agent.repair.confidence.model import HELD_OUT, OTHERS_FIT, fitted, of_a_model
+
+CERTAIN = Estimate.of(1.0)
+"""Of a program that a person wrote or chose."""
+
+
+def confidence(
+    solution: Solution, base: Solution, tests: tuple[TestCase, ...], proof: Proof,
+    strategy: Strategy, *, chosen: bool = False, agreed: bool = False,
+) -> Estimate:
+    """The estimate for the patch that `solution` is of `base`.
+
+    Args:
+        tests: The tests that the patch was made for.
+        proof: What was shown of it.
+        chosen: A person chose its behaviour among several.
+        agreed: A search and a model arrived at the same program independently.
+    """
+    if strategy == "person" or chosen:
+        return CERTAIN
+    estimate = solution.estimate
+    if estimate is not None and not estimate.features:
+        return estimate  # of a remembered fix
+    if estimate is None:
+        [change, *_] = solution.changed_from(base) or [None]
+        if change is None:
+            return CERTAIN
+        codes = tuple(test.code for test in tests)
+        estimate = of_a_model(change.after, Situation(change.before, codes))
+    model, seen = fitted(), proof.evidence
+    features = dict(estimate.features) | {
+        HELD_OUT: float(proof.level >= "E2"),
+        OTHERS_FIT: float(seen is not None and seen.others > 0),
+    }
+    usual = model.estimate(estimate.features).log_odds
+    return model.estimate(features, estimate.log_odds - usual + model.agreed * agreed)

@@ -1,0 +1,158 @@
+"""What is measured of a patch that passes its tests, to estimate how likely it is right.
+
+Each feature is a number; their weights stand in `coefficients.toml`. Pure: whatever takes running
+(answers to probing calls, how many candidates were tried) is given.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.core.trees import readable_nodes
+from agent.repair.confidence.naturalness import change
+from agent.repair.facts import Candidate
+from agent.repair.program import Function
+from agent.repair.proof.dead_code import dead_statements
+from agent.repair.proof.doubts import dropped_calls, undefined_exceptions, unread_names
+from agent.repair.proof.widening import dropped_guards
+
+Features = Mapping[str, float]
+
+MOST_LEAD = 4.0
+_JUMPS = (ast.Pass, ast.Continue, ast.Break)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known of a failing program apart from its patches."""
+
+    program: str
+    tests: tuple[str, ...]
+    """The code of each test; empty where only a crash is known."""
+    base_answers: tuple[str, ...] = ()
+    """What the program gives for each probing call."""
+
+
+def features_of(patches: Sequence[Candidate], now: Situation) -> list[dict[str, float]]:
+    """The features of each of some patches that all pass the tests of a program, in their order.
+
+    Args:
+        patches: All that are known to pass; they compete with each other.
+        now: The program, its tests, and its answers to the calls that the patches were probed with.
+    """
+    shared = {"no test": float(not now.tests), **_size(now.program)}
+    return [
+        {
+            **shared, "tried before": math.log1p(one.tried),
+            "other type": float(bool(one.types)), **competing,
+            **_behaviour(now.base_answers, one.answers), **_text(now.program, one.text),
+        }
+        for one, competing in zip(patches, _competition(patches), strict=True)
+    ]
+
+
+def _size(text: str) -> dict[str, float]:
+    """How much code there is to be wrong, of which the tests may see little."""
+    nodes = readable_nodes(text)
+    return {
+        "lines": math.log1p(sum(bool(line.strip()) for line in text.splitlines())),
+        "functions": math.log1p(sum(isinstance(one, Function) for one in nodes)),
+        "classes": float(any(isinstance(one, ast.ClassDef) for one in nodes)),
+    }
+
+
+def _competition(patches: Sequence[Candidate]) -> Iterator[dict[str, float]]:
+    """How a patch stands among the others; those that answer all probing calls alike are one."""
+    groups: dict[tuple[str, ...] | str, list[Candidate]] = defaultdict(list)
+    for one in patches:
+        groups[one.answers or one.text].append(one)
+    least = {key: min(one.cost for one in group) for key, group in groups.items()}
+    for one in patches:
+        key = one.answers or one.text
+        others = [cost for other, cost in least.items() if other != key]
+        lead = min(others) - least[key] if others else MOST_LEAD
+        yield {
+            "patches": math.log(len(patches)), "dearer": one.cost - least[key],
+            "lead": max(-MOST_LEAD, min(MOST_LEAD, lead)),
+        }
+
+
+def _behaviour(before: Sequence[str], after: Sequence[str]) -> dict[str, float]:
+    """What changes on probing calls to which the program as it came gave a value."""
+    known = [(old, new) for old, new in zip(before, after, strict=False) if _is_value(old)]
+    values = {one for one in after if _is_value(one)}
+    return {
+        "changed": sum(old != new for old, new in known) / max(1, len(known)),
+        "always the same": float(len(after) > 3 and len(values) == 1),
+    }
+
+
+def _is_value(answer: str) -> bool:
+    return answer not in ("", "~") and not answer.startswith("!")
+
+
+def _text(before: str, after: str) -> dict[str, float]:
+    """What the two texts show."""
+    added = change(before, after).added
+    return {
+        "added": math.log1p(len(added)), "suspicious": float(min(3, _suspicious(before, after))),
+        "usual on average": sum(added) / len(added) if added else 0.0,
+    }
+
+
+def _suspicious(before: str, after: str) -> int:
+    """How many things a patch brings in that a reviewer would reject: code that cannot run, caught
+    exceptions that are ignored, operations without effect, calls and guards that are gone, names
+    that nothing reads, exceptions that nothing defines."""
+    return (
+        max(0, _dead(after) - _dead(before)) + max(0, _swallowed(after) - _swallowed(before))
+        + len({*_vacuous(after)} - {*_vacuous(before)}) + len(dropped_calls(before, after))
+        + len(dropped_guards(before, after)) + len(unread_names(before, after))
+        + len({*undefined_exceptions(after)} - {*undefined_exceptions(before)})
+    )
+
+
+def _dead(text: str) -> int:
+    return sum(1 for _ in dead_statements(text))
+
+
+def _swallowed(text: str) -> int:
+    """Handlers that only go on, or give a constant."""
+    return sum(
+        isinstance(node, ast.ExceptHandler) and all(
+            isinstance(one, _JUMPS) or (
+                isinstance(one, ast.Return) and isinstance(one.value, ast.Constant | None)
+            ) for one in node.body
+        ) for node in readable_nodes(text)
+    )
+
+
+def _vacuous(text: str) -> Iterator[str]:
+    """Operations that nobody would write: constants in conditions, equal operands, `+ 0`."""
+    for node in readable_nodes(text):
+        match node:
+            case ast.BoolOp(values=values):
+                idle = _equal(values) or any(isinstance(one, ast.Constant) for one in values)
+            case ast.Compare(left=left, comparators=others):
+                sides = [left, *others]
+                idle = _equal(sides) or all(isinstance(one, ast.Constant) for one in sides)
+            case ast.BinOp(left=left, right=right, op=op):
+                idle = (isinstance(op, ast.Add | ast.Sub) and ast.unparse(right) == "0") or (
+                    _equal([left, right]) and not isinstance(op, ast.Add | ast.Mult)
+                )
+            case ast.IfExp(test=test) | ast.If(test=test):
+                idle = isinstance(test, ast.Constant)
+            case ast.Assign(targets=[target], value=value):
+                idle = ast.unparse(target) == ast.unparse(value)
+            case _:
+                continue
+        if idle:
+            yield ast.unparse(node)
+
+
+def _equal(nodes: Sequence[ast.expr]) -> bool:
+    return len(nodes) > len({ast.dump(one) for one in nodes})

@@ -1,0 +1,201 @@
+"""How often a patch that is called HEALED is right, on bugs as people submit them.
+
+    python -m evaluation.claims --suite FILE [--suite FILE …] --out DIR
+
+Each case is healed by the terminal command in a folder of its own with an empty memory, and the
+hidden truth is asked afterwards. A case that is done stands in `DIR/claims.jsonl` and is not run
+again. Printed: how many were claimed (HEALED, exit code 0), right and wrong; how many proposed,
+right and wrong; the precision of the claims with its 95 % interval (Wilson); and precision and
+recall over the confidence. See `cases` for what a suite holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypedDict
+
+from agent.core.events import Proved, from_jsonl
+from evaluation.cases import Case, read_cases, write
+from evaluation.suite import BadSuite
+
+CASE_S = 600.0
+THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.0)
+PATCHED = ("healed", "proposed", "crash_stopped")
+ROOT = Path(__file__).parent.parent
+
+
+class Claim(TypedDict):
+    """What came of a case."""
+
+    id: str
+    suite: str
+    author: str
+    outcome: str
+    proof: str | None
+    confidence: float | None
+    features: dict[str, float]
+    right: bool | None
+    """`None` where no patch was shown."""
+    strategy: str | None
+    candidates: int
+    seconds: float
+    exit_code: int
+    diff: str
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.claims", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--suite", type=Path, action="append", required=True, metavar="FILE")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose id has this")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth case")
+    parser.add_argument("--workers", type=int, default=1, metavar="N")
+    parser.add_argument(
+        "--validate", action="store_true", help="only check the cases by their own measure"
+    )
+    wanted = parser.parse_args()
+    try:
+        cases = [
+            (path.stem, case) for path in wanted.suite
+            for case in read_cases(path)[:: wanted.every] if wanted.only in case.id
+        ]
+    except BadSuite as error:
+        parser.error(str(error))
+    if wanted.validate:
+        return _validated([case for _, case in cases])
+    wanted.out.mkdir(parents=True, exist_ok=True)
+    file = wanted.out / "claims.jsonl"
+    done = {one["id"]: one for one in read_claims(file)} if file.exists() else {}
+    left = [one for one in cases if one[1].id not in done]
+    with ThreadPoolExecutor(wanted.workers) as pool, file.open("a", encoding="utf-8") as out:
+        for found in pool.map(lambda one: healed(one[1], one[0]), left):
+            out.write(json.dumps(found) + "\n")
+            out.flush()
+            done[found["id"]] = found
+            print(
+                f"{found['id']}: {found['outcome']} {found['proof'] or ''} "
+                f"{'' if found['confidence'] is None else format(found['confidence'], '.2f')} "
+                f"{ {True: 'right', False: 'WRONG', None: ''}[found['right']]} "
+                f"{found['seconds']:.1f} s", file=sys.stderr, flush=True,
+            )
+    claims = [done[case.id] for _, case in cases]
+    for line in table(claims):
+        print(line)
+    return 0
+
+
+def read_claims(file: Path) -> list[Claim]:
+    """What stands in a file of claims."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def healed(case: Case, suite: str) -> Claim:
+    """Heals a case as its user does, and asks the truth of the patch."""
+    with tempfile.TemporaryDirectory(prefix="claim-") as name:
+        home, folder = Path(name) / "home", Path(name) / "work"
+        home.mkdir()
+        write(case.submitted, folder)
+        log = Path(name) / "log.jsonl"
+        asked = ["run", ".", "--json", "--log", str(log)]
+        if case.mode != "project":
+            asked[1] = "program.py"
+            for path in case.support:
+                asked += ["--with", path]
+        if case.mode == "asserts":
+            asked += ["--tests", case.tests]
+        if case.mode == "pytest":
+            write({"test_program.py": case.tests}, folder)
+            asked += ["--tests-file", "test_program.py"]
+        done = subprocess.run(
+            [sys.executable, "-m", "agent", *asked], cwd=folder, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=CASE_S, check=False, env={
+                **os.environ, "PYTHONPATH": str(ROOT), "HEAL_DATA_DIR": str(home),
+            },
+        )
+        try:
+            told = json.loads(done.stdout)
+        except ValueError as error:
+            raise RuntimeError(f"{case.id}: {done.stderr[-500:]}") from error
+        proved = [
+            entry.event for entry in (from_jsonl(log.read_text("utf-8")) if log.exists() else ())
+            if isinstance(entry.event, Proved)
+        ]
+    if told["outcome"] is None and done.returncode in (2, 3):
+        raise RuntimeError(f"{case.id}: {told['error'] or told['reason']}")
+    outcome = str(told["outcome"] or "refused")
+    changed = {path: text for path, text in told["files"].items()}
+    return Claim(
+        id=case.id, suite=suite, author=case.author, outcome=outcome, proof=told["proof"],
+        confidence=told["confidence"], features=dict(proved[-1].features) if proved else {},
+        right=case.is_right(changed) if outcome in PATCHED else None, strategy=told["strategy"],
+        candidates=told["candidates"], seconds=told["seconds"], exit_code=done.returncode,
+        diff=told["diff"],
+    )
+
+
+def table(claims: Sequence[Claim]) -> Iterator[str]:
+    """The figures as lines of text."""
+    every = len(claims)
+    for name, some in (
+        ("claimed (HEALED)", [one for one in claims if is_claimed(one)]),
+        ("proposed", [one for one in claims if one["right"] is not None and not is_claimed(one)]),
+    ):
+        right = sum(one["right"] is True for one in some)
+        low, high = wilson(right, len(some))
+        yield (
+            f"{name}: {len(some)} of {every}, right {right}, wrong {len(some) - right}; "
+            f"precision {right / max(1, len(some)):.0%} (95 %: {low:.0%} to {high:.0%})"
+        )
+    shown = [one for one in claims if one["right"] is not None]
+    all_right = sum(one["right"] is True for one in shown)
+    yield (
+        f"not claimed and no patch shown: {every - len(shown)}; right among all shown: "
+        f"{all_right} of {every} ({all_right / max(1, every):.0%})"
+    )
+    yield f"median seconds {statistics.median([one['seconds'] for one in claims]):.1f}"
+    yield "confidence at least   patches   right   precision   recall (of all cases)"
+    for least in THRESHOLDS:
+        some = [one for one in shown if (one["confidence"] or 0.0) >= least]
+        right = sum(one["right"] is True for one in some)
+        yield (
+            f"{least:>19.2f}   {len(some):>7}   {right:>5}   {right / max(1, len(some)):>9.0%}   "
+            f"{right / max(1, every):>6.0%}"
+        )
+
+
+def is_claimed(one: Claim) -> bool:
+    """Whether a patch was called HEALED."""
+    return one["outcome"] == "healed" and one["exit_code"] == 0
+
+
+def wilson(right: int, of: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % confidence interval of a rate by Wilson's score (Wilson 1927)."""
+    if not of:
+        return 0.0, 1.0
+    rate = right / of
+    middle = (rate + z * z / (2 * of)) / (1 + z * z / of)
+    half = z / (1 + z * z / of) * math.sqrt(rate * (1 - rate) / of + z * z / (4 * of * of))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _validated(cases: Sequence[Case]) -> int:
+    bad = [f"{case.id}: {why}" for case in cases if (why := case.refuted())]
+    print("\n".join([*bad, f"{len(cases)} cases, {len(bad)} contradict themselves"]))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

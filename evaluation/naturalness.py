@@ -1,0 +1,128 @@
+"""Counts how usual each piece of syntax is, and writes `agent/repair/confidence/naturalness.bin`.
+
+    python -m evaluation.naturalness [--out FILE]
+
+Reads the standard library and the installed packages whose licence is MIT, BSD, Apache, ISC or PSF,
+without their tests. Names with a symbol of their own are built-in ones that two folders use, and
+attributes and keyword arguments that 25 folders use. Productions that were seen less than three
+times (four in the longest context) are not kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import builtins
+import marshal
+import sysconfig
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from agent.core.trees import parse
+from agent.repair.confidence import naturalness
+from agent.repair.confidence.naturalness import TOTAL, productions
+from evaluation.suite import spread
+
+FREE = ("mit", "bsd", "apache", "isc", "psf", "python software foundation")
+LEAST_FOLDERS = {"builtin": 2, "other": 25}
+LEAST_SEEN = {2: 3, 3: 4}
+ALWAYS = frozenset({"self", "cls", "i", "j", "n", "key", "value", "line", "result"})
+UNREAD = ("test", "tests", "idlelib", "lib2to3", "encodings", "_vendor", "torch",
+          "transformers", "bitsandbytes")
+MOST_FILES = 4_000
+"""Files that are read, spread evenly over all of them."""
+LARGEST = 300_000
+"""Bytes of a file, above which it is taken for generated."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=__doc__)
+    parser.add_argument(
+        "--out", type=Path, default=Path(naturalness.__file__).with_name("naturalness.bin")
+    )
+    out = parser.parse_args().out
+    paths = spread(list(_paths()), MOST_FILES)
+    names = frozenset(_names(paths))
+    counts: dict[int, dict[tuple[str, ...], Counter[str]]] = {
+        length: defaultdict(Counter) for length in range(4)
+    }
+    for _, tree in _trees(paths):
+        for one in productions(tree, names):
+            counts[0][()][one.symbol] += 1
+            counts[1][one.parent.partition(" ")[0], one.field][one.symbol] += 1
+            counts[2][one.parent, one.field][one.symbol] += 1
+            counts[3][one.parent, one.field, one.before][one.symbol] += 1
+    kept = {
+        length: {
+            context: found for context, seen in of_length.items()
+            if (found := _frequent(seen, LEAST_SEEN.get(length, 1), length > 0))
+        }
+        for length, of_length in counts.items()
+    }
+    packed = zlib.compress(marshal.dumps({"names": sorted(names), "counts": kept}), 9)
+    out.write_bytes(packed)
+    print(f"{len(paths):,} files, {len(names)} names, {len(packed) // 1024} kB in {out}")
+    return 0
+
+
+def _frequent(seen: Counter[str], least: int, with_total: bool) -> dict[str, int]:
+    kept = {symbol: count for symbol, count in sorted(seen.items()) if count >= least}
+    return {**kept, TOTAL: sum(seen.values())} if kept and with_total else kept
+
+
+def _paths() -> Iterator[Path]:
+    standard = Path(sysconfig.get_paths()["stdlib"])
+    own = (one for one in standard.rglob("*.py") if "site-packages" not in one.parts)
+    found = (one for some in (own, *map(_files, distributions())) for one in sorted(some))
+    for path in dict.fromkeys(found):
+        inner = path.parts[len(standard.parts) :]
+        if not {*UNREAD} & {*inner} and path.is_file() and path.stat().st_size < LARGEST:
+            yield path
+
+
+def _trees(paths: Sequence[Path]) -> Iterator[tuple[str, ast.Module]]:
+    """Each file's folder and its tree, one at a time: all trees together take gigabytes."""
+    for path in paths:
+        try:
+            yield str(path.parent), parse(path.read_text(encoding="utf-8"))
+        except (SyntaxError, ValueError, RecursionError):
+            continue  # templates and files for other versions are no Python of this one
+
+
+def _files(one: Distribution) -> list[Path]:
+    """The Python files of a distribution under a permissive licence."""
+    about = one.metadata
+    licences = [
+        text[:200] for name in ("License-Expression", "License") for text in about.get_all(name, [])
+    ]
+    licences += [text for text in about.get_all("Classifier", []) if text.startswith("License")]
+    if not any(word in text.lower() for text in licences for word in FREE):
+        return []
+    return [Path(str(file.locate())) for file in one.files or () if file.suffix == ".py"]
+
+
+def _names(paths: Sequence[Path]) -> Iterator[str]:
+    folders: dict[str, set[str]] = defaultdict(set)
+    for folder, tree in _trees(paths):
+        for node in ast.walk(tree):
+            match node:
+                case ast.Name(id=name):
+                    folders[name].add(folder)
+                case ast.Attribute(attr=name):
+                    folders[f".{name}"].add(folder)
+                case ast.keyword(arg=str(name)):
+                    folders[f"={name}"].add(folder)
+    built_in = frozenset(dir(builtins))
+    for name, found in folders.items():
+        is_built_in = name in built_in
+        if name in ALWAYS or (is_built_in and len(found) >= LEAST_FOLDERS["builtin"]) or (
+            name[0] in ".=" and len(found) >= LEAST_FOLDERS["other"]
+        ):
+            yield name
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

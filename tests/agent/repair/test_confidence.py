@@ -1,0 +1,84 @@
+"""How likely a patch is right: what is measured of it, and what that comes to."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from agent.core.domain import Estimate
+from agent.repair.confidence import naturalness
+from agent.repair.confidence.features import Situation, features_of
+from agent.repair.confidence.model import FITTED, estimates, fitted, of_a_model
+from agent.repair.facts import Candidate
+
+BASE = "def area(width, height):\n    check(width)\n    return width + height\n"
+RIGHT = BASE.replace("+", "*")
+TESTS = ("assert area(3, 4) == 12",)
+
+
+def patch(text: str, **given: object) -> Candidate:
+    return Candidate(text, 2.0, ("arithmetic",), **given)  # type: ignore[arg-type]
+
+
+def features(text: str, **given: object) -> dict[str, float]:
+    return features_of([patch(text, **given)], Situation(BASE, TESTS))[0]
+
+
+def test_every_feature_has_a_fitted_weight_and_none_is_missing() -> None:
+    measured = {*features(RIGHT)}
+    assert {*fitted().weights} == {*FITTED}
+    assert {*FITTED} - measured == {"held out", "others fit"}
+
+
+@pytest.mark.parametrize("text", [
+    RIGHT.replace("    check(width)\n", ""),
+    RIGHT + "    return 0\n",
+    "try:\n    import fast\nexcept ImportError:\n    pass\n" + RIGHT,
+    RIGHT.replace("width * height", "width * height or width * height"),
+    RIGHT.replace("check(width)", "raise Wrong"),
+], ids=["drops a call", "dead code", "swallows", "equal operands", "undefined exception"])
+def test_what_a_reviewer_would_reject_lowers_the_estimate(text: str) -> None:
+    clean, bad = estimates([patch(RIGHT)], Situation(BASE, TESTS))[0], features(text)
+    assert features(RIGHT)["suspicious"] == 0 < bad["suspicious"]
+    assert fitted().estimate({**clean.features, "suspicious": 1.0}).log_odds < clean.log_odds
+
+
+def test_patches_that_behave_differently_compete() -> None:
+    now = Situation(BASE, TESTS, ("3", "5"))
+    alone = estimates([patch(RIGHT, answers=("2", "6"))], now)[0]
+    beside = estimates(
+        [patch(RIGHT, answers=("2", "6"))] + [
+            patch(RIGHT.replace("height\n", f"height + {n}\n"), answers=("2", f"{6 + n}"))
+            for n in range(5)
+        ], now,
+    )[0]
+    assert beside.probability < alone.probability
+
+
+def test_results_of_the_program_as_it_came_that_change_are_a_share() -> None:
+    now = Situation(BASE, TESTS, ("3", "5", "!ValueError", "~"))
+    [found] = features_of([patch(RIGHT, answers=("3", "6", "0", "1"))], now)
+    assert found["changed"] == 0.5
+
+
+def test_a_models_patch_is_likelier_than_one_of_many_that_a_search_tried() -> None:
+    now = Situation(BASE, TESTS)
+    searched = estimates([patch(RIGHT, tried=5_000)], now)[0]
+    assert of_a_model(RIGHT, now).probability > searched.probability
+
+
+def test_an_estimate_keeps_its_probability() -> None:
+    assert math.isclose(Estimate.of(0.7).probability, 0.7)
+    assert 0 < Estimate.of(0.0).probability < Estimate.of(1.0).probability <= 1
+
+
+def test_usual_code_is_more_likely_than_unusual_code() -> None:
+    usual = naturalness.change(BASE, BASE.replace("check(width)", "check(len(width))"))
+    unusual = naturalness.change(BASE, BASE.replace("check(width)", "check(len(width, 'utf-8'))"))
+    assert min(usual.added) > min(unusual.added)
+
+
+def test_only_what_differs_is_looked_at() -> None:
+    assert naturalness.change(BASE, BASE) == naturalness.Change((), ())
+    assert naturalness.change("def f(:\n", BASE).removed == ()
