@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -148,6 +148,7 @@ def of_row(row: Row) -> Case:
     truth = row.truth
     if not truth.known:
         raise ValueError(f"{row.id} has nothing that tells a right repair from a wrong one")
+    groups = dict(row.groups)
     held = NAMES + "\n".join(truth.held_out) + "\n" if truth.held_out else ""
     agree = _AGREE.replace("{entry!r}", repr(truth.entry_point)) if truth.inputs else ""
     return Case(
@@ -156,7 +157,7 @@ def of_row(row: Row) -> Case:
         hidden={
             "_fixed.py": truth.fixed, "_inputs.json": json.dumps([json.dumps(one) for one in
                                                                   truth.inputs]),
-        } if truth.inputs else {}, **cast("dict[str, str]", dict(row.groups)),
+        } if truth.inputs else {}, author=groups.get("author", ""), kind=groups.get("kind", ""),
     )
 
 

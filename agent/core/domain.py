@@ -207,7 +207,8 @@ class Solution(Value):
     note: str = ""
     """What was done to the parent, in words: the edit, the lesson, the model's summary."""
     parent: str | None = None
-    estimate: Estimate | None = None
+    # Left out where it is absent: the address of a program that has none stays what it was.
+    estimate: Estimate | None = Field(default=None, exclude_if=lambda one: one is None)
     """How likely it is the right patch, by the search that found it or the memory of it."""
 
     @property
@@ -653,6 +654,8 @@ class Evidence(Value):
     """Tests' calls that it answered otherwise among changed inputs than before the judge."""
     others: int = 0
     """Other behaviours found to fit all tests, at most three."""
+    refuted: int = 0
+    """Competing patches that pass the tests shown to the search and fail a held-out one."""
     siblings: int = 0
     """Texts around the repair that were tried in its place."""
     unwatched: tuple[str, ...] = ()

@@ -223,6 +223,8 @@ class State(TypedDict, total=False):
     """How likely the current patch is right; 1 where nothing was changed."""
     unsure: str
     """What lowers that most."""
+    accepted: bool
+    """A person has accepted the patch."""
     doubtful_id: str
     """The `Reserve` with a patch below the required confidence, while a model is asked."""
     reserve_id: str

@@ -93,7 +93,7 @@ def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
     files = {
         "heal.patch" if result.diff else "partial.patch": patch(result),
         "report.md": markdown_of_run(result, name).encode("utf-8", "replace"),
-        "junit.xml": junit(result.report, result.columns[0].report if result.columns else None),
+        "junit.xml": junit(result, result.columns[0].report if result.columns else None),
         "run.jsonl": to_jsonl(log).encode(),
         **{
             f"healed/{path}": text.encode("utf-8", "surrogateescape")

@@ -132,8 +132,8 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
             if path in known and known[path] != text:
                 workspace.write(path, text)
         return {
-            "outcome": result.outcome, "proof": result.proof, "integrity": result.integrity,
-            "cost_usd": result.cost_usd, "diff": result.diff,
+            "outcome": result.outcome, "confidence": result.confidence, "proof": result.proof,
+            "integrity": result.integrity, "cost_usd": result.cost_usd, "diff": result.diff,
         }
 
     return heal_tests

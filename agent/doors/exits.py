@@ -13,8 +13,8 @@ HEALED, NOT_HEALED, USAGE, INTERNAL, NOT_FIXABLE, BUDGET, BELOW, MODEL_FAILED = 
 INTERRUPTED = 130
 
 EXIT_CODES: dict[int, str] = {
-    HEALED: "healthy as it came (which needs no proof), or healed at --require-proof or above; "
-    "believed, at --require-integrity or above",
+    HEALED: "healthy as it came (which needs no proof), or healed at --require-proof or above, or "
+    "proposed with --accept-proposed; believed, at --require-integrity or above",
     NOT_HEALED: "not healed, or not approved yet (check: a test fails, or a pass is not believed)",
     USAGE: "usage: an argument, a path or a file that cannot be used or written",
     INTERNAL: "a fault of ours",

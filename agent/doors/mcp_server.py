@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 MOST_KEPT = 50
 """Reports that can be read again."""
 TOLD = (
-    "run_id", "outcome", "proof", "integrity", "integrity_reason", "reason", "diff", "strategy",
-    "candidates", "cost_usd", "seconds", "suspects", "not_a_fix", "best", "project",
+    "run_id", "outcome", "confidence", "unsure", "proof", "integrity", "integrity_reason", "reason",
+    "diff", "strategy", "candidates", "cost_usd", "seconds", "suspects", "not_a_fix", "best",
+    "project",
 )
 """What of a heal's document is told at once; the rest is in its report."""
 CHECKED = ("outcome", "proof", "integrity", "integrity_reason", "reason", "sandbox", "project")
@@ -88,8 +89,9 @@ class FolderTools:
         passes afterwards. A file that is no test is taken by itself, without the files beside it.
         Repairs are searched for without a model; one is asked only where the settings of this
         machine name one, within their budget. It takes from seconds to some minutes. Nothing is
-        written: `diff` is the patch, and the outcome `healed` is a claim with its proof level,
-        no more. Other outcomes: healthy, unresolved (see `suspects`), not_fixable (see `reason`),
+        written: `diff` is the patch, `confidence` how likely it is right, and `proof` the
+        evidence. `healed` is at least 0.9 likely (as set), `proposed` less: review it, or add
+        tests. Other outcomes: healthy, unresolved (see `suspects`), not_fixable (see `reason`),
         awaiting_review (where repairs are reviewed: a person goes on by `heal resume RUN`).
 
         path: the project's folder, a test file, a test as pytest names it, or a file to repair

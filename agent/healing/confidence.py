@@ -7,9 +7,19 @@ test, a competing patch, agreement of two sources) shifts the log-odds.
 
 from __future__ import annotations
 
+import math
+
 from agent.core.domain import Estimate, Proof, Solution, Strategy, TestCase
 from agent.repair.confidence.features import Situation
-from agent.repair.confidence.model import HELD_OUT, OTHERS_FIT, fitted, of_a_model
+from agent.repair.confidence.model import (
+    HELD_OUT,
+    KILLED,
+    OTHERS_FIT,
+    REFUTED,
+    fitted,
+    natural,
+    of_a_model,
+)
 
 CERTAIN = Estimate.of(1.0)
 """Of a program that a person wrote or chose."""
@@ -24,10 +34,11 @@ def confidence(
     Args:
         tests: The tests that the patch was made for.
         proof: What was shown of it.
-        chosen: A person chose its behaviour among several.
+        chosen: A person chose its behaviour among several; that does not make an unlikely patch
+            right.
         agreed: A search and a model arrived at the same program independently.
     """
-    if strategy == "person" or chosen:
+    if strategy == "person" or (chosen and natural(solution)):
         return CERTAIN
     estimate = solution.estimate
     if estimate is not None and not estimate.features:
@@ -42,6 +53,8 @@ def confidence(
     features = dict(estimate.features) | {
         HELD_OUT: float(proof.level >= "E2"),
         OTHERS_FIT: float(seen is not None and seen.others > 0),
+        REFUTED: 0.0 if seen is None or seen.others else math.log1p(seen.siblings),
+        KILLED: seen.killed / seen.mutants if seen is not None and seen.mutants else 0.0,
     }
     usual = model.estimate(estimate.features).log_odds
     return model.estimate(features, estimate.log_odds - usual + model.agreed * agreed)

@@ -77,8 +77,10 @@ async def gather_evidence(
 async def _gathered(case: ProofCase, seen: Evidence, budget_s: float) -> Evidence:
     until = time.monotonic() + budget_s
     found = await _probed(case, seen, until)
-    if not reaches_e3(found):
+    if holds_at_e1(found):
         return found
+    if not reaches_e3(found):
+        return await _mutated(case, found, until)
     judged, rerun = await asyncio.gather(_mutated(case, found, until), _rerun(case, until))
     return judged.model_copy(update={
         "reruns": rerun.reruns, "disagreeing": rerun.disagreeing, "cut": judged.cut or rerun.cut,

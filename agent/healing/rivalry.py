@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.core.domain import Alternative, Alternatives, Evidence, Report, Solution, Task, TestCase
 from agent.repair.program import Program
@@ -79,32 +79,35 @@ class ProofEvidence:
 async def rivalry(case: ProofCase, judge: Judge, until: float, left_s: float) -> ProofEvidence:
     """Looks for rivals: those that are known until a moment of the monotonic clock, then around
     the repair. Only a run whose `left_s` seconds are over cuts that short."""
-    known, unsettled = await _known(case, judge, until)
-    if known or unsettled:
-        return ProofEvidence(Evidence(others=known, unsettled=unsettled))
+    known = await _known(case, judge, until)
+    if known.others or known.unsettled:
+        return ProofEvidence(known)
     try:
         async with asyncio.timeout(left_s):
-            return await _around(case, judge)
+            found = await _around(case, judge)
+            evidence = found.evidence.model_copy(update={"refuted": known.refuted})
+            return replace(found, evidence=evidence)
     except TimeoutError:
         unsettled = "what else might stand in its place was not all tried"
-        return ProofEvidence(Evidence(unsettled=unsettled))
+        return ProofEvidence(known.model_copy(update={"unsettled": unsettled}))
 
 
-async def _known(case: ProofCase, judge: Judge, until: float) -> tuple[int, str]:
-    """How many other repairs of the search fit all tests; those held out may refute some. For want
-    of time those count that passed the tests shown."""
-    others, left = 0, ""
+async def _known(case: ProofCase, judge: Judge, until: float) -> Evidence:
+    """How many other repairs of the search fit all tests, and how many the held-out ones refute.
+    Without time to judge them, those count that passed the tests shown."""
+    others, refuted, left = 0, 0, ""
     for one in case.others.behaviours if case.others is not None else ():
         if others == MOST_OTHERS:
             break
         if one.solution.text == case.repaired.text:
             continue
         if time.monotonic() < until:
-            others += (await judge(one.solution)).passed
+            fits = (await judge(one.solution)).passed
+            others, refuted = others + fits, refuted + (not fits)
         else:
             others += one.confirmed
             left = "other repairs were not all judged by all tests"
-    return others, left
+    return Evidence(others=others, refuted=refuted, unsettled=left)
 
 
 async def _around(case: ProofCase, judge: Judge) -> ProofEvidence:

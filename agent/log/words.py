@@ -321,6 +321,8 @@ def open_words(many: int) -> str:
 
 def claim_lines(result: Result) -> Iterator[str]:
     """What is claimed of a program, and what it means, for those who read it elsewhere."""
+    if likely := confidence_words(result):
+        yield f"{likely}: {confidence_meaning(result)}"
     if result.proof is not None:
         yield f"proof {result.proof}: {meaning(result.proof, result)}"
     if result.integrity is not None:
@@ -338,7 +340,7 @@ def integrity_words(result: Result) -> str:
 def _facts(result: Result) -> Iterator[str]:
     """Proof and integrity, their meaning, by what the program was mended, and at what price."""
     if likely := confidence_words(result):
-        yield likely
+        yield likely + (f": {result.unsure}" if result.outcome == "proposed" else "")
     if result.proof is not None and result.outcome in KEPT:
         yield f"proof {result.claim}"
         yield meaning(result.proof, result)
@@ -369,9 +371,10 @@ def confidence_words(result: Result) -> str:
     return f"{max(1, min(99, round(100 * result.confidence)))} % likely right"
 
 
-CONFIDENCE_MEANING = (
-    "of all patches with this confidence in our benchmarks, about this share were right"
-)
+def confidence_meaning(result: Result) -> str:
+    """What the confidence of a result is, and what lowers it most."""
+    unsure = f"; less sure, as {result.unsure}" if result.unsure else ""
+    return f"about this share of such patches was right in our benchmarks{unsure}"
 
 
 def others_words(rivals: Rivals) -> str:

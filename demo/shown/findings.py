@@ -8,7 +8,14 @@ from functools import lru_cache
 from agent.core.domain import PROOF_ORDER, Behaviour, Evidence, Rivals, Verdict
 from agent.core.trees import tree_of
 from agent.log.result import Result
-from agent.log.words import advice_words, doubt_words, integrity_words, meaning
+from agent.log.words import (
+    advice_words,
+    confidence_meaning,
+    confidence_words,
+    doubt_words,
+    integrity_words,
+    meaning,
+)
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose
 from demo.shown.panes import fact_list, leading, named, pane, small
@@ -66,7 +73,7 @@ def agreed(code: str) -> tuple[tuple[str, str], ...]:
 
 def smallest(result: Result) -> str:
     verdict = result.smallest_failure
-    if verdict is None or result.outcome in (None, "healed", "healthy"):
+    if verdict is None or result.outcome in (None, "healed", "proposed", "healthy"):
         return ""
     facts, columns = fact_list(*seen_facts(verdict)), result.columns
     whose = f" of “{columns[leading(result)].label}”" if len(columns) > 1 else ""
@@ -93,6 +100,8 @@ def proof(result: Result, *, whole: bool = False) -> str:
     advice = f'<p class="note">To prove more, {more[0].lower()}{more[1:]}</p>' if more else ""
     told = result.proof_why in result.reason  # beside the verdict
     why = "" if told else f'<p class="note">{prose(result.proof_why, 1_000)}</p>'
+    if likely := confidence_words(result):
+        why = f'<p class="note">{prose(f"{likely}: {confidence_meaning(result)}.", 1_000)}</p>{why}'
     seen = _evidence(result.evidence, result.lacks) if result.evidence is not None else ""
     if far := integrity_words(result):
         why += f'<p class="note">{prose(f"{far[0].upper()}{far[1:]}.", 1_000)}</p>'

@@ -39,6 +39,9 @@ def next_words(result: Result) -> str:
         added = result.offered.model_dump(exclude={"kind"})
         unit = next(name for name, more in added.items() if more).replace("usd", "dollars")
         return f"give it more {unit} under “Options”, or a smaller test."
+    if result.outcome == "proposed":
+        said = advice_words(result) or FURTHER.get(result.proof or "E0", "")
+        return f"review the patch; to be surer, {said[:1].lower()}{said[1:]}"
     if result.outcome != "unresolved":
         return AFTER.get(result.outcome, "")
     report = result.shown_report

@@ -253,6 +253,6 @@ def _papers(
         )
         kept.append(f"The report is in {papers.report}.")
     if papers.junit is not None:
-        write_new(papers.junit, junit(result.report), overwrite=writing.force)
+        write_new(papers.junit, junit(result), overwrite=writing.force)
         kept.append(f"The suite is in {papers.junit}.")
     return kept

@@ -252,7 +252,7 @@ def concluded(seen: Seen, log: Sequence[Stamped]) -> Result:
             result, outcome="not_fixable", proof=None,
             reason=_outside_words(seen, result) or _flaky_words(seen),
         )
-    if result.outcome == "healed":
+    if result.outcome in ("healed", "proposed"):
         judged = judged_words(seen.project.command_words)
         return replace(result, reason=f"{result.reason}; {judged}")
     return result

@@ -16,7 +16,7 @@ from agent.doors.project.shown import (
     suspect_words,
 )
 from agent.judge.project_run import SuiteRun
-from agent.log.result import Result
+from agent.log.result import KEPT, Result
 from agent.log.words import (
     claim_lines,
     cost_words,
@@ -86,7 +86,7 @@ def _why(result: Result, before: Mapping[str, str]) -> Iterator[str]:
     yield "## Why"
     if result.reason:
         yield result.reason
-    if result.outcome not in ("healthy", "healed", "crash_stopped"):
+    if result.outcome not in KEPT:
         words = [*evidence_words(result, before)]
         if words:
             yield _fenced("\n".join(words) + "\n", "")
@@ -121,7 +121,7 @@ def _again(
 ) -> Iterator[str]:
     named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
     lines = [command or f"python -m pytest {named}".rstrip()]
-    if result.outcome == "healed":
+    if result.outcome in ("healed", "proposed"):
         saved = "" if patch else "    # once the edit above is saved as that"
         lines += [f"git apply {shlex.quote(patch or 'heal.patch')}{saved}",
                   command or "python -m pytest"]
@@ -146,9 +146,10 @@ def _fenced(text: str, kind: str) -> str:
 LEFT = "added on the way, and the same before the repair"
 
 
-def junit(report: Report | None, before: Report | None = None) -> bytes:
-    """A suite in the form that pytest's own `--junitxml` writes. Calls that were added, and came to
-    grief `before` the repair too, are no errors of it: they are skipped."""
+def junit(result: Result, before: Report | None = None) -> bytes:
+    """The suite of a result in the form that pytest's own `--junitxml` writes, with outcome, proof
+    and confidence as properties. Added calls that also failed `before` the repair are skipped."""
+    report = result.report
     verdicts = report.verdicts if report is not None else ()
     failed = {one.name for one in before.verdicts if one.fails} if before is not None else set()
     verdicts = tuple(
@@ -162,6 +163,10 @@ def junit(report: Report | None, before: Report | None = None) -> bytes:
         "skipped": _count(verdicts, "skipped", "xfailed"), "tests": str(len(verdicts)),
         "time": f"{sum(one.wall_s for one in verdicts):.3f}",
     })
+    properties = ElementTree.SubElement(suite, "properties")
+    for name in ("outcome", "proof", "confidence"):
+        if (value := getattr(result, name)) is not None:
+            ElementTree.SubElement(properties, "property", {"name": name, "value": str(value)})
     for one in verdicts:
         suite.append(_testcase(one))
     root = ElementTree.Element("testsuites")

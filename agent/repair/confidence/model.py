@@ -13,14 +13,18 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from agent.core.domain import Estimate
-from agent.repair.confidence.features import Features, Situation, features_of
+from agent.core.domain import Estimate, Solution
+from agent.repair.confidence.features import MOST_LEAD, Features, Situation, features_of
 from agent.repair.facts import Candidate
 
 HELD_OUT = "held out"
 """1 where a test that failed before, and that the repair did not see, passes."""
 OTHERS_FIT = "others fit"
 """1 where a competing patch passes all tests and behaves differently."""
+REFUTED = "refuted"
+"""`log1p` of how many variations of the patch were tried, none of which fits the tests."""
+KILLED = "killed"
+"""The share of mutants of the repaired lines that the tests notice; 0 where there are none."""
 REASONS: dict[str, str] = {
     "patches": "many other edits pass the tests as well",
     "lead": "another behaviour that passes takes an edit as usual as this one",
@@ -38,12 +42,15 @@ REASONS: dict[str, str] = {
     "classes": "the state of objects is hard to constrain by few tests",
     HELD_OUT: "no test that the repair did not see failed before and passes now",
     OTHERS_FIT: "another patch that behaves differently passes the tests as well",
+    REFUTED: "few variations of the patch could be tried",
+    KILLED: "the tests do not notice slips in the repaired lines",
 }
 """What to say where a feature lowers the estimate most."""
 FITTED = tuple(REASONS)
 """The features that have a weight."""
 OF_THE_TEXT = frozenset({"added", "suspicious", "usual on average"})
 """Features that the two texts determine alone."""
+NO_COMPETITION = {"patches": 0.0, "dearer": 0.0, "lead": MOST_LEAD}
 UNKNOWN = "little is known of it"
 
 
@@ -91,6 +98,17 @@ def fitted() -> Coefficients:
         {name: Weight(*pair) for name, pair in told["features"].items()},
         **told["sources"],
     )
+
+
+def natural(solution: Solution) -> bool:
+    """Whether a patch would be likely right if no other competed with it, so that a person may be
+    asked about it. One without an estimate of the search is."""
+    estimate = solution.estimate
+    if estimate is None or not estimate.features:
+        return True
+    model = fitted()
+    alone = model.estimate({**estimate.features, **NO_COMPETITION}).log_odds
+    return alone - model.estimate(estimate.features).log_odds + estimate.log_odds >= 0
 
 
 def estimates(patches: Sequence[Candidate], now: Situation) -> list[Estimate]:

@@ -18,6 +18,7 @@ from agent.core.domain import (
     TestCase,
 )
 from agent.core.trees import literal_value, parse_expression
+from agent.repair.confidence.model import natural
 from agent.repair.ranking.rivals import MOST, is_exception, telling_call
 
 MOST_ASKED = 3
@@ -49,16 +50,16 @@ class Answer(NamedTuple):
 
 def question(alternatives: Alternatives, base: Solution) -> Rivals | None:
     """At most three confirmed behaviours and the smallest call that tells them apart; `None`
-    where no person could tell them apart by reading. Where no call was put to them, as in a
-    project, they are told by what was done: nobody can be asked by it."""
+    where no person could tell them apart by reading, or the first is no natural patch. Without
+    calls, as in a project, they are described by their edits and nobody can be asked."""
     calls = alternatives.calls
     if not calls:
         return Rivals(call="", behaviours=tuple(
             _behaviour(label, one, "", base)
             for label, one in zip("ABC", alternatives.behaviours, strict=False)
         )) if len(alternatives.behaviours) > 1 else None
-    known = [one for one in alternatives.behaviours if one.confirmed]
-    if not known:
+    known = [one for one in alternatives.behaviours if one.confirmed and natural(one.solution)]
+    if not known or known[0] is not alternatives.behaviours[0]:
         return None
     own, *others = known
     told = [one for one in others if telling_call(calls, [own.answers, one.answers]) is not None]
@@ -132,16 +133,21 @@ def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
             name=f"{rivals.call} raises {exception}", origin="user", call=rivals.call,
             exception=exception,
         )
+    means_text = all(_is_text(one.gives) for one in rivals.behaviours)
     try:
         tree = parse_expression(gives)
-        ast.literal_eval(tree)
+        value = ast.literal_eval(tree)
         # As one expression: behind `==` the second value of `1, 2` would be the assert's message.
         expected = ast.unparse(tree)
+        if means_text and not isinstance(value, str) and expected not in SINGLE:
+            expected = repr(gives)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        expected = repr(gives) if means_text and gives else ""
+    if not expected:
         raise BadAnswer(
             f"{answer!r} is none of {', '.join(labelled)} and no value as Python writes it; "
             "a value such as 0, None or 'text', `raises ValueError`, or `skip` would do."
-        ) from None
+        )
     if expected in SINGLE:
         # `==` would take 1 for True.
         said = f"{rivals.call} is {expected}"
@@ -149,6 +155,11 @@ def answered_test(rivals: Rivals, answer: str) -> TestCase | None:
     return Example(
         name=f"{rivals.call} == {expected}", origin="user", call=rivals.call, expected=expected
     )
+
+
+def _is_text(gives: str) -> bool:
+    known, value = _value(gives)
+    return known and isinstance(value, str)
 
 
 def fitting(alternatives: Alternatives, test: TestCase) -> Alternatives:

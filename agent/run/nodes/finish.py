@@ -44,6 +44,7 @@ def conclude(
     kept, edit = base, ""
     outcome: RunOutcome = refused or "unresolved"
     likely = state.get("confidence", 1.0)
+    required = 0.0 if state.get("accepted") else required
     if refused is None and report is not None and report.passed:
         patched = kept = store.get(state["solution_id"], Solution)
         if not is_repaired(state):

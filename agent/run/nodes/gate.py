@@ -66,7 +66,7 @@ async def gate(state: State, ctx: Context) -> State:
     if answer.code is not None and answer.code != solution.text:
         return await _changed(state, ctx, solution.with_text(answer.code, origin="user"))
     if answer.approve or answer.code is not None:  # the program as it should be stands there
-        return {"asking": False, "escalated": False}
+        return {"asking": False, "escalated": False, "accepted": True}
     return _rejected(state, ctx, answer.hint, solution, what)
 
 

@@ -34,7 +34,7 @@ async def learn(state: State, ctx: Context) -> State:
     """
     if not is_repaired(state) or state["proof"] == "E0":
         return {}
-    if state["confidence"] < ctx.settings.require_confidence and not _accepted(state, ctx):
+    if state["confidence"] < ctx.settings.require_confidence and not state.get("accepted"):
         return {}
     if not (ctx.learn and ctx.settings.enable_cross_session_memory):
         return {}
@@ -46,11 +46,6 @@ async def learn(state: State, ctx: Context) -> State:
     except MemoryFault as error:
         ctx.emit(Notice(level="warning", text=f"{error} What helped is not remembered."))
     return {}
-
-
-def _accepted(state: State, ctx: Context) -> bool:
-    """Whether a person has accepted the patch at the gate."""
-    return ctx.settings.autonomy_level != "full_auto"
 
 
 async def _write_lesson(state: State, ctx: Context) -> None:
@@ -121,7 +116,7 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
     fix = Fix.made(
         ctx.store.get(state["failure_id"], Failure), first.before, first.after,
         state["proof"], note, *_standing(state, ctx, base),
-        confidence=1.0 if _accepted(state, ctx) else state["confidence"],
+        confidence=1.0 if state.get("accepted") else state["confidence"],
     )
     if fix is not None and project is not None:
         fix = fix.of_project(project_key(project), first.path, tuple(others))

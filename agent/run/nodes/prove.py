@@ -42,6 +42,7 @@ ENOUGH_KILLED = 0.8
 CLOSING_S = 0.5
 """What is left of a run's time for its end: a repair that is verified must not be lost to more
 proof."""
+PASSED_BEFORE = "the test held out passed before the repair, and no competing patch fails it"
 CHANGED_FOR_DERIVED = "they passed before too: it was changed for what was derived from the words"
 
 
@@ -95,8 +96,7 @@ def proof_of(
     if any(is_told(test, read) for test in held_out):
         return Proof(level="E1", why=passed).but("its model has read the held-out test")
     unseen = f"{len(held_out)} of them never seen by the repair"
-    before = ", though it passed before" if suite.held_passed else ""
-    return Proof(level="E2", why=f"{passed}, {unseen}{before}")
+    return Proof(level="E2", why=f"{passed}, {unseen}")
 
 
 def of_a_suite(proof: Proof, rivals: int, left_open: bool = False) -> Proof:
@@ -149,9 +149,12 @@ def _ended(report: Report) -> str:
 
 
 def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
-    """A proof of level E2 with what the evidence adds to it or takes from it; pure."""
+    """A proof of level E2 with what the evidence adds to it or takes from it. One of E1 stays
+    there: its evidence counts for the confidence. Pure."""
     if holds_at_e1(seen):
         return proof.but(_held(seen), at_most="E1", evidence=seen)
+    if proof.level == "E1":
+        return proof.model_copy(update={"evidence": seen})
     if not reaches_e3(seen):
         return proof.but(_lacking_for_e3(seen, budget_s), evidence=seen)
     why = (
@@ -235,11 +238,15 @@ async def prove(state: State, ctx: Context) -> State:
             proof = of_a_suite(proof, others, bool(state.get("caveat")))
     elif elsewhere:
         pass  # what else is asked is asked of the entry
-    elif proof.level == "E2" and budget_s > 0 and is_repaired(state):
-        found = await _evidence(state, ctx, report, suite, budget_s)
+    elif proof.level in ("E1", "E2") and budget_s > 0 and is_repaired(state):
+        left_s = ctx.seconds_left - CLOSING_S if proof.level == "E2" else budget_s
+        found = await _evidence(state, ctx, report, suite, budget_s, left_s)
         proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals
     elif proof.level == "E2" and state.get("rivals_id"):
         proof = proof.but("there was no time to judge its rivals", at_most="E1")
+    chosen = bool(state.get("asked")) and not state.get("rivals_id")
+    if suite.held_passed and not chosen and not (proof.evidence and proof.evidence.refuted):
+        proof = proof.but(PASSED_BEFORE, at_most="E1")
     if state.get("caveat"):
         open_ = Evidence(others=1) if state.get("others_fit") else None
         proof = proof.but(state["caveat"], evidence=proof.evidence or open_)
@@ -247,8 +254,7 @@ async def prove(state: State, ctx: Context) -> State:
     if is_repaired(state):
         likely = await aside(
             confidence, solution, base, suite.visible, proof, state["strategy"],
-            chosen=bool(state.get("asked")) and not state.get("rivals_id"),
-            agreed=_agreed(state, ctx, solution),
+            chosen=chosen, agreed=_agreed(state, ctx, solution),
         )
     chance, unsure = (None, "") if likely is None else (likely.probability, likely.reason)
     proved = Proved(
@@ -285,7 +291,7 @@ def _read(state: State, ctx: Context, base: Solution) -> str:
 
 
 async def _evidence(
-    state: State, ctx: Context, report: Report, suite: Suite, budget_s: float
+    state: State, ctx: Context, report: Report, suite: Suite, budget_s: float, left_s: float
 ) -> ProofEvidence:
     trusted = {verdict.test for verdict in report.trusted}
     tests = tuple(test for test in suite.all if test.name in trusted)
@@ -304,5 +310,5 @@ async def _evidence(
             task=ctx.task, sandbox=ctx.sandbox, test_s=ctx.test_s,
             raised=failure.exception if failure is not None else "",
         ),
-        judge, budget_s, ctx.seconds_left - CLOSING_S,
+        judge, budget_s, left_s,
     )

@@ -54,6 +54,7 @@ GIVEN: dict[str, tuple[str, str, object]] = {
     "HEAL_HOLD_OUT": ("0", "hold_out", False),
     "HEAL_GRACE_S": ("5", "grace_s", 5.0),
     "HEAL_PROOF_S": ("1.5", "proof_s", 1.5),
+    "HEAL_REQUIRE_CONFIDENCE": ("0.8", "require_confidence", 0.8),
     "HEAL_ASK": ("on", "ask", True),
     "HEAL_SANDBOX": ("jail", "sandbox", "jail"),
     "SANDBOX_ALLOW_WEAK": ("yes", "allow_weak", True),

@@ -49,7 +49,8 @@ SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
 TEST = ("--tests", "assert add(2, 3) == 5")
 
 KEYS = {
-    "run_id", "parent", "outcome", "proof", "integrity", "integrity_reason", "diff", "files",
+    "run_id", "parent", "outcome", "confidence", "unsure",
+    "proof", "integrity", "integrity_reason", "diff", "files",
     "tests", "strategy", "provider", "iterations",
     "candidates", "cut_after", "stopped", "rulings", "rivals", "calls", "tokens", "cost_usd",
     "seconds", "measures", "metrics", "degraded", "reason",

@@ -55,7 +55,7 @@ def texts(folder: Path) -> dict[str, bytes]:
 def environment(tmp_path: Path) -> dict[str, str]:
     return {
         "HEAL_DATA_DIR": str(tmp_path / "data"), "LLM_PROVIDER": "mock", "PYTHONPATH": str(ROOT),
-        "HEAL_BUDGET_S": "900", "HEAL_SEARCH_S": "100",
+        "HEAL_BUDGET_S": "900", "HEAL_SEARCH_S": "100", "HEAL_REQUIRE_CONFIDENCE": "0",
     }
 
 

@@ -224,7 +224,15 @@ def test_junit_holds_what_xml_can_and_counts_by_kind() -> None:
         verdict("tests/a.py::c", "timeout", "late"), verdict("tests/a.py::d", "skipped", "why"),
         verdict("a/b.py::e", "passed", wall_s=0.25), verdict("a/b.py::f", "xfailed"),
     ))
-    (suite,) = ElementTree.fromstring(junit(report))
+    (suite,) = ElementTree.fromstring(junit(Result(
+        report=report, outcome="proposed", proof="E1", confidence=0.62
+    )))
+    properties = suite.find("properties")
+    assert properties is not None
+    assert {one.get("name"): one.get("value") for one in properties} == {
+        "outcome": "proposed", "proof": "E1", "confidence": "0.62",
+    }
+    suite.remove(properties)
     counts = {key: suite.attrib[key] for key in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "5", "failures": "1", "errors": "1", "skipped": "2"}
     assert suite[0].attrib == {"classname": "tests.a.A", "name": "b[x::y]", "time": "0.000"}
@@ -234,7 +242,7 @@ def test_junit_holds_what_xml_can_and_counts_by_kind() -> None:
     ]
     assert suite[2][0].attrib == {"type": "pytest.skip", "message": "why"}
     assert suite[3].attrib["time"] == "0.250"
-    assert ElementTree.fromstring(junit(None))[0].attrib["tests"] == "0"
+    assert ElementTree.fromstring(junit(Result()))[0].attrib["tests"] == "0"
 
 
 def test_junit_names_what_has_no_file_and_counts_no_crash_that_was_there_before() -> None:
@@ -242,8 +250,8 @@ def test_junit_names_what_has_no_file_and_counts_no_crash_that_was_there_before(
     new = added.model_copy(update={"name": "f([0])"})
     before = Report(solution="", verdicts=(added, new.model_copy(update={"status": "passed"})))
     report = Report(solution="", verdicts=(verdict("f([1]) == 1", "passed"), added, new))
-    (suite,) = ElementTree.fromstring(junit(report, before))
-    assert [(one.get("name"), len(one) and one[0].tag) for one in suite] == [
+    (suite,) = ElementTree.fromstring(junit(Result(report=report), before))
+    assert [(one.get("name"), len(one) and one[0].tag) for one in suite.iter("testcase")] == [
         ("f([1]) == 1", 0), ("f([])", "skipped"), ("f([0])", "error"),
     ]
     assert (suite.attrib["errors"], suite.attrib["skipped"]) == ("1", "1")

@@ -19,7 +19,7 @@ from agent.memory.fixes import MOST_LOOKED_AT, StoredFix
 from tests.agent.memory.conftest import Making
 
 SIGNATURE = "0123456789abcdef"
-HEADER = '{"kind": "heal-memory", "version": 4}'
+HEADER = '{"kind": "heal-memory", "version": 5}'
 
 
 def lines(text: str) -> list[dict[str, object]]:
@@ -67,10 +67,10 @@ def test_an_export_holds_no_edit_no_time_and_no_number_of_ours(
 ) -> None:
     memory.remember(fix(SIGNATURE))
     header, line = lines(exported(memory).text)
-    assert header == {"kind": "heal-memory", "version": 4}
+    assert header == {"kind": "heal-memory", "version": 5}
     assert line.keys() == {
         "kind", "signature", "exception", "message", "place", "shape", "passed", "note", "proof",
-        "standing",
+        "standing", "confidence",
         "successes", "failures", "before", "after",
     }
 
@@ -168,7 +168,7 @@ def test_a_line_that_is_not_of_the_schema_is_refused_and_the_others_are_taken(
     [
         ("", "header"),
         (as_line(), "header"),
-        ('{"kind": "heal-memory", "version": 5}', "up to version 4"),
+        ('{"kind": "heal-memory", "version": 6}', "up to version 5"),
         ("\n".join([HEADER, *["{}"] * (MOST_LINES + 1)]), "more than 10,000 lines"),
         (HEADER + " " * 20_000_000, "larger"),
     ],

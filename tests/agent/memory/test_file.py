@@ -56,7 +56,7 @@ BAD: dict[str, tuple[Callable[[Path, Making], object], str]] = {
             f"pragma user_version={FORMAT}"
         ), "other tables",
     ),
-    "one of an older version": (older, "is of an older version (2; this one reads 4): what the "
+    "one of an older version": (older, "is of an older version (2; this one reads 5): what the "
                                 "program that wrote it exports can be imported here"),
 }
 

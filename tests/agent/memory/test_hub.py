@@ -19,7 +19,7 @@ from tests.agent.memory.conftest import Making
 
 pytest.importorskip("huggingface_hub")
 
-HEADER = '{"kind": "heal-memory", "version": 4}\n'
+HEADER = '{"kind": "heal-memory", "version": 5}\n'
 SIGNATURE = "0123456789abcdef"
 def place(hub: Any, **changes: str) -> Dataset:
     return Dataset(**{"repo": hub.repo, "token": hub.token, "endpoint": hub.url, **changes})

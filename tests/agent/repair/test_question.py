@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.domain import Alternative, Alternatives, Example, Raises
+from agent.core.domain import Alternative, Alternatives, Estimate, Example, Raises
 from agent.repair.ranking.question import (
     BadAnswer,
     answered_test,
@@ -95,6 +95,31 @@ def test_an_answer_becomes_a_test_of_the_users() -> None:
     )
     assert isinstance(answered_test(rivals, "raises ValueError"), Raises)
     assert answered_test(rivals, "skip") is None
+
+
+@pytest.mark.parametrize(("answer", "expected"), [
+    ("30.0 kB", "'30.0 kB'"), ("12", "'12'"), ("'12'", "'12'"), ("None", "None"),
+])
+def test_text_needs_no_quotes_where_every_behaviour_gives_text(answer: str, expected: str) -> None:
+    one, other = (alternative(str(n), *[f"'{n}.0 B'"] * 3) for n in (1, 2))
+    rivals = question(asked(one, other), BASE)
+    assert rivals is not None
+    test = answered_test(rivals, answer)
+    assert test is not None
+    assert test.code.partition(" == ")[2] == expected or test.code.endswith(f" is {expected}")
+
+
+@pytest.mark.parametrize("unlikely", [0, 1])
+def test_nobody_is_asked_about_a_patch_that_is_unlikely_by_itself(unlikely: int) -> None:
+    patches = [A, B, C]
+    estimate = Estimate(log_odds=-4.0, features={"tried before": 9.0, "suspicious": 3.0})
+    patches[unlikely] = A.model_copy(update={
+        "solution": solution("odd").model_copy(update={"estimate": estimate}),
+        "answers": patches[unlikely].answers,
+    })
+    rivals = question(asked(*patches), BASE)
+    assert (rivals is None) == (unlikely == 0)
+    assert rivals is None or [one.solution for one in rivals.behaviours] == [A.solution, C.solution]
 
 
 @pytest.mark.parametrize("answer", [
