@@ -109,6 +109,8 @@ class Crash:
     line: int | None
     members: tuple[str, ...] = ()
     """What the built-in type or the module has, in which a name was missed."""
+    values: tuple[tuple[str, str], ...] = ()
+    """Names and the start of their values' `repr`, where it arose."""
 
 
 @dataclass(frozen=True)
