@@ -64,10 +64,10 @@ def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
     for name in sorted(read - kept - {*names} - {*_names(owner)[1]}):
         for start in ("0", "[]", "''", "{}", "None", "False", "set()"):
             yield program.insert_after(body[-1], [f"self.{name} = {start}"], 2.0)
-    yield from _parent(program, node, owner, body, names)
+    yield from parent(program, node, owner, body, names)
 
 
-def _parent(
+def parent(
     program: Program, node: ast.FunctionDef, owner: ast.ClassDef, body: list[ast.stmt],
     names: list[str],
 ) -> Iterator[Splice]:

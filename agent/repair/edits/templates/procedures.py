@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agent.core.trees import literal
+from agent.repair.edits.classes import parent
 from agent.repair.edits.constants import together
 from agent.repair.edits.forgotten import kept
 from agent.repair.edits.functions import mutable_default
 from agent.repair.evidence import plain
 from agent.repair.program import ATOM, BUILTINS, Program, Splice
-from agent.repair.program.blocks import opening
+from agent.repair.program.blocks import is_docstring, opening
 
 _READERS = frozenset({
     "sum", "max", "min", "list", "sorted", "any", "all", "set", "tuple", "enumerate", "zip", "len",
@@ -145,11 +146,27 @@ def _each(
 def concatenation(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """`str` around all that is no text in `"…" + a + "…" + b`."""
     assert isinstance(node, ast.BinOp)
-    parent = program.parents.get(node)
-    if not isinstance(node.op, ast.Add) or (
-        isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add) and parent.left is node
-    ):
-        return
+    others = _not_text(program, node)
+    same = {program.code(one) for one in others}
+    others += [
+        one for other in program.nodes
+        if isinstance(other, ast.BinOp) and other is not node and other not in program.hidden
+        for one in _not_text(program, other) if same & {program.code(one)} or (
+            program.type_of(one) and isinstance(one, ast.Name)
+        )
+    ]
+    edits = {
+        (program.start(one), program.end(one), f"str({program.code(one)})") for one in others
+    }
+    if same:
+        yield together(program, [*edits], 0.0, node.lineno)
+
+
+def _not_text(program: Program, node: ast.BinOp) -> list[ast.expr]:
+    """Of a whole concatenation that has a text, the parts that are none."""
+    above = program.parents.get(node)
+    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add) and above.left is node:
+        return []
     parts: list[ast.expr] = []
     at: ast.expr = node
     while isinstance(at, ast.BinOp) and isinstance(at.op, ast.Add):
@@ -157,11 +174,7 @@ def concatenation(program: Program, node: ast.AST, known: Known) -> Iterator[Spl
         at = at.left
     parts.append(at)
     others = [one for one in parts if program.type_of(one) != {"str"}]
-    if others and len(others) < len(parts):
-        edits = [
-            (program.start(one), program.end(one), f"str({program.code(one)})") for one in others
-        ]
-        yield together(program, edits, 0.0, node.lineno)
+    return others if others and len(others) < len(parts) else []
 
 
 def helper(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
@@ -270,6 +283,17 @@ def hash_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
         ], 0.0)
 
 
+def parent_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+    """The parent's constructor, called by that of the class that lacks a field."""
+    owner = program.parents.get(node)
+    if isinstance(node, ast.FunctionDef) and isinstance(owner, ast.ClassDef) and (
+        node.name == "__init__" and owner.name == known.get("kind") and opening(program, node)
+    ):
+        body = [one for one in node.body if not is_docstring(one)]
+        names = [one.arg for one in (*node.args.args[1:], *node.args.kwonlyargs)]
+        yield from parent(program, node, owner, body, names)
+
+
 def own_property(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """The field behind a property that reads or sets itself for ever."""
     method = program.scope(node)
@@ -354,6 +378,7 @@ PROCEDURES: Mapping[
     "number text": ((ast.Call,), number_text),
     "wrong key": ((ast.Subscript,), wrong_key),
     "hash": ((ast.ClassDef,), hash_of),
+    "parent": ((ast.FunctionDef,), parent_of),
     "own property": ((ast.Attribute,), own_property),
     "read again": ((ast.FunctionDef,), read_again),
     "doubled braces": ((ast.Call,), doubled_braces),
