@@ -31,7 +31,7 @@ class Screened:
     """The last line of the entry file on the traceback."""
     types: tuple[str, ...] = ()
     """`got/expected` for each comparison that held though the types differ; without tests `silent`
-    where nothing at all was printed."""
+    where nothing was printed beyond what was before the crash."""
     near: tuple[float, ...] = ()
     """For each test that failed how near its comparison came to holding, below 1; 0 if unknown."""
     did: str = ""
