@@ -17,9 +17,6 @@ from agent.repair.evidence import plain
 from agent.repair.program import ATOM, BUILTINS, Program, Splice
 from agent.repair.program.blocks import is_docstring, opening
 
-_READERS = frozenset({
-    "sum", "max", "min", "list", "sorted", "any", "all", "set", "tuple", "enumerate", "zip", "len",
-})
 _THOUSANDS = re.compile(r"\D*\d{1,3}(,\d{3})+(\.\d+)?\D*")
 _KEYS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("str({})", str), ("int({})", int), ("{}.strip()", str.strip), ("{}.lower()", str.lower),
@@ -294,57 +291,6 @@ def parent_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]
         yield from parent(program, node, owner, body, names)
 
 
-def own_property(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """The field behind a property that reads or sets itself for ever."""
-    method = program.scope(node)
-    owner = program.parents.get(method)
-    if not isinstance(node, ast.Attribute) or not isinstance(owner, ast.ClassDef):
-        return
-    name = node.attr
-    own = [one for one in owner.body if isinstance(one, ast.FunctionDef) and one.name == name]
-    if method not in own or not all(one.decorator_list for one in own):
-        return
-    inside: list[ast.FunctionDef | ast.ClassDef] = [*own] if len(own) > 1 else [owner]
-    edits = [
-        (program.end(one) - len(name.encode()), program.end(one), f"_{name}")
-        for part in inside for one in ast.walk(part)
-        if isinstance(one, ast.Attribute) and program.code(one) == f"self.{name}"
-    ]
-    yield together(program, edits, 0.0, node.lineno)
-
-
-def read_again(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """A parameter that is read from start to end more than once, made a list first."""
-    assert isinstance(node, ast.FunctionDef)
-    first = opening(program, node)
-    if first is None:
-        return
-    for one in node.args.args:
-        seen = program.seen(one.arg)
-        if any(
-            isinstance(each, ast.Name) and each.id == one.arg
-            and not isinstance(each.ctx, ast.Load) for each in ast.walk(node)
-        ):
-            continue
-        if seen and not seen & {"generator", "map", "filter", "zip", "TextIOWrapper", "iterator"}:
-            continue
-        places = [
-            each for each in ast.walk(node)
-            if isinstance(each, ast.Name) and each.id == one.arg and _reads_all(program, each)
-        ]
-        if len(places) > 1:
-            yield program.insert_before(first, [f"{one.arg} = list({one.arg})"], 0.0)
-
-
-def _reads_all(program: Program, node: ast.Name) -> bool:
-    match program.parents.get(node):
-        case ast.For(iter=over) | ast.comprehension(iter=over):
-            return over is node
-        case ast.Call(func=ast.Name(id=name)):
-            return name in _READERS
-    return False
-
-
 def doubled_braces(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """Braces of a format string that are no fields, written twice."""
     match node:
@@ -379,8 +325,6 @@ PROCEDURES: Mapping[
     "wrong key": ((ast.Subscript,), wrong_key),
     "hash": ((ast.ClassDef,), hash_of),
     "parent": ((ast.FunctionDef,), parent_of),
-    "own property": ((ast.Attribute,), own_property),
-    "read again": ((ast.FunctionDef,), read_again),
     "doubled braces": ((ast.Call,), doubled_braces),
     "mutable default": ((ast.FunctionDef, ast.AsyncFunctionDef), _plainly(mutable_default)),
     "field of each object": ((ast.ClassDef,), _plainly(kept.of_each_object)),
