@@ -69,6 +69,14 @@ def _wrapped_function(program: Program, node: ast.AST, bound: Any) -> bool:
     )
 
 
+def _gives_a_value(program: Program, node: ast.AST, bound: Any) -> bool:
+    """A function that returns something."""
+    name = program.code(bound)
+    return name in ("sorted", "set", "list", "round", "abs") or any(
+        one.name == name and _returns(one) for one in program.defined
+    )
+
+
 def _own_generator(program: Program, node: ast.AST, bound: Any) -> bool:
     """A generator of the program, called in a generator."""
     scope, name = program.scope(node), program.code(bound).rpartition(".")[2]
@@ -170,8 +178,8 @@ def _decorators(program: Program, method: ast.AST) -> set[str]:
 CONDITIONS: Mapping[str, Callable[[Program, ast.AST, Any], bool]] = {
     **{one.__name__[1:].replace("_", " "): one for one in (
         _mutable, _once, _once_or_view, _read_twice, _read_after, _recursive, _wrapped_function,
-        _own_generator, _own_class, _own_property, _decorator, _repeated, _iterated, _blank,
-        _naive, _nested,
+        _gives_a_value, _own_generator, _own_class, _own_property, _decorator, _repeated,
+        _iterated, _blank, _naive, _nested,
     )},
     "caught": lambda program, node, bound: isinstance(
         program.parents.get(node), ast.ExceptHandler
