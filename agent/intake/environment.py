@@ -77,6 +77,9 @@ def _advice(name: str) -> str:
             f"It left the standard library in Python {known.removed[name]}; use an older Python, "
             "or what replaced it."
         )
+    meant = None if name in known.well_known else nearest_module(name, known.well_known)
+    if meant is not None:
+        return f"The name may be misspelt: did you mean {meant}?"
     pip = known.pip.get(name, name)
     return f"Install it (pip install {pip}), or name an interpreter that has it: --python PATH."
 
@@ -88,6 +91,11 @@ def is_misspelt(name: str, known: Iterable[str]) -> bool:
     if name in _known().well_known or name in _known().removed:
         return False
     return nearest_module(name, known) is not None
+
+
+def well_known_modules() -> frozenset[str]:
+    """Modules of packages that many programs use, installed or not."""
+    return _known().well_known
 
 
 def is_of_python_2(name: str) -> bool:

@@ -49,7 +49,9 @@ def crash_of(trace: Trace) -> Crash | None:
     for test in trace.tests:
         own = test.line is not None or test.exception == "TimeoutError"
         if not test.passed and own and test.exception not in WRONG_ANSWERS:
-            return Crash(test.exception, test.message, test.line, test.members)
+            return Crash(
+                test.exception, test.message, test.line, test.members, test.values
+            )
     # A name or a call of the tests that the program does not answer has no line in it.
     for test in trace.tests:
         if not test.passed and test.exception in _AT_THE_DOOR:

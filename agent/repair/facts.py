@@ -31,7 +31,7 @@ class Screened:
     """The last line of the entry file on the traceback."""
     types: tuple[str, ...] = ()
     """`got/expected` for each comparison that held though the types differ; without tests `silent`
-    where nothing at all was printed."""
+    where nothing was printed beyond what was before the crash."""
     near: tuple[float, ...] = ()
     """For each test that failed how near its comparison came to holding, below 1; 0 if unknown."""
     did: str = ""
@@ -109,6 +109,8 @@ class Crash:
     line: int | None
     members: tuple[str, ...] = ()
     """What the built-in type or the module has, in which a name was missed."""
+    values: tuple[tuple[str, str], ...] = ()
+    """Names and the start of their values' `repr`, where it arose."""
 
 
 @dataclass(frozen=True)

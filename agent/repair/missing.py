@@ -1,8 +1,8 @@
-"""Names that do not exist, mended one after another, each as the exception names it.
+"""Names that do not exist, and mistakes that the exception reports, repaired one after another.
 
-Such a name is wrong whatever else is wrong, and nothing behind it is seen before it is mended. Two
+They are wrong whatever else is wrong, and nothing behind them is seen before they are repaired. Two
 of them, or one and another fault, are two edits for a search that goes by tests; here each is a
-step of its own, and the text in which none is missing is one more to search from.
+step of its own, and the text in which none is left is one more to search from.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Generator
 from agent.repair.blame import WRONG_ANSWERS, crash_of
 from agent.repair.edits import Edit
 from agent.repair.edits.crashes import crash
+from agent.repair.edits.templates import reported
 from agent.repair.facts import Answer, Candidate, Crash, Question, Screen, Screened, Trace
 from agent.repair.program import Program, Splice, spliced
 from agent.repair.state import SearchState, examined, note
@@ -39,9 +40,11 @@ def mended_names(
     at = base
     for step in range(MOST_STEPS):
         ended = crash_of(trace)
-        if ended is None or ended.exception not in MISSING or state.spent:
+        if ended is None or state.spent:
             break
         guesses = _guesses(at, trace, ended)
+        if not guesses:
+            break
         texts = tuple(one.text for one, _ in guesses)
         answers = yield Screen(texts, "full", state.progress())
         assert isinstance(answers, tuple)
@@ -49,7 +52,7 @@ def mended_names(
         further = [
             (-answer.score, one.cost, one.text, one, edit, answer)
             for (one, edit), answer in zip(guesses, answers, strict=True)
-            if answer is not None and _is_further(answer, ended)
+            if answer is not None and _is_further(answer, one.text, ended, at.text)
         ]
         if not further:
             break
@@ -66,12 +69,14 @@ def mended_names(
 def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[tuple[Candidate, Edit]]:
     """The likeliest texts in which a missing name is another, or exists."""
     try:
-        program = Program(at.text, types=trace.types, crash=ended)
+        program = Program(at.text, types=trace.types, crash=ended, moments=trace.moments)
     except (SyntaxError, ValueError, RecursionError):
         return []
-    splices = sorted(
-        crash(program, program.tree), key=lambda one: (one.cost, one.start, one.text)
-    )
+    splices = sorted(reported(program, program.tree), key=lambda one: one.cost)
+    if ended.exception in MISSING:
+        splices += sorted(
+            crash(program, program.tree), key=lambda one: (one.cost, one.start, one.text)
+        )
     texts: dict[str, Splice] = {}
     for splice in splices:
         if len(texts) < GUESSES:
@@ -84,12 +89,19 @@ def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[tuple[Candidate,
     ]
 
 
-def _is_further(answer: Screened, ended: Crash) -> bool:
-    """Whether a candidate ended elsewhere than where the name was missing, or for want of
-    another."""
+def _is_further(answer: Screened, text: str, ended: Crash, before: str) -> bool:
+    """Whether a candidate ended elsewhere than the text before, or for want of another name."""
     if answer.ended not in ("ok", "failed"):
         return False
-    if answer.score or answer.exception in WRONG_ANSWERS or answer.line != ended.line:
+    if answer.score or answer.exception in WRONG_ANSWERS:
+        return True
+    if answer.line != ended.line and _line(text, answer.line) != _line(before, ended.line):
         return True
     missing = re.findall(r"'(\w+)'", ended.message)[-1:]
-    return answer.exception in MISSING and f"'{''.join(missing)}'" not in answer.message
+    return ended.exception in MISSING and answer.exception in MISSING and (
+        f"'{''.join(missing)}'" not in answer.message
+    )
+
+
+def _line(text: str, line: int | None) -> str:
+    return "" if line is None else text.splitlines()[line - 1].strip()

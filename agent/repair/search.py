@@ -107,6 +107,9 @@ def _repair(state: SearchState, base: Candidate, is_between: bool = False) -> St
     state.passing = frozenset(range(len(trace.tests))) - state.failing
     if base.text == state.source:
         state.base_passed, state.total = len(state.passing), max(1, len(trace.tests))
+        state.reached = frozenset(
+            line for test in trace.tests for line in test.covered if line != test.line
+        )
     program = known.program
     if not state.facts.tests and _is_deliberate(program, trace):
         return

@@ -83,6 +83,8 @@ class SearchState:
     """The tests of that text, by their places."""
     base_passed: int = 0
     total: int = 0
+    reached: frozenset[int] = frozenset()
+    """Lines of the source that ran to their end."""
     calls: tuple[str, ...] = ()
     base_answers: tuple[str, ...] = ()
 
@@ -143,7 +145,7 @@ def note(
         blind = blindness(state.source, told.text, state.facts.tests)
         if "silent" in told.types:
             told = replace(told, types=())
-            blind = "refused" if prints(state.source) else blind
+            blind = "refused" if prints(state.source, state.reached) else blind
         if blind != "refused":
             idle = any(
                 count(told.text) > count(state.source)

@@ -48,7 +48,9 @@ def features_of(patches: Sequence[Candidate], now: Situation) -> list[dict[str, 
     return [
         {
             **shared, "tried before": math.log1p(one.tried),
-            "other type": float(bool(one.types)), **competing,
+            "other type": float(bool(one.types)),
+            "reported mistake": float("reported mistake" in one.operators),
+            "known mistake": float("known mistake" in one.operators), **competing,
             **_behaviour(now.base_answers, one.answers), **_text(now.program, one.text),
         }
         for one, competing in zip(patches, _competition(patches), strict=True)

@@ -27,6 +27,7 @@ from agent.repair.edits import (
     operators,
     sequences,
     statements,
+    templates,
 )
 from agent.repair.edits.forgotten import absent, asked, copies, entries, given, kept, loops, upkeep
 from agent.repair.facts import never
@@ -65,6 +66,8 @@ _VALUES: tuple[type[ast.AST], ...] = (ast.expr,)
 """Operators of any expression see only those that are read."""
 
 EDITS: tuple[Operator, ...] = (
+    Operator("reported mistake", (ast.Module,), templates.reported),
+    Operator("known mistake", templates.NODES, templates.known),
     Operator("comparison", (ast.Compare,), operators.comparison),
     Operator("comparison and bound", (ast.Compare,), operators.comparison_bound),
     Operator("sides of a comparison", (ast.Compare,), operators.comparison_sides),
@@ -107,12 +110,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("guard at the start", _FUNCTIONS, conditions.guarded_start),
     Operator("guard", (ast.stmt,), conditions.guarded),
     Operator("statement inserted", (ast.stmt,), moves.inserted),
-    Operator("mutable default", _FUNCTIONS, functions.mutable_default),
-    Operator("repeated list", (ast.BinOp,), sequences.repeated),
     Operator("copy", (ast.Assign, ast.For, ast.Return), functions.copied),
-    Operator("nothing kept", (ast.Assign,), calls.nothing_kept),
-    Operator("nothing returned", (ast.Return,), calls.nothing_returned),
-    Operator("dropped result", (ast.Expr,), calls.dropped_result),
     Operator("not called", (ast.Attribute, ast.Name), calls.not_called),
     Operator("joined or unique", (ast.Call,), calls.joined),
     Operator("comma", (ast.Constant,), constants.comma),
@@ -171,16 +169,13 @@ EDITS: tuple[Operator, ...] = (
     Operator("flag", (ast.stmt,), upkeep.flag),
     Operator("begun anew", (ast.stmt,), upkeep.begun_anew),
     Operator("counterpart", (ast.stmt,), upkeep.counterpart),
-    Operator("field of each object", (ast.ClassDef,), kept.of_each_object),
     Operator("begun in each call", _FUNCTIONS, kept.begun_in_each_call),
     Operator("reset too", (ast.Expr,), kept.reset_too),
     Operator("name of the module", _FUNCTIONS, kept.of_the_module),
-    Operator("key of a memo", _FUNCTIONS, kept.key_of_a_memo),
     Operator("copy handed out", _FUNCTIONS, kept.handed_out),
     Operator("copy of one's own", (ast.Assign,), kept.own_copy),
     Operator("used up", (ast.Assign,), kept.used_up),
     Operator("changed in place", (ast.Expr,), kept.in_place),
-    Operator("given back", (ast.Expr,), kept.given_back),
     Operator("crash", (ast.Module,), crashes.crash),
 )
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.repair.edits.library import ASKS_NOTHING, IN_PLACE, NEW_TEXT, WRAPPERS
+from agent.repair.edits.library import ASKS_NOTHING, WRAPPERS
 from agent.repair.program import ATOM, SEQUENCES, UNARY, Program, Splice, rank
 
 _ORDERED = frozenset({"sorted", "max", "min"})
-_FUNCTIONS = ("sorted", "reversed", "set", "list", "round", "abs")
 
 
 def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
@@ -186,69 +185,6 @@ def _turned(number: str) -> str:
     if number.startswith("-"):
         return number[1:]
     return f"-{number}" if rank(number) >= UNARY else f"-({number})"
-
-
-def nothing_kept(program: Program, node: ast.Assign) -> Iterator[Splice]:
-    """`x = x.sort()` keeps nothing: the call alone, or a new value."""
-    match node.value:
-        case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in IN_PLACE:
-            same = program.code(node.targets[0]) == program.code(base)
-            call = program.code(node.value)
-            yield program.replace_statement(node, call, 1.4 if same else 2.6)
-            yield from _made_anew(program, node.value)
-
-
-def nothing_returned(program: Program, node: ast.Return) -> Iterator[Splice]:
-    """`return x.sort()` returns nothing: the object, once it is changed, or a new value."""
-    match node.value:
-        case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in IN_PLACE:
-            if program.alone(node):
-                text = program.newline.join((
-                    program.code(node.value),
-                    f"{program.indent(node)}return {program.code(base)}",
-                ))
-                yield program.replace_statement(node, text, 1.8)
-            yield from _made_anew(program, node.value)
-
-
-def _made_anew(program: Program, call: ast.Call) -> Iterator[Splice]:
-    """What a method changes in place, as a new value."""
-    assert isinstance(call.func, ast.Attribute)
-    base, given = call.func.value, [program.code(one) for one in call.args]
-    match call.func.attr, given:
-        case "sort", _:
-            named = [program.code(base), *named_arguments(program, call)]
-            yield program.replace(call, f"sorted({', '.join(named)})", 1.6)
-        case "reverse", _:
-            yield program.replace(call, f"{program.grouped(base, ATOM)}[::-1]", 1.8)
-        case "append", [one]:
-            yield program.replace(call, f"{program.grouped(base, 10)} + [{one}]", 2.0)
-        case "add", [one]:
-            yield program.replace(call, f"{program.grouped(base, 10)} | {{{one}}}", 2.0)
-
-
-def dropped_result(program: Program, node: ast.Expr) -> Iterator[Splice]:
-    """A new value that nobody takes: it is what the variable should become."""
-    value = node.value
-    if not isinstance(value, ast.Call):
-        return
-    text = program.code(value)
-    if isinstance(value.func, ast.Attribute) and value.func.attr in NEW_TEXT:
-        base = value.func.value
-        while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
-            base = base.func.value
-        if isinstance(base, ast.Name | ast.Attribute | ast.Subscript):
-            yield program.replace_statement(node, f"{program.code(base)} = {text}", 1.2)
-    if isinstance(value.func, ast.Name) and value.func.id in _FUNCTIONS and value.args:
-        first = value.args[0]
-        if isinstance(first, ast.Name | ast.Attribute | ast.Subscript):
-            kept = f"list({text})" if value.func.id == "reversed" else text
-            yield program.replace_statement(node, f"{program.code(first)} = {kept}", 1.6)
-    own = isinstance(value.func, ast.Name) and value.func.id in program.functions
-    if own:
-        for argument in value.args:
-            if isinstance(argument, ast.Name):
-                yield program.replace_statement(node, f"{argument.id} = {text}", 3.4)
 
 
 def joined(program: Program, node: ast.Call) -> Iterator[Splice]:

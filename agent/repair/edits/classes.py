@@ -64,10 +64,10 @@ def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
     for name in sorted(read - kept - {*names} - {*_names(owner)[1]}):
         for start in ("0", "[]", "''", "{}", "None", "False", "set()"):
             yield program.insert_after(body[-1], [f"self.{name} = {start}"], 2.0)
-    yield from _parent(program, node, owner, body, names)
+    yield from parent(program, node, owner, body, names)
 
 
-def _parent(
+def parent(
     program: Program, node: ast.FunctionDef, owner: ast.ClassDef, body: list[ast.stmt],
     names: list[str],
 ) -> Iterator[Splice]:
@@ -130,7 +130,7 @@ def ordering(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
 
 
 def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
-    """A field of a data class that is not compared, or made anew for each object."""
+    """A field of a data class that is not compared, or not shown."""
     owner = program.parents.get(node)
     if not isinstance(owner, ast.ClassDef) or not isinstance(node.target, ast.Name):
         return
@@ -147,9 +147,6 @@ def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
             return
         case value:
             given = [f"default={program.code(value)}"]
-            if isinstance(value, ast.List | ast.Dict | ast.Set):
-                made = f"{target} = {call}(default_factory={type(value).__name__.lower()})"
-                yield program.replace_statement(node, made, 1.6)
     for option, cost in (("compare=False", 2.8), ("repr=False", 3.4)):
         text = f"{target} = {call}({', '.join([*given, option])})"
         yield program.replace_statement(node, text, cost)

@@ -58,7 +58,9 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
                 "None" + program.between(program.end(value), start)
                 + "".join(line + program.newline for line in lines)
             )
-            yield Splice(program.start(value), start, text, 2.0, node.lineno)
+            is_shared = changes(node.body, argument.arg)
+            cost = 0.0 if is_shared else 1.2
+            yield Splice(program.start(value), start, text, cost, node.lineno)
 
 
 def copied(program: Program, node: ast.Assign | ast.For | ast.Return) -> Iterator[Splice]:

@@ -34,12 +34,10 @@ STANDARD: dict[str, str] = {
     name: module for module, names in reversed(MEMBERS.items()) for name in reversed(names)
 }
 """Which module a name is usually imported from: the first in the table that has it."""
-IN_PLACE, NEW_TEXT, ASKS_NOTHING, AWAITED = (
-    frozenset(_TABLES[name].split())
-    for name in ("in_place", "new_text", "asks_nothing", "awaited")
+ASKS_NOTHING, AWAITED = (
+    frozenset(_TABLES[name].split()) for name in ("asks_nothing", "awaited")
 )
-"""Methods that change their object and return nothing, that return a new string, that are mostly
-called without arguments, and what asyncio has waited for."""
+"""Methods that are mostly called without arguments, and what asyncio has waited for."""
 WRAPPERS: dict[str, list[str]] = _TABLES["wrappers"]
 """What is often forgotten around a value of a type."""
 NEARBY: dict[str, list[str]] = _TABLES["comparisons"]

@@ -182,17 +182,3 @@ def folded(program: Program, node: ast.Subscript) -> Iterator[Splice]:
     whole = program.code(node.value)
     for name in _FOLDS:
         yield program.replace(node, f"{name}({whole})", 4.4)
-
-
-def repeated(program: Program, node: ast.BinOp) -> Iterator[Splice]:
-    """`[[0] * w] * h`, whose rows are all the same list."""
-    if not isinstance(node.op, ast.Mult):
-        return
-    for one, count in ((node.left, node.right), (node.right, node.left)):
-        if not (isinstance(one, ast.List) and len(one.elts) == 1):
-            continue
-        inner = one.elts[0]
-        made = isinstance(inner, ast.List | ast.Dict | ast.Set | ast.Call | ast.ListComp)
-        if made or (isinstance(inner, ast.BinOp) and isinstance(inner.left, ast.List)):
-            text = f"[{program.code(inner)} for _ in range({program.code(count)})]"
-            yield program.replace(node, text, 2.2)

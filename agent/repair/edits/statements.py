@@ -126,7 +126,9 @@ def attempted(program: Program, node: ast.stmt) -> Iterator[Splice]:
     indent, end = program.indent(node), program.newline
     start, stop = program.whole_lines(node)
     body = indented(lines_of(program, node), indent + program.step)
-    leaves = ["continue", "pass"] if in_loop(program, node) else ["pass"]
+    leaves = ["continue"] if in_loop(program, node) else []
+    # Work that is called and fails is not to be silenced.
+    leaves += [] if isinstance(node, ast.Expr) else ["pass"]
     leaves += [f"return {value}" for value in ("None", "0", "False", "[]", "''", "-1", "True")]
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         leaves += [f"{node.targets[0].id} = {value}" for value in ("None", "0", "''", "[]")]

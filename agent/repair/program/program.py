@@ -230,8 +230,9 @@ class Program(Scopes):
 def hidden(
     nodes: Iterable[ast.AST], stands: Callable[[ast.expr], bool]
 ) -> frozenset[ast.AST]:
-    """Nodes that are no material: docstrings, annotations, what tables of data hold, the texts of
-    f-strings, and before 3.12 those of their values whose place is not known."""
+    """Nodes that are no material: docstrings, annotations, the condition of the main part, what
+    tables of data hold, the texts of f-strings, and before 3.12 those of their values whose place
+    is not known."""
     found: set[ast.AST] = set()
     for node in nodes:
         if isinstance(node, ast.JoinedStr):
@@ -249,6 +250,8 @@ def hidden(
             note = getattr(node, name, None)
             if isinstance(note, ast.AST):
                 found.update(ast.walk(note))
+        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+            found.update(ast.walk(node.test))
         if isinstance(node, ast.Match):
             for case in node.cases:
                 found.update(ast.walk(case.pattern))

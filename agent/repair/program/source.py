@@ -216,7 +216,7 @@ class Source:
     ) -> Splice:
         _, end = self.whole_lines(node)
         indent = self.indent(node) if indent is None else indent
-        text = "".join(f"{indent}{line}{self.newline}" for line in lines)
+        text = "".join(f"{indent}{line}".rstrip() + self.newline for line in lines)
         if end == len(self.data) and not self.data.endswith((b"\n", b"\r")):
             text = self.newline + text.removesuffix(self.newline)
         # A block's last line may never have run: what leads to its end is its head.

@@ -398,3 +398,16 @@ def test_no_attribute_of_pythons_own_is_set_in_the_place_of_another() -> None:
     found = texts(source)
     assert any("self.m = n" in one for one in found)
     assert not any("self.__class__ = n" in one for one in found)
+
+
+def test_the_condition_of_the_main_part_is_never_edited() -> None:
+    source = "def f():\n    return 1\n\nif __name__ == '__main__':\n    f()\n"
+    assert all("if __name__ == '__main__':" in text or "__main__" not in text
+               for text in texts(source))
+
+
+def test_a_misspelt_module_is_corrected_wherever_it_is_used() -> None:
+    source = "import maths\n\nprint(maths.sqrt(4), maths.pi)\n"
+    crash = Crash("ModuleNotFoundError", "No module named 'maths'", 1)
+
+    assert source.replace("maths", "math") in texts(source, crash=crash)[:5]

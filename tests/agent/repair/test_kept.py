@@ -8,7 +8,10 @@ from agent.repair.edits import EDITS, single_edits
 from agent.repair.edits.forgotten import kept
 from agent.repair.program import Program, spliced
 
-OURS = tuple(one for one in EDITS if one.propose.__module__ == kept.__name__)
+OURS = tuple(
+    one for one in EDITS
+    if one.propose.__module__ == kept.__name__ or one.name == "known mistake"
+)
 
 
 def texts(source: str, *, together: bool = True) -> set[str]:
@@ -69,8 +72,8 @@ def f(a, b):
     ),
 ])
 def test_what_is_kept_is_begun_anew_or_handed_out_as_a_copy(source: str, repaired: str) -> None:
-    assert repaired in texts(source)
-    assert not texts(source, together=False)
+    together = texts(source)
+    assert repaired in together and together >= texts(source, together=False)
 
 
 def test_an_endless_iterator_is_never_made_a_list() -> None:

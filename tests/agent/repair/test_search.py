@@ -3,6 +3,8 @@
 import tracemalloc
 from collections.abc import Callable
 
+import pytest
+
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -349,3 +351,15 @@ def test_one_missing_name_is_an_edit_like_any_other_and_two_are_mended_in_steps(
         source.replace("strat", "start").replace("whol ", "whole ")
     ]
     assert len(asked) < 40
+
+
+@pytest.mark.parametrize("rest", ["print('done')\n", ""])
+def test_a_program_that_prints_after_its_crash_is_not_repaired_by_ending_there(rest: str) -> None:
+    source = f"print('start')\nrows = [1]\nrows[3]\n{rest}"
+    trace = Trace((Traced(False, frozenset({1, 2, 3}), "IndexError", "list index", 3),))
+
+    findings, _ = drive(
+        source, lambda text: Screened((True,), "ok", types=("silent",)), trace=trace,
+        facts=Facts(), budget=Budget(candidates=40),
+    )
+    assert bool(findings.plausible) is not bool(rest)

@@ -17,7 +17,6 @@ TEMPLATES: tuple[tuple[tuple[str, ...], Callable[[Program, Crash], Iterator[Spli
     (("KeyError",), values.missing_key),
     (("ZeroDivisionError",), values.zero_division),
     (("ValueError",), values.bad_value),
-    (("ValueError", "TypeError"), values.unpacking),
     (("TimeoutError", "MemoryError"), values.endless),
     (("RecursionError", "TimeoutError"), values.endless_recursion),
     (("ModuleNotFoundError", "ImportError"), missing.missing_module),

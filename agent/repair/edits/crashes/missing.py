@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 
+from agent.intake.environment import well_known_modules
 from agent.repair.edits.constants import NEUTRAL, quoted, together
 from agent.repair.edits.crashes.around import nodes_on, only_if, ways_out
 from agent.repair.edits.library import FOREIGN_METHODS, FOREIGN_NAMES, STANDARD
@@ -221,18 +222,24 @@ def _without(program: Program, node: ast.Attribute) -> Iterator[Splice]:
 
 
 def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
-    """A module with a misspelt name."""
+    """A module with a misspelt name, corrected wherever it is used."""
     match = re.search(r"No module named '([\w.]+)'", crash.message)
     named = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", crash.message)
-    standard = sorted(sys.stdlib_module_names)
+    modules = sorted(sys.stdlib_module_names | well_known_modules())
     for node in ast.walk(program.tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         if match is not None and match.group(1) in program.code(node):
             name = match.group(1)
-            for place, other in enumerate(difflib.get_close_matches(name, standard, 4, 0.6)):
+            uses = [
+                (program.start(one), program.end(one)) for one in program.nodes
+                if isinstance(one, ast.Name) and one.id == name and one not in program.hidden
+            ]
+            for place, other in enumerate(difflib.get_close_matches(name, modules, 4, 0.6)):
                 text = program.code(node).replace(name, other, 1)
-                yield program.replace_statement(node, text, 0.2 + 0.2 * place)
+                edits = [(program.start(node), program.end(node), text)]
+                edits += [(start, end, other) for start, end in uses]
+                yield together(program, edits, 0.2 + 0.2 * place, node.lineno)
         if named is not None and isinstance(node, ast.ImportFrom) and node.module == named.group(2):
             for place, other in enumerate(
                 difflib.get_close_matches(named.group(1), crash.members, 4, 0.5)

@@ -48,9 +48,6 @@ def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
             yield from ways_out(program, node, f"{text} is None", 2.6)
             yield program.replace(node, f"({text} or 0)", 2.2)
             yield program.replace(node, f"({text} or [])", 2.4)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and "str" in message:
-            left, right = program.code(node.left), program.code(node.right)
-            yield program.replace(node, f"str({left}) + str({right})", 1.8)
     if "positional argument" in message or "required" in message:
         yield from _missing_arguments(program)
 
@@ -78,19 +75,6 @@ def _uncalled(program: Program, node: ast.Call) -> Iterator[Splice]:
     yield program.replace(node, f"{function}[{given}]", 0.6)
     yield program.replace(node, function, 0.8)
     yield program.replace(node, f"{function} * ({given})", 1.2)
-
-
-def unpacking(program: Program, crash: Crash) -> Iterator[Splice]:
-    """Too many or too few values: pairs made by `items`, `enumerate` or `zip`."""
-    for node in ast.walk(program.tree):
-        if not isinstance(node, ast.For | ast.comprehension):
-            continue
-        if isinstance(node.target, ast.Tuple) and crash.line in (None, node.iter.lineno):
-            text = program.code(node.iter)
-            base = program.grouped(node.iter, ATOM)
-            yield program.replace(node.iter, f"{base}.items()", 0.8)
-            yield program.replace(node.iter, f"enumerate({text})", 0.8)
-            yield program.replace(node.iter, f"zip({text})", 2.0)
 
 
 def _missing_arguments(program: Program) -> Iterator[Splice]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent.repair.edits.functions import changes
 from agent.repair.program import Function, Program, Splice
-from agent.repair.program.blocks import block_of, is_docstring, opening
+from agent.repair.program.blocks import block_of, opening
 
 _MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _MAKING = frozenset({
@@ -18,12 +18,14 @@ _MAKING = frozenset({
 })
 _USED_UP = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
 _ENDLESS = frozenset({"cycle", "count"})
-_PURE = (ast.Name, ast.Attribute, ast.Tuple, ast.Subscript, ast.Constant, ast.JoinedStr)
+_PURE = (
+    ast.Name, ast.Attribute, ast.Tuple, ast.Subscript, ast.Constant, ast.JoinedStr, ast.Call,
+)
 
 
 def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
     """A container that all objects of a class share, made anew for each."""
-    if not program.together or node.decorator_list:
+    if node.decorator_list:
         return
     made = next((
         one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"
@@ -32,7 +34,10 @@ def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
         target, value = _bound(one)
         if value is None or not _lasts(value) or not program.alone(one):
             continue
-        if not any(_is_own(each, target) for each in ast.walk(node)):
+        uses = [each for each in ast.walk(node) if _is_own(each, target)]
+        is_set = any(isinstance(each.ctx, ast.Store) for each in uses)
+        is_shared = changes(node.body, f"self.{target}") and not is_set
+        if not uses or not (program.together or is_shared):
             continue
         start, end = program.whole_lines(one)
         field = f"self.{target} = {program.code(value)}"
@@ -42,13 +47,13 @@ def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
                 f"{indent}def __init__(self):{program.newline}"
                 f"{indent}{program.step}{field}{program.newline}"
             )
-            yield Splice(start, end, text, 0.8, one.lineno)
+            yield Splice(start, end, text, 0.0, one.lineno)
         first = opening(program, made) if made is not None else None
         if first is not None and first.lineno > one.lineno:
             place = program.whole_lines(first)[0]
             rest = program.between(end, place)
             text = f"{rest.lstrip(program.newline)}{program.indent(first)}{field}{program.newline}"
-            yield Splice(start, place, text, 0.8, one.lineno)
+            yield Splice(start, place, text, 0.0, one.lineno)
 
 
 def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
@@ -100,9 +105,8 @@ def of_the_module(program: Program, node: Function) -> Iterator[Splice]:
 
 def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
     """A parameter that the key under which answers are kept lacks."""
-    if not program.together:
-        return
-    given = _given(node)
+    rest = node.args.kwarg.arg if node.args.kwarg else ""
+    given = [*_given(node), *filter(None, [rest])]
     for memo in _tables(program, node):
         keys = _keys(program, node, memo)
         if len({program.code(one) for one in keys}) != 1 or not _gives(program, node, memo):
@@ -120,11 +124,12 @@ def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
                 for one in told for inner in ast.walk(one)
             )
         ]
+        missing = [f"tuple(sorted({one}.items()))" if one == rest else one for one in missing]
         for names in [missing, *([one] for one in missing if len(missing) > 1)]:
             if names and all(isinstance(one, _PURE) for one in told):
                 yield _rewritten(program, told, lambda one, add=names: _joined(  # type: ignore[misc]
                     program, one, add
-                ), 0.6 + 0.3 * (names is not missing))
+                ), 0.3 * (names is not missing))
 
 
 def handed_out(program: Program, node: Function) -> Iterator[Splice]:
@@ -161,41 +166,14 @@ def handed_out(program: Program, node: Function) -> Iterator[Splice]:
 
 
 def own_copy(program: Program, node: ast.Assign) -> Iterator[Splice]:
-    """A copy of what another function gives, where it is changed; one of all that it holds."""
-    if not program.together or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
-        return
-    name, value = node.targets[0].id, node.value
-    block = block_of(program, node)
-    rest = block[block.index(node) + 1 :]
-    match value:
-        case ast.Call(func=ast.Name(id=kind), args=[given]) if kind in ("dict", "list"):
-            pass
-        case ast.Call(func=ast.Attribute(value=given, attr="copy"), args=[]):
-            pass
-        case ast.Call(func=ast.Name() | ast.Attribute()):
-            if changes(rest, name):
-                kinds = program.seen(name) & {"list", "dict", "set"}
-                for kind in sorted(kinds or {"list"}):
+    """A copy of what another function gives, where it is changed."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value):
+            block = block_of(program, node)
+            made = _called(value) in ("dict", "list", "copy", "deepcopy")
+            if program.together and not made and changes(block[block.index(node) + 1 :], name):
+                for kind in sorted(program.seen(name) & {"list", "dict", "set"} or {"list"}):
                     yield program.replace(value, f"{kind}({program.code(value)})", 1.0)
-            return
-        case _:
-            return
-    copy = f"deepcopy({program.code(given)})"
-    if "deepcopy" in program.imported:
-        yield program.replace(value, copy, 0.8)
-    elif "copy" in program.imported:
-        yield program.replace(value, f"copy.{copy}", 0.8)
-    else:
-        first = next((one for one in program.tree.body if not is_docstring(one)), node)
-        while isinstance(first, ast.ImportFrom) and first.module == "__future__":
-            first = program.tree.body[program.tree.body.index(first) + 1]
-        start, gap = program.start(first), program.newline
-        if not isinstance(first, ast.Import | ast.ImportFrom):
-            gap = program.newline * 3
-        text = (
-            f"from copy import deepcopy{gap}{program.between(start, program.start(value))}{copy}"
-        )
-        yield Splice(start, program.end(value), text, 1.2, node.lineno)
 
 
 def used_up(program: Program, node: ast.Assign) -> Iterator[Splice]:
@@ -236,7 +214,11 @@ def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
     """What stands behind a `yield`, done however that ends."""
     block = block_of(program, node)
     rest = block[block.index(node) + 1 :]
-    if not program.together or not isinstance(node.value, ast.Yield) or not rest:
+    scope = program.scope(node)
+    is_context = isinstance(scope, Function) and any(
+        "contextmanager" in program.code(one) for one in scope.decorator_list
+    )
+    if not (program.together or is_context) or not isinstance(node.value, ast.Yield) or not rest:
         return
     if isinstance(program.parents.get(node), ast.Try) or not program.alone(node):
         return
@@ -248,7 +230,7 @@ def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
         f"{indent}try:{newline}{step}{program.between(start, middle)}"
         f"{indent}finally:{newline}{''.join(inner)}"
     )
-    yield Splice(start, end, text, 0.8, node.lineno)
+    yield Splice(start, end, text, 0.0, node.lineno)
 
 
 def _bound(node: ast.stmt) -> tuple[str, ast.expr | None]:
@@ -327,7 +309,9 @@ def _binds(node: Function, name: str) -> bool:
 
 def _given(node: Function) -> list[str]:
     """The names of a function's parameters."""
-    return [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    args = node.args
+    plain = [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, [args.vararg])]
+    return [one.arg for one in plain]
 
 
 def _tables(program: Program, node: Function) -> list[str]:
@@ -336,9 +320,16 @@ def _tables(program: Program, node: Function) -> list[str]:
         program.code(one.value): None for one in ast.walk(node)
         if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store)
     }
+    around = program.scope(node)
+    outside = {
+        name for one in getattr(around, "body", ()) for name, value in [_bound(one)]
+        if value is not None and _is_container(value)
+    }
     return [
         text for text in found
-        if text.startswith("self.") or (text in _tops(program) and not _binds(node, text))
+        if text.startswith("self.") or (text in outside | {*_tops(program)} and not (
+            _binds(node, text)
+        ))
     ]
 
 

@@ -329,7 +329,7 @@ class Harness:
                 self.base_output = output.getvalue()
         if not output.getvalue().startswith(self.base_output):
             raise AssertionError("the output before the crash is no longer printed")
-        if not output.getvalue():
+        if output.getvalue() == self.base_output:
             self._fresh.append("silent")
 
     def _same(self, got: Any, expected: Any) -> Any:
