@@ -31,6 +31,8 @@ REASONS: dict[str, str] = {
     "dearer": "another edit for the same behaviour is more usual",
     "tried before": "many edits were tried before one passed",
     "other type": "a result has another type than the test expects",
+    "reported mistake": "it does not follow from what Python reports",
+    "known mistake": "it repairs no common mistake",
     "no test": "only the crash is known, and no test says what is right",
     "changed": "it changes results that the tests do not check",
     "always the same": "it gives the same result for all inputs tried",
