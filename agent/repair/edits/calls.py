@@ -188,16 +188,8 @@ def _turned(number: str) -> str:
 
 
 def joined(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """What is joined must be strings; what is made unique may have to keep its order."""
+    """What is made unique may have to keep its order; the best so far."""
     match node:
-        case ast.Call(func=ast.Attribute(attr="join"), args=[given]):
-            if isinstance(given, ast.GeneratorExp | ast.ListComp):
-                element = program.code(given.elt)
-                yield program.replace(given.elt, f"str({element})", 2.6)
-            else:
-                text = program.code(given)
-                cost = 2.4 if not isinstance(given, ast.Constant) else 6.0
-                yield program.replace(given, f"map(str, {text})", cost)
         case ast.Call(func=ast.Name(id="list" | "sorted" | "tuple" as name), args=[
             ast.Call(func=ast.Name(id="set"), args=[given])
         ]):

@@ -35,7 +35,7 @@ def of_each_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
         if value is None or not _lasts(value) or not program.alone(one):
             continue
         uses = [each for each in ast.walk(node) if _is_own(each, target)]
-        is_set = any(isinstance(each.ctx, ast.Store) for each in uses)
+        is_set = any(isinstance(getattr(each, "ctx", None), ast.Store) for each in uses)
         is_shared = changes(node.body, f"self.{target}") and not is_set
         if not uses or not (program.together or is_shared):
             continue

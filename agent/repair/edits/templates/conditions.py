@@ -38,8 +38,11 @@ def _once_or_view(program: Program, node: ast.AST, bound: Any) -> bool:
 
 
 def _read_twice(program: Program, node: ast.AST, bound: Any) -> bool:
-    names = [one for one in ast.walk(program.scope(node)) if isinstance(one, ast.Name)]
-    return sum(one.id == bound.id and isinstance(one.ctx, ast.Load) for one in names) > 1
+    reads = [
+        one for one in ast.walk(program.scope(node)) if isinstance(one, ast.Name)
+        and one.id == program.code(bound) and isinstance(one.ctx, ast.Load)
+    ]
+    return len(reads) > 1
 
 
 def _read_after(program: Program, node: ast.AST, bound: Any) -> bool:

@@ -32,7 +32,7 @@ def late_binding(program: Program, node: ast.AST, known: Known) -> Iterator[Spli
         one.id for part in (node, *inside) for one in ast.walk(part)
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
     }
-    edits = []
+    edits: list[tuple[int, int, str]] = []
     for part in inside:
         for made in ast.walk(part):
             if isinstance(made, ast.Lambda | ast.FunctionDef) and not _is_called_at_once(
@@ -67,8 +67,8 @@ def _captured(
         return
     text = ", ".join(f"{name}={name}" for name in late)
     if own:
-        defaults = [one for one in (*given.defaults, *given.kw_defaults) if one is not None]
-        at = max(program.end(one) for one in (*own, *defaults))
+        last: list[ast.arg | ast.expr] = [*own, *given.defaults, *filter(None, given.kw_defaults)]
+        at = max(program.end(one) for one in last)
         yield at, at, f", {text}"
     elif given.kwarg is not None:
         at = program.data.rfind(b"**", 0, program.start(given.kwarg))
