@@ -7,6 +7,7 @@ are written from the fields here: see `agent.doors.settings_docs`.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,8 +36,10 @@ ROLES: Mapping[str, Work] = {
 """The roles that models answer, and what each does."""
 
 
-COMMAND = "heal" if __name__.startswith("selfheal.") else "python -m agent"
-"""What is typed at a terminal, installed or in a checkout."""
+_IS_HEAL = __name__.startswith("selfheal.") or Path(sys.argv[0]).stem == "heal"
+COMMAND = "heal" if _IS_HEAL else "python -m agent"
+"""The command to type at a terminal. An editable install has the script `heal` too, and keeps the
+module names of the checkout."""
 
 
 class BadSettings(Exception):

@@ -684,3 +684,9 @@ def test_where_there_is_no_project_a_sentence_says_so(
     done = CliRunner().invoke(app, [])
     assert done.exit_code == 2 and "Usage: " in done.stdout
     assert done.stderr.strip().startswith(f"There is no project around {tmp_path}: go to one")
+
+
+def test_version_prints_the_installed_version_alone() -> None:
+    done = CliRunner().invoke(app, ["--version"])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("heal") and done.stdout.count("\n") == 1
