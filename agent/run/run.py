@@ -323,10 +323,14 @@ class Run:
             "budget_s": budget_s or own.budget_s + longer_s,
         })
 
-    async def conclude(self, outcome: RunOutcome, reason: str) -> None:
+    async def conclude(
+        self, outcome: RunOutcome, reason: str, *, is_of_time: bool = False
+    ) -> None:
         """Writes the last event of a run that did not reach its last step."""
         engine = await self._shared.engine.get()
         state = await engine.state(self.id)
+        if is_of_time:
+            state = {**state, "stopped": "time"}
         with suppress(RunOver):  # it may have come to its end meanwhile
             required = self.options.require_confidence
             conclude(state, self._store, self.log, self.emit, outcome, reason, required)
@@ -376,7 +380,7 @@ class Run:
         if self.options.pauses:
             self._wait_for("budget", str(over), self._more(over))
         else:
-            await self.conclude("budget", str(over))
+            await self.conclude("budget", str(over), is_of_time=over.cap == RUN_SECONDS)
 
     def _more(self, over: OverBudget) -> Extended | None:
         """What is offered at a cap: as much again, or what the next call lacks where that is more;

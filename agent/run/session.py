@@ -88,7 +88,10 @@ class Session(RunReader):
         self._store.take_over(run)  # whoever asked may be gone: nobody else adopts it now
         asking.emit(Answered(interrupt=interrupt, answer=str(dict(value))))
         if isinstance(answer, End):
-            await asking.conclude(answer.outcome, f"ended by the user: {asked.question}")
+            await asking.conclude(
+                answer.outcome, f"ended by the user: {asked.question}",
+                is_of_time=asked.more is not None and asked.more.seconds > 0,
+            )
             return True
         if isinstance(answer, GoOn) and answer.more is not None:
             asking.emit(answer.more)

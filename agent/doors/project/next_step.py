@@ -35,7 +35,7 @@ def _helping(result: Result, seen: Seen) -> Iterator[str]:
     inputs, root = seen.inputs, seen.project.root
     others = len(seen.run.failing) - len(seen.wanted)
     failure = smallest(result)
-    if result.cut_after is not None or result.outcome == "budget":
+    if result.cut_after is not None or result.stopped == "time":
         longer = LONGER * seen.settings.budget_s
         yield f"give it more time: --timeout {longer:g} (it was cut short)"
     if others > 0:

@@ -207,6 +207,12 @@ def test_a_proof_stands_beside_how_far_it_is_believed() -> None:
     )
 
 
+def test_a_headline_says_whether_time_or_the_budget_ended_a_run() -> None:
+    ended = Result(outcome="budget")
+    assert headline(replace(ended, stopped="time"))[0] == "NOT HEALED: TIME IS UP"
+    assert headline(ended)[0] == "NOT HEALED: THE BUDGET IS SPENT"
+
+
 @pytest.mark.parametrize("outcome", get_args(RunOutcome))
 def test_the_words_healed_and_fixed_are_kept_for_what_was_shown(outcome: RunOutcome) -> None:
     said = " ".join(headline(Result(outcome=outcome, proof="E0"))[0].lower().split())
