@@ -203,9 +203,10 @@ class Terminal:
             self.say(result.reason)
         if result.waiting is not None:
             self.say(f"Answer at a terminal: {COMMAND} resume {result.run_id}", "bold")
-        self.tests(result.shown_report, self.talk)
+        own = result.of_submitted
+        self.tests(own.shown_report, self.talk)
         if result.outcome in ("unresolved", "budget", "cancelled"):
-            self._evidence(result)
+            self._evidence(own)
         self.not_kept(result)
         for line in node_words(result) if self.verbose else ():
             self.say(line)

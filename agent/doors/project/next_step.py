@@ -60,7 +60,8 @@ def question(result: Result, seen: Seen) -> str:
         return ""
     task = task_to_heal(seen)
     assert task.solution is not None
-    found = diagnosis(result.diagnosis) if result.diagnosis is not None else ""
+    seen_of_it = result.of_submitted.diagnosis
+    found = diagnosis(seen_of_it) if seen_of_it is not None else ""
     prompt = load(PROMPTS, GENERATOR)
     suspected = result.suspects or suspects_of((), task.solution)
     told = told_of_files(task.solution, suspected, result.report, task.tests, found)

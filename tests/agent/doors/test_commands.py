@@ -223,6 +223,45 @@ def test_an_unresolved_run_shows_its_evidence_and_keeps_stdout_empty(
     assert "not a fix: 1 of 2 tests pass" in result.stderr
 
 
+def test_a_failure_is_reported_of_the_users_own_file_and_not_of_the_best_partial_patch(
+    program: Path, ending: Callable[..., Any]
+) -> None:
+    partly = BROKEN.replace("a - b", "abs(a - b)")
+    first, second = (
+        Solution(files=(File(path="sum.py", text=text),), entry="sum.py")
+        for text in (BROKEN, partly)
+    )
+
+    def seen(solution: Solution, iteration: int, *got: str) -> Judged:
+        return Judged(iteration=iteration, report=Report(solution=solution.id, verdicts=tuple(
+            Verdict(name=f"add({n}, 0)", test=f"add({n}, 0)", origin="user", expected=str(n),
+                    call=f"add({n}, 0)", got=value,
+                    status="passed" if value == str(n) else "failed")
+            for n, value in enumerate(got)
+        )))
+
+    def found(solution: Solution, iteration: int, line: str) -> Diagnosed:
+        return Diagnosed(iteration=iteration, solution=solution.id, diagnosis=Diagnosis(
+            category="wrong_result", cause="wrong",
+            blamed=(BlamedLine(line=2, suspicion=1.0, text=line),),
+        ))
+
+    session = ending(
+        "unresolved", CodeWritten(iteration=0, solution=first), seen(first, 0, "7", "8"),
+        found(first, 0, "return a - b"),
+        CodeWritten(iteration=1, solution=second), seen(second, 1, "0", "9"),
+        found(second, 1, "return abs(a - b)"), proof=None, diff="", code=BROKEN,
+    )
+
+    result = invoke(session, "run", program, *TEST)
+
+    assert "line 2 (1.00): return a - b" in result.stderr
+    assert "line 2 (1.00): return abs(a - b)" not in result.stderr
+    assert "add(0, 0)\n  expected  0\n  got       7" in result.stderr
+    assert "✓" not in result.stderr and result.stderr.count("✗ failed") == 2
+    assert "best partial patch, not a fix: 1 of 2 tests pass with it" in result.stderr.lower()
+
+
 def test_a_patch_that_passes_and_is_not_kept_is_told_as_that_with_its_own_verdicts(
     program: Path, ending: Callable[..., Any]
 ) -> None:
