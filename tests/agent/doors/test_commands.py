@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -549,6 +550,36 @@ def test_options_become_settings(program: Path, healing: Any) -> None:
     found = healing.settings
     assert (found.provider, found.max_iterations) == ("mock", 3)
     assert (found.budget_s, found.model_s) == (10.0, 0.0)  # whoever names the seconds means all
+
+
+@pytest.mark.parametrize(("command", "asked", "given"), [
+    (("run", "sum.py", *TEST), ("--require-proof", "E2", "--require-integrity", "outside"),
+     {"pauses": False, "require_proof": "E2", "require_integrity": "outside"}),
+    (("run", "sum.py", *TEST), (),
+     {"pauses": False, "require_proof": "E1", "require_integrity": None}),
+    (("fork", "r1", "--iteration", "0"), ("--require-proof", "E3"),
+     {"plan": None, "pauses": False, "require_proof": "E3", "require_integrity": None}),
+    (("fork", "r1", "--iteration", "0"), (),  # as its parent
+     {"plan": None, "pauses": False, "require_proof": None, "require_integrity": None}),
+    (("resume",), ("--require-proof", "E2"), {"require_proof": "E2"}),
+    (("resume",), (), {"require_proof": None}),
+])
+def test_what_is_required_reaches_the_run(
+    command: tuple[str, ...], asked: tuple[str, ...], given: dict[str, object], program: Path,
+    healing: Any,
+) -> None:
+    """So that a search goes on where a remembered fix proves less."""
+    invoke(healing, *command, *asked)
+    assert healing.how == [given]
+
+
+def test_a_resumed_run_is_measured_by_what_it_was_started_with(healing: Any) -> None:
+    began, *rest = healing.events
+    session = replace(
+        healing, orphans=("r1",), events=[began.model_copy(update={"require_proof": "E2"}), *rest]
+    )
+    assert invoke(session, "resume").exit_code == BELOW
+    assert invoke(session, "resume", "--require-proof", "E1").exit_code == HEALED
 
 
 def test_a_worked_task_is_run_with_its_draft(program: Path, healing: Any) -> None:

@@ -321,3 +321,18 @@ async def test_a_second_bug_that_a_held_out_test_shows_is_searched_for_beside_th
     assert written.text == code.replace("pop()", "pop(0)").replace("<= top", "< top")
     assert "line 2" in written.note
     assert "line 6" in written.note
+
+
+async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(
+    tmp_path: Path,
+) -> None:
+    task = from_page("def twice(x):\n    return x + 3\n", "assert twice(3) == 6", "").task
+    async with open_session(settings(tmp_path)) as session:
+        run = await session.start(task)
+    async with open_session(settings(tmp_path)) as session:
+        assert await session.recover(run, require_proof="E2") == (run,)
+        assert session._run(run).options.require_proof == "E2"
+        async for _ in session.follow(run):
+            pass
+    async with open_session(settings(tmp_path)) as session:
+        assert session._run(run).options.require_proof == "E2"
