@@ -27,6 +27,7 @@ from agent.core.domain import (
     Standing,
     Verdict,
     counted,
+    passing,
 )
 from agent.core.events import (
     Diagnosed,
@@ -234,16 +235,19 @@ class Terminal:
         if report is None:
             return
         if report.verdicts:
-            # Our own probes are news only where one fails; --verbose lists them all.
+            # Our own probes decide nothing, and what they show stands in the proof.
             quiet = [] if self.verbose else [
-                verdict for verdict in report.verdicts
-                if verdict.passed and verdict.origin == "adversarial"
+                verdict for verdict in report.verdicts if verdict.origin == "adversarial"
             ]
             rows = [verdict for verdict in report.verdicts if verdict not in quiet]
             if rows:
                 console.print(verdict_table(rows, ascii_only=_ascii(console)))
             if quiet:
-                console.print(f"and {counted(len(quiet), 'adversarial test')} passed")
+                returned = sum(verdict.passed for verdict in quiet)
+                console.print(
+                    f"and {passing(returned, len(quiet), 'adversarial test')}, none of which "
+                    "decides (--verbose lists them)"
+                )
         elif report.ending is not None:
             words = cut(ending_words(report.ending))
             console.print(Text(printable(f"No tests. {sentence(words)}.")))

@@ -199,7 +199,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             solution = event.solution
             yield Line(f"code by {solution.origin}: {solution.note}".rstrip(": "), detail=True)
         case Judged():
-            said = report_words(event.report)
+            said = passing_words(event.report)
             which = f"try {event.iteration}" if event.iteration else "at first"
             yield Line(f"{which}: {said}", _report_tone(event.report))
         case Diagnosed():
@@ -556,7 +556,7 @@ def passing_words(report: Report) -> str:
 
 def _report_tone(report: Report) -> Tone:
     if report.verdicts:
-        shown = all(verdict.shows for verdict in report.verdicts)
+        shown = all(verdict.shows for verdict in report.trusted or report.verdicts)
         return "good" if shown else "warning" if report.passed else "bad"
     if report.ending is None:
         return "warning"

@@ -60,6 +60,7 @@ from agent.log.words import (
     PROOF_MEANING,
     STANDING_SIGNS,
     STEP_WORDS,
+    Line,
     advice_words,
     category_words,
     cost_words,
@@ -315,6 +316,16 @@ def test_the_kind_of_a_failure_is_told_in_plain_words() -> None:
     told = [category_words(Diagnosis(category=one, cause="")) for one in get_args(Category)]
     assert "wrong result" in told
     assert not [words for words in told if "_" in words]
+
+
+def test_added_calls_change_no_count_of_the_tests_that_decide() -> None:
+    mine = [Verdict(test=name, name=name, origin="user", status="passed") for name in "ab"]
+    added = [
+        Verdict(test=str(n), name=str(n), origin="adversarial", status="error") for n in range(12)
+    ]
+    report = Report(solution="x", verdicts=(*mine, *added))
+    (line,) = event_lines(Judged(iteration=1, report=report))
+    assert line == Line("try 1: 2 of 2 tests pass, and 0 of 12 added pass", "good")
 
 
 def test_what_passes_is_told_without_asking_of_each_test_which_decide() -> None:
