@@ -18,8 +18,10 @@ from agent.doors.project.choice import ProjectInputs
 from agent.doors.project.heal import _healed, markdown_of, project_document
 from agent.doors.project.look import Seen, concluded
 from agent.doors.project.next_step import next_steps, question
+from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.doors.project.shown import evidence_words, message_lines
 from agent.doors.terminal import Terminal
+from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
 from agent.project.interpreter import find_interpreter
@@ -94,6 +96,17 @@ def test_what_would_help_is_named_and_what_would_not_is_left_out(
     assert words.startswith("Next, any of these:\n  - ")
     assert [one for one in told if one not in words] == []
     assert [one for one in untold if one in words] == []
+
+
+@pytest.mark.parametrize(("module", "meant"), [
+    ("tll", "till"), ("till.mony", "till.money"), ("jsonn", "json"),
+])
+def test_a_misspelt_module_of_a_project_is_answered_with_what_may_be_meant(
+    module: str, meant: str, seen: Seen
+) -> None:
+    problem = f"tests/test_money.py: ModuleNotFoundError: No module named '{module}' at {MONEY}:1"
+    with pytest.raises(NotFixable, match=rf"{MONEY}:1.*did you mean {meant}\?"):
+        refuse_what_does_not_run(SuiteRun(problems=[problem]), seen.tree, "Python 3")
 
 
 def test_where_the_reason_says_what_to_do_nothing_is_added(seen: Seen, unhealed: Result) -> None:

@@ -50,6 +50,27 @@ NOT_FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
         task("n = int(input())\n"), ended("EOFError", "EOF when reading a line"),
         "input_exhausted", ("--stdin",),
     ),
+    "no input, of which a number is read": (
+        task("import sys\nn = int(sys.stdin.readline())\n"),
+        ended("ValueError", "invalid literal for int() with base 10: ''", 2),
+        "input_exhausted", ("--stdin", "none was given"),
+    ),
+    "no input, of which words are read": (
+        task("import sys\nwords = sys.stdin.read().split()\nprint(words[0])\n"),
+        ended("IndexError", "list index out of range", 3), "input_exhausted", ("--stdin",),
+    ),
+    "no input, by its output": (
+        task("import sys\na, b = sys.stdin.read().split()\nprint(a)\n"),
+        failed("ValueError: not enough values to unpack (expected 2, got 0) at line 2 (a.py)",
+               "error"),
+        "input_exhausted", ("--stdin",),
+    ),
+    "no input from pytest": (
+        task("def ask():\n    return int(input())\n"),
+        failed("OSError: pytest: reading from stdin while output is captured!  Consider using "
+               "`-s`. at line 2 (a.py)", "error"),
+        "input_exhausted", ("monkeypatch.setattr('sys.stdin'",),
+    ),
     "a missing file": (
         task("open('/etc/none')\n"), ended("FileNotFoundError", "[Errno 2] No such: '/etc/none'"),
         "environment", ("does not find the file /etc/none",),
@@ -109,6 +130,15 @@ FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
     "a module that is misspelt": (
         task("import maths\n"), ended("ModuleNotFoundError", "No module named 'maths'"), "import",
         ("did you mean math?",),
+    ),
+    "a module of its own that is misspelt": (
+        task("import shp\n", support=(File(path="shop.py", text=""),)),
+        ended("ModuleNotFoundError", "No module named 'shp'"), "import", ("did you mean shop?",),
+    ),
+    "a number that a test hands over, where input is read elsewhere": (
+        task("import sys\ndef f(text):\n    return int(text)\ndef main(): f(sys.stdin.read())\n"),
+        failed("ValueError: invalid literal for int() with base 10: '' at line 3 (a.py)", "error"),
+        "crash", (),
     ),
     "a name": (
         task("print(totl)\n"), ended("NameError", "name 'totl' is not defined"), "name", (),

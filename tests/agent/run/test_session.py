@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 import pytest
 
 from agent.core.events import RunFinished, RunStarted, Searched
-from agent.intake import from_page, make_task
+from agent.intake import from_command_line, from_page, make_task
+from agent.intake.brought import Inputs
 from agent.log.result import fold
 from agent.run.session import NoProvider, Session, Settings, UnknownRun, open_session
 from sandbox import Job, SandboxError, open_sandbox
@@ -336,3 +337,12 @@ async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(
             pass
     async with open_session(settings(tmp_path)) as session:
         assert session._run(run).options.require_proof == "E2"
+
+
+async def test_a_name_that_a_module_beside_the_program_has_not_is_mended(tmp_path: Path) -> None:
+    (tmp_path / "till.py").write_text("from shop import totl\ndef price(n):\n    return totl(n)\n")
+    (tmp_path / "shop.py").write_text("def total(n):\n    return n * 3\n")
+    inputs = Inputs(str(tmp_path / "till.py"), snippets=("assert price(2) == 6",))
+    async with open_session(settings(tmp_path / "data")) as session:
+        found = last(await finished(session, from_command_line(inputs).task))
+    assert found.diff.count("\n+") == 3 and "+from shop import total\n" in found.diff

@@ -224,13 +224,13 @@ def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
     """A module with a misspelt name."""
     match = re.search(r"No module named '([\w.]+)'", crash.message)
     named = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", crash.message)
-    standard = sorted(sys.stdlib_module_names)
+    modules = sorted({*sys.stdlib_module_names, *crash.members})
     for node in ast.walk(program.tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         if match is not None and match.group(1) in program.code(node):
             name = match.group(1)
-            for place, other in enumerate(difflib.get_close_matches(name, standard, 4, 0.6)):
+            for place, other in enumerate(difflib.get_close_matches(name, modules, 4, 0.6)):
                 text = program.code(node).replace(name, other, 1)
                 yield program.replace_statement(node, text, 0.2 + 0.2 * place)
         if named is not None and isinstance(node, ast.ImportFrom) and node.module == named.group(2):
