@@ -11,17 +11,36 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict, counted
+from agent.core.domain import (
+    BlamedLine,
+    Diagnosis,
+    Report,
+    Solution,
+    Task,
+    TestCase,
+    Verdict,
+    counted,
+)
 from agent.intake.environment import (
     absent_package,
     is_of_python_2,
+    modules_in,
     modules_of,
     nearest_module,
     standard_modules,
 )
-from agent.intake.parsing import FunctionNode, called_name, dotted, lines_of, parsed, where
+from agent.intake.parsing import (
+    FunctionNode,
+    called_name,
+    dotted,
+    lines_of,
+    parsed,
+    visible_names,
+    where,
+)
 from sandbox import DENIAL_MEANINGS
 
 EVIDENCE_SHOWN = 5
@@ -34,6 +53,11 @@ _RAISED = re.compile(
     re.DOTALL,
 )
 _NO_ATTRIBUTE = re.compile(r"module '[\w.]+' has no attribute")
+_UNDEFINED = (
+    re.compile(r"NameError: name '(?P<name>\w+)' is not defined"),
+    re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'"),
+    re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'"),
+)
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NOTHING = re.compile(r"(?:''|b''|got 0\))$")
 _CAPTURED = "reading from stdin while output is captured"
@@ -100,6 +124,27 @@ def failures_of(report: Report) -> tuple[Failure, ...]:
             Failure(exception, ending.message, ending.line, shown, refused=ending.refused)
         )
     return tuple(found)
+
+
+def undefined_in_tests(
+    report: Report, tests: Sequence[TestCase], program: Solution
+) -> dict[str, tuple[str, str]]:
+    """Failing tests that use a name of their own which the program has nowhere, by their names:
+    that name, and the program's name that may be meant, which may be empty."""
+    text = "\n".join(file.text for file in program.files)
+    own = modules_in(file.path for file in program.files) | {"", "solution"}
+    codes = {test.name: test.code for test in tests}
+    found = {}
+    for verdict in report.failing:
+        matches = (pattern.search(verdict.message) for pattern in _UNDEFINED)
+        told = next((match.groupdict() for match in matches if match), {})
+        name, word = told.get("name", ""), re.compile(rf"\b{told.get('name')}\b")
+        if told.get("module", "") in own and word.search(codes.get(verdict.test, "")) and (
+            not word.search(text)
+        ):
+            near = difflib.get_close_matches(name, sorted(visible_names(program.text)), 1)
+            found[verdict.test] = name, near[0] if near else ""
+    return found
 
 
 def _from_verdict(verdict: Verdict) -> Failure:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.domain import Diagnosis, Ending, Example, File, Report, Solution, Task, Verdict
-from agent.intake import classify, failures_of
+from agent.core.domain import (
+    Diagnosis,
+    Ending,
+    Example,
+    File,
+    Report,
+    Script,
+    Solution,
+    Task,
+    Verdict,
+)
+from agent.intake import classify, failures_of, undefined_in_tests
 
 TEST = Example(name="t", origin="user", call="f(1)", expected="1")
 
@@ -214,6 +224,29 @@ def test_a_diagnosis_is_told_with_what_was_seen():
         cause="The program asks for arguments, and none were given. Give them after --.",
         evidence=("IndexError: list index out of range at line 2",),
     )
+
+
+@pytest.mark.parametrize(("code", "message", "found"), [
+    ("assert clmp(1) == 1", "NameError: name 'clmp' is not defined at line 1 of the test",
+     ("clmp", "clamp")),
+    ("from m import clmp", "ImportError: cannot import name 'clmp' from 'm' (m.py) at line 1",
+     ("clmp", "clamp")),
+    ("m.clmp(1)", "AttributeError: module 'm' has no attribute 'clmp' at line 1",
+     ("clmp", "clamp")),
+    ("assert frob(1)", "NameError: name 'frob' is not defined at line 1 of the test", ("frob", "")),
+    # What the program itself uses, what another module lacks, and what no test says.
+    ("assert hidden(1)", "NameError: name 'hidden' is not defined at line 2 (m.py)", None),
+    ("from math import sqr", "ImportError: cannot import name 'sqr' from 'math'", None),
+    ("assert clamp(1)", "NameError: name 'clmp' is not defined at line 2 (m.py)", None),
+    ("assert clmp(1)", "TypeError: no", None),
+])
+def test_a_name_that_tests_alone_use_is_found_with_what_may_be_meant(code, message, found):
+    program = Solution(
+        files=(File(path="m.py", text="def clamp(x):\n    return hidden(x)\n"),), entry="m.py"
+    )
+    test = Script(name="t", origin="user", code=code)
+    undefined = undefined_in_tests(failed(message, "error"), (test,), program)
+    assert undefined == ({"t": found} if found else {})
 
 
 def test_one_wrong_result_keeps_a_missing_file_from_ending_the_heal():

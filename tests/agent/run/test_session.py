@@ -346,3 +346,21 @@ async def test_a_name_that_a_module_beside_the_program_has_not_is_mended(tmp_pat
     async with open_session(settings(tmp_path / "data")) as session:
         found = last(await finished(session, from_command_line(inputs).task))
     assert found.diff.count("\n+") == 3 and "+from shop import total\n" in found.diff
+
+
+@pytest.mark.parametrize(("tests", "outcome"), [
+    ("assert clmp(5, 0, 3) == 3", "not_fixable"),
+    ("assert clmp(5, 0, 3) == 3\nassert clamp(5, 0, 3) == 4", "unresolved"),
+    ("assert frobnicate(5) == 3", "unresolved"),
+])
+async def test_a_name_of_the_tests_that_may_be_misspelt_is_told_before_anything_is_searched(
+    tests: str, outcome: str, tmp_path: Path
+) -> None:
+    code = "def clamp(x, low, high):\n    return max(low, min(x, high))\n"
+    async with open_session(settings(tmp_path, search_s=1.0)) as session:
+        log = await finished(session, from_page(code, tests, "").task)
+    found = fold(log)
+    told = [found.reason, *(one.text for one in found.notices)]
+    assert found.outcome == outcome
+    assert any("which the program defines nowhere" in words for words in told)
+    assert bool(of_kind(log, "searched")) is (outcome == "unresolved")
