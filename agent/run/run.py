@@ -64,7 +64,7 @@ from llm import LlmError, NoModel, Plan, Reply, Usage
 from llm.budget import Caps
 from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.router import Router
-from sandbox import OwnedSandbox, SandboxError
+from sandbox import SandboxError
 
 log = logging.getLogger("agent")
 RUN_SECONDS = "run seconds"
@@ -423,7 +423,7 @@ class Run:
             plan=options.plan,
             router=self._router(),
             rules=shared.rules,
-            sandbox=OwnedSandbox(shared.sandbox, self.id),
+            sandbox=shared.sandbox_of(options.visitor, self.id),
             memory=shared.memories.of(options.visitor),
             store=self._store,
             settings=shared.settings.model_copy(update={
