@@ -211,7 +211,8 @@ class Page:
                 if await self._log(run) is None:
                     size = (*typed, asked.stdin, *asked.argv)
                     with self._host.working(session, visitor, visit["address"], size, run):
-                        brought = await prepared(*typed, asked, session.settings)
+                        async with self._host.reading(visitor, visit["address"]):
+                            brought = await prepared(*typed, asked, session.settings)
                         if (run, visitor) in self._stopped_early:
                             raise BadInput("Stopped before it began.")
                         if brought.task is not None:

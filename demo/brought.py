@@ -15,7 +15,7 @@ from agent.core.settings import Settings
 from agent.doors.project.choice import ProjectInputs
 from agent.doors.project.look import Seen, as_it_stands, look, task_to_heal
 from agent.doors.project.sent import Sent, SentFile, received
-from agent.intake import BadInput, Brought, TestText, from_page, site_folders, task_of
+from agent.intake import BadInput, Brought, NotFixable, TestText, from_page, site_folders, task_of
 from agent.intake.parsing import statements_of
 from agent.intake.source import from_bytes
 from agent.log.history import LONGEST_TITLE
@@ -109,14 +109,23 @@ async def _project(sent: Sent, settings: Settings) -> Prepared:
             async with asyncio.timeout(LOOK_S):
                 seen = await look(
                     ProjectInputs(top, alone=True, test_timeout=TEST_S), settings,
-                    lambda text, _: notes.append(text.removeprefix(_NOTE)),
+                    lambda text, _: notes.append(_without_folder(text, top).removeprefix(_NOTE)),
                 )
+            return _of_project(seen, tuple(notes))
+        except BadInput as error:
+            raise BadInput(_without_folder(str(error), top)) from None
+        except NotFixable as error:
+            raise NotFixable(error.category, _without_folder(str(error), top)) from None
         except TimeoutError:
             raise BadInput(
                 f"Its suite takes more than {LOOK_S:g} seconds, which is too long for a page: heal "
                 "it where it lies, by `heal run .`, or send the tests that fail alone."
             ) from None
-    return _of_project(seen, tuple(notes))
+
+
+def _without_folder(words: str, folder: Path) -> str:
+    """The words without where the server has laid what was sent."""
+    return words.replace(f"{folder}/", "").replace(str(folder), "what was sent")
 
 
 def _of_project(seen: Seen, notes: tuple[str, ...]) -> Prepared:

@@ -153,13 +153,30 @@ def resolve(
     if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get(row_of(CUSTOM).key):
         notes.append("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
                      f"{row_of(CUSTOM).key}.")
-    stand_ins = (resolver.choice("", name, "stands in where another cannot be reached")
-                 for name in fallbacks)
-    beside = (resolver.choice("rival", name, "writes where several are compared")
-              for name in rivals)
-    return Plan(
-        " + ".join(used), why, choices, tuple(stand_ins), tuple(beside), tuple(notes)
-    )
+    stand_ins = tuple(resolver.choice("", name, "stands in where another cannot be reached")
+                      for name in fallbacks)
+    beside = tuple(resolver.choice("rival", name, "writes where several are compared")
+                   for name in rivals)
+    asked = {one.provider for one in (*choices, *stand_ins, *beside) if one.asks}
+    family = [name for name in sorted(asked) if row_of(name).like == FAMILY]
+    if _set(row_of(FAMILY), "base_url", resolver.given) and family and not any(
+        _base_url(name, row_of(name), resolver.given) for name in family
+    ):
+        notes.append(
+            f"OPENAI_BASE_URL is not used: {family[0]} is asked at its own address. To ask that "
+            f"address instead, set LLM_PROVIDER={CUSTOM}."
+        )
+    return Plan(" + ".join(used), why, choices, stand_ins, beside, tuple(notes))
+
+
+def with_preset(provider: str, given: Mapping[str, Option]) -> Mapping[str, Option]:
+    """The variables that are set, where `LLM_PROVIDER` names a server without a key of its own, as
+    `llama-server`: as its preset, so that `OPENAI_BASE_URL` says where it is."""
+    family, row = row_of(FAMILY), PROVIDERS.get(provider)
+    is_own = row is not None and row.like == FAMILY and row.local and not row.key
+    if not (is_own and _set(family, "base_url", given)) or _set(family, "preset", given):
+        return given
+    return {**given, family.settings["preset"].variable: provider}
 
 
 class _Resolver:

@@ -7,6 +7,7 @@ are written from the fields here: see `agent.doors.settings_docs`.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,8 +36,10 @@ ROLES: Mapping[str, Work] = {
 """The roles that models answer, and what each does."""
 
 
-COMMAND = "heal" if __name__.startswith("selfheal.") else "python -m agent"
-"""What is typed at a terminal, installed or in a checkout."""
+_IS_HEAL = __name__.startswith("selfheal.") or Path(sys.argv[0]).stem == "heal"
+COMMAND = "heal" if _IS_HEAL else "python -m agent"
+"""The command to type at a terminal. An editable install has the script `heal` too, and keeps the
+module names of the checkout."""
 
 
 class BadSettings(Exception):
@@ -298,6 +301,11 @@ class Settings(BaseSettings):
     def caps(self) -> Caps:
         """What a run may spend on models."""
         return Caps(usd=self.budget_usd, tokens=self.budget_tokens, calls=self.budget_calls)
+
+    def search_seconds(self, budget_s: float) -> float:
+        """Processor seconds of one search in a run that is given so many wall seconds: the same
+        share of them as usual."""
+        return self.search_s * budget_s / max(self.budget_s, 1.0)
 
 
 AgentConfig = Settings

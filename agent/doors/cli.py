@@ -37,6 +37,7 @@ from agent.doors.options import (
     ModelOption,
     OnlyOption,
     OutOption,
+    OwnProofOption,
     PathArgument,
     ProofOption,
     ProviderOption,
@@ -85,8 +86,27 @@ COLLECT_AFTER = 200_000
 """Objects that are made before Python looks for garbage among them."""
 
 
+def _print_version(asked: bool) -> None:
+    if not asked:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        typer.echo(f"heal {version('self-healing-code-agent')}")
+    except PackageNotFoundError:
+        typer.echo("heal, run from a checkout that is not installed")
+    raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
-def start(context: typer.Context) -> None:
+def start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        )
+    ] = False,
+) -> None:
     if context.invoked_subcommand is not None:
         return
     from agent.doors.project.choice import project_around
@@ -346,7 +366,7 @@ def resume(
         str | None, typer.Argument(metavar="RUN", help="A run's id; all when left out.")
     ] = None,
     as_json: JsonOption = False,
-    require_proof: ProofOption = "E1",
+    require_proof: OwnProofOption = None,
     require_integrity: IntegrityOption = None,
     accept_proposed: AcceptOption = False,
     verbose: VerboseOption = False,
@@ -435,7 +455,7 @@ def fork(
     log: LogOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
-    require_proof: ProofOption = "E1",
+    require_proof: OwnProofOption = None,
     require_integrity: IntegrityOption = None,
     require_confidence: ConfidenceOption = None,
     accept_proposed: AcceptOption = False,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import typer
@@ -106,9 +106,8 @@ class RunOptions:
         except ValueError as error:
             raise Usage(f"--role: {error}") from error
         if self.budget_s is not None:
-            usual = Settings.from_env()
             given["model_s"] = 0.0  # whoever names the seconds means all of them
-            given["search_s"] = usual.search_s * self.budget_s / max(usual.budget_s, 1.0)
+            given["search_s"] = Settings.from_env().search_seconds(self.budget_s)
         return Settings.from_env(None, **{**vars(self), "roles": roles or None}, **given)
 
 
@@ -126,12 +125,22 @@ def run(
 
     async def drive() -> tuple[Stamped, ...]:
         async with opener(settings) as session:
-            run = await session.start(brought.task, title=inputs.title, pauses=attended(face))
+            run = await session.start(
+                brought.task, title=inputs.title, **of_run(writing.least, face)
+            )
             return await watched(session, run, face)
 
     return ended(
         asyncio.run(drive()), writing, face, brought.source, program=inputs.path is None
     )
+
+
+def of_run(least: Requirements, face: Display) -> dict[str, Any]:
+    """The arguments by which a session starts or forks a run of the terminal."""
+    return {
+        "pauses": attended(face),
+        "require_proof": least.proof, "require_integrity": least.integrity,
+    }
 
 
 def ended(
@@ -239,7 +248,7 @@ def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: D
 
     async def drive() -> tuple[Result, ...]:
         async with opener(settings) as session:
-            taken = await session.recover(run_id)
+            taken = await session.recover(run_id, require_proof=least.proof)
             if run_id is not None and run_id not in taken:
                 try:
                     result = fold(session.log(run_id))

@@ -46,11 +46,16 @@ SAY_WHICH = "say which of the repairs is right (--ask), or add a test that tells
 class Requirements:
     """What a user asks of a result, on both axes."""
 
-    proof: ProofLevel = "E1"
+    proof: ProofLevel | None = None
+    """`None` asks for what the run was started with."""
     integrity: Integrity | None = None
     """`None` asks for any that is believed."""
     accept_proposed: bool = False
     """A patch below the required confidence is enough."""
+
+    def proof_of(self, result: Result) -> ProofLevel:
+        """The least proof of that result."""
+        return self.proof or (result.start.require_proof if result.start is not None else "E1")
 
 
 def exit_code(result: Result, least: Requirements = Requirements()) -> int:
@@ -80,7 +85,9 @@ def exit_code(result: Result, least: Requirements = Requirements()) -> int:
 def _lacks_proof(result: Result, least: Requirements) -> bool:
     """Whether less is shown than was asked for. A program that its user brought, and that was
     healthy as it came, needs no proof; one that was written does."""
-    return (result.outcome != "healthy" or result.drafted) and not result.proven(least.proof)
+    return (result.outcome != "healthy" or result.drafted) and not result.proven(
+        least.proof_of(result)
+    )
 
 
 def shortfall(result: Result, least: Requirements) -> tuple[str, str]:
@@ -96,7 +103,7 @@ def shortfall(result: Result, least: Requirements) -> tuple[str, str]:
             "--accept-proposed.",
         )
     if _lacks_proof(result, least):
-        told = f"Proof {least.proof} was required and {level} was reached."
+        told = f"Proof {least.proof_of(result)} was required and {level} was reached."
         if result.fitting > 1:
             return told, f"Next: {SAY_WHICH}."
         unproven = "; or take it as it is, by --require-proof E0" if level == "E0" else ""

@@ -17,8 +17,8 @@ from agent.doors.commands import (
     RunOptions,
     Usage,
     WriteOptions,
-    attended,
     ended,
+    of_run,
     read_log,
     refuse_overwriting,
     watched,
@@ -134,7 +134,7 @@ def fork_run(
         async with opener(settings) as session:
             plan = session.plan() if chosen else None
             run = await session.fork(
-                inputs.name, inputs.iteration, edits, plan=plan, pauses=attended(face)
+                inputs.name, inputs.iteration, edits, plan=plan, **of_run(writing.least, face)
             )
             return await watched(session, run, face)
 

@@ -328,10 +328,11 @@ class SelfHealingAgent:
             "provider": self.model_provider, "max_iterations": self.max_iterations,
             "data_dir": self.data_dir, "budget_s": self.budget_s,
             "require_confidence": self.require_confidence,
-            # Whoever names the seconds means all of them.
-            "model_s": None if self.budget_s is None else 0.0,
             "drafts": by_words(read_drafts()) if with_drafts else None,
         }
+        if self.budget_s is not None:
+            own["model_s"] = 0.0  # whoever names the seconds means all of them
+            own["search_s"] = Settings.from_env(**given).search_seconds(self.budget_s)
         return Settings.from_env(
             **given | {name: value for name, value in own.items() if value is not None}
         )

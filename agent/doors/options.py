@@ -75,6 +75,10 @@ ProofOption = Annotated[
     ProofLevel, typer.Option("--require-proof", help="The least proof that counts as "
                              "healed; what passes as it came needs none.")
 ]
+OwnProofOption = Annotated[
+    ProofLevel | None, typer.Option("--require-proof", help="The least proof that counts as healed "
+                                    "(default: what the run was started with).")
+]
 ConfidenceOption = Annotated[
     float | None, typer.Option(
         "--require-confidence", min=0, max=1, metavar="P", help="The least estimated probability "

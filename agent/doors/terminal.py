@@ -27,6 +27,7 @@ from agent.core.domain import (
     Standing,
     Verdict,
     counted,
+    passing,
 )
 from agent.core.events import (
     Diagnosed,
@@ -203,9 +204,10 @@ class Terminal:
             self.say(result.reason)
         if result.waiting is not None:
             self.say(f"Answer at a terminal: {COMMAND} resume {result.run_id}", "bold")
-        self.tests(result.shown_report, self.talk)
+        own = result.of_submitted
+        self.tests(own.shown_report, self.talk)
         if result.outcome in ("unresolved", "budget", "cancelled"):
-            self._evidence(result)
+            self._evidence(own)
         self.not_kept(result)
         for line in node_words(result) if self.verbose else ():
             self.say(line)
@@ -233,16 +235,19 @@ class Terminal:
         if report is None:
             return
         if report.verdicts:
-            # Our own probes are news only where one fails; --verbose lists them all.
+            # Our own probes decide nothing, and what they show stands in the proof.
             quiet = [] if self.verbose else [
-                verdict for verdict in report.verdicts
-                if verdict.passed and verdict.origin == "adversarial"
+                verdict for verdict in report.verdicts if verdict.origin == "adversarial"
             ]
             rows = [verdict for verdict in report.verdicts if verdict not in quiet]
             if rows:
                 console.print(verdict_table(rows, ascii_only=_ascii(console)))
             if quiet:
-                console.print(f"and {counted(len(quiet), 'adversarial test')} passed")
+                returned = sum(verdict.passed for verdict in quiet)
+                console.print(
+                    f"and {passing(returned, len(quiet), 'adversarial test')}, none of which "
+                    "decides (--verbose lists them)"
+                )
         elif report.ending is not None:
             words = cut(ending_words(report.ending))
             console.print(Text(printable(f"No tests. {sentence(words)}.")))

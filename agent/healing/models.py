@@ -18,7 +18,7 @@ from agent.core.crowds import Crowds
 from agent.core.settings import GENERATOR, ROLES, Settings
 from llm import Connection, NoProvider, Plan, Provider, Secret, open_provider, resolve
 from llm.errors import NeedsKey
-from llm.plan import Choice, connection
+from llm.plan import Choice, connection, with_preset
 from llm.prices import Prices, prices_with
 from llm.provider import PROVIDERS, row_of
 from llm.records import BadRecord, Recording, Replaying, answered, writable
@@ -88,6 +88,7 @@ class Models:
         """Raises `BadPrices` and `BadRecord` for files that are set and cannot be used."""
         self.settings = settings
         self.prices: Prices = prices_with(settings.prices)
+        self._options = with_preset(settings.provider, settings.options)
         self._open = opener
         self._most_visitors = most_visitors
         self._host = {
@@ -161,7 +162,7 @@ class Models:
         plan = resolve(
             self.keys(visitor), ROLES, provider=provider or ours.provider, model=model,
             by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks, rivals=ours.rivals,
-            given=ours.options,
+            given=self._options,
             without=WITHOUT_MODEL,
         )
         if plan.has_model and plan.of(GENERATOR) is None:
@@ -237,7 +238,7 @@ class Models:
         }.values())
 
     def _connection(self, choice: Choice, visitor: str) -> Connection:
-        return connection(choice, self.settings.options, self.keys(visitor))
+        return connection(choice, self._options, self.keys(visitor))
 
     @asynccontextmanager
     async def _opened(self, choice: Choice, visitor: str) -> AsyncIterator[Provider]:

@@ -290,7 +290,11 @@ class _ProjectSearch:
                 await self._settle(searches)
             else:
                 break
-        cut = self.found is None and self.over()
+        # More time helps only where candidates are left, and not their own cap ended the search.
+        cut = (
+            self.found is None and self.tried < self.max_candidates
+            and not all(one.done for one in searches)
+        )
         for one in searches:
             # The time ran out between finding and offering: what was found is still verified.
             if self.found is None and one.is_close and not one.done:
@@ -382,7 +386,7 @@ class _ProjectSearch:
         before_s = self.work_s
         question, thought_s = await asyncio.to_thread(_advanced, one)
         self.thought_s += thought_s
-        one.done = question is None
+        one.done = question is None and not self.over()  # what is over ends before its last stage
         if question is not None:
             if question.so_far.partial is not None:
                 self.partials[one.suspect.file] = question.so_far.partial

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         with_lost_tests,
         with_outside_failures,
     )
-    from agent.intake.failing.failures import classify, failures_of
+    from agent.intake.failing.failures import classify, failures_of, undefined_in_tests
     from agent.intake.found.snippets import tests_from_snippet
     from agent.intake.found.words import tests_from_words
     from agent.intake.program import protected_lines, untouched
@@ -30,7 +30,7 @@ __all__ = [
     "calls_made", "classify", "failures_of", "fixes_a_value", "from_command_line", "from_page",
     "make_task", "makes_new_calls", "outside_failure_words", "protected_lines", "site_folders",
     "task_of", "tests_from_snippet", "tests_from_words", "still_counting_tests", "untouched",
-    "with_lost_tests", "with_outside_failures",
+    "undefined_in_tests", "with_lost_tests", "with_outside_failures",
 ]
 __getattr__ = loaded_later(__name__, {
     "asked.calls": "calls_made makes_new_calls",
@@ -40,7 +40,7 @@ __getattr__ = loaded_later(__name__, {
     "errors": "BadInput NotFixable",
     "failing.aside": "outside_failure_words still_counting_tests with_lost_tests "
     "with_outside_failures",
-    "failing.failures": "classify failures_of",
+    "failing.failures": "classify failures_of undefined_in_tests",
     "found.snippets": "tests_from_snippet",
     "found.words": "tests_from_words",
     "program": "protected_lines untouched",

@@ -61,12 +61,38 @@ def standard_modules(python_version: tuple[int, int] = OURS) -> frozenset[str]:
 def absent_package(name: str, task: Task) -> str:
     """That a module which a run of the task did not find is a package that is not installed, with
     what to do; empty for one that is misspelt, or the program's own: that is a bug."""
-    files = (*task.support, *(task.solution.files if task.solution else ()))
-    near = {file.path.partition("/")[0].removesuffix(".py") for file in files}
-    known = standard_modules() | near | installed_modules(task.sites)
+    known = standard_modules() | {one.partition(".")[0] for one in modules_of(task)}
     if name in known or is_misspelt(name, known):
         return ""
-    return f"the package {name} is not installed here. {_advice(name)}"
+    if name in _known().well_known or name in _known().removed:
+        return f"the package {name} is not installed here. {_advice(name)}"
+    meant, advice = nearest_module(name, _known().well_known), _advice(name)
+    if meant is not None:
+        return (
+            f"there is no module {name}: did you mean {meant}? The package {meant} is not "
+            f"installed here. {_advice(meant)}"
+        )
+    return (
+        f"there is no module {name} here. If {name}.py is a file of yours, submit it with the "
+        f"program (in a terminal: --with {name}.py). If it is a package, {advice[0].lower()}"
+        f"{advice[1:]}"
+    )
+
+
+def modules_in(paths: Iterable[str]) -> frozenset[str]:
+    """Dotted names by which the files at these paths can be imported, from whichever folder."""
+    found: set[str] = set()
+    for path in paths:
+        if path.endswith(".py"):
+            parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+            found |= {".".join(parts[start:]) for start in range(len(parts))}
+    return frozenset(found)
+
+
+def modules_of(task: Task) -> frozenset[str]:
+    """Names of modules that a program of the task can import beside the standard library's."""
+    files = (*task.support, *(task.solution.files if task.solution else ()))
+    return modules_in(file.path for file in files) | installed_modules(task.sites)
 
 
 def _advice(name: str) -> str:

@@ -7,6 +7,7 @@ helpers, conftest files and data; pytest's configuration comes to the top.
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from agent.core.domain import File
 from agent.core.pytest_settings import CONFIGURATIONS
+from agent.core.trees import readable_nodes
 from agent.intake.errors import BadInput
 from agent.intake.parsing import imports, statements_of
 from agent.intake.source import text_beside
@@ -71,7 +73,10 @@ def laid_out(
         shelf.mentioned(tests.parent, _below(tests.parent), texts.values())
         shelf.mentioned(project, _within(project), texts.values())
     if module is not None and top is not None:
-        shelf.imported(top, {module: module_text} | texts)
+        own = shelf.imported(top, {module: module_text} | texts)
+        read = (module_text, *own.values())
+        for folder in dict.fromkeys((module.parent, top)):
+            shelf.mentioned(folder, _opened(folder, read), read)
     return ProjectFiles(
         entry=shelf.place(module) if module is not None else "",
         tests=shelf.place(tests) if tests is not None else "",
@@ -145,7 +150,7 @@ class Shelf:
             total, count = total + len(text), count + 1
             if total > MOST_BYTES or count > MOST_DATA:
                 self.notices.append(
-                    f"{path.name} and more files beside the tests are left out: they are too many "
+                    f"{path.name} and more files beside the code are left out: they are too many "
                     "or too large; name those needed with --with"
                 )
                 return
@@ -267,6 +272,20 @@ def _within(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.is_file() and not path.name.startswith(".") and path.suffix != ".py":
             yield path
+
+
+def _opened(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
+    """The folder's files that strings of these texts name, without modules and hidden files."""
+    names = {
+        node.value for text in texts for node in readable_nodes(text)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    for name in sorted(names):
+        parts = PurePosixPath(name).parts
+        if parts and not any(part.startswith((".", "/")) for part in parts):
+            path = folder / name
+            if path.suffix != ".py" and os.path.isfile(path):
+                yield path
 
 
 def _is_named(path: Path, words: str) -> bool:

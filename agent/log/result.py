@@ -224,6 +224,20 @@ class Result:
         return self.report if self.best is None else self.best.report
 
     @property
+    def of_submitted(self) -> Result:
+        """The result to explain a failure by: about the user's own program where the best one found
+        is no fix of it, with the last diagnosis of that program."""
+        best, own = self.best, self.report
+        if own is None or self.drafted or best is None or best.report is None:
+            return self
+        if best.report.passed:
+            return self
+        found = [one for one in self.columns if one.diagnosis is not None]
+        of_own = [one.diagnosis for one in found if one.report.solution == own.solution]
+        diagnosis = of_own[-1] if of_own else None if found else self.diagnosis
+        return replace(self, best=None, diagnosis=diagnosis)
+
+    @property
     def parent(self) -> Parent | None:
         """Where it was forked from; `None` where it began by itself."""
         return None if self.start is None else self.start.parent

@@ -192,6 +192,10 @@ class Store:
         """Gives an unfinished run up, for any process to adopt."""
         self._db.execute("update runs set owner = '' where id = ?", (run,))
 
+    def set_options(self, run: str, options: str) -> None:
+        """Replaces the options of a run."""
+        self._db.execute("update runs set options = ? where id = ?", (options, run))
+
     def rename(self, run: str, title: str) -> None:
         """Calls a run otherwise in lists."""
         self._db.execute("update runs set title = ? where id = ?", (title, run))

@@ -79,10 +79,11 @@ OUTCOME_WORDS: dict[RunOutcome, str] = {
     "not_fixable": "NOT FIXABLE BY CODE",
     "needs_model": "NOT BEGUN: THIS NEEDS A MODEL",
     "model_failed": "NOT HEALED: A MODEL GAVE NO USABLE ANSWER",
-    "budget": "NOT HEALED: BUDGET OR TIME IS UP",
+    "budget": "NOT HEALED: BUDGET OR TIME IS UP",  # a headline says which of the two
     "cancelled": "CANCELLED",
     "awaiting_review": "AWAITING REVIEW, NOT KEPT YET",
 }
+TIME_IS_UP, BUDGET_IS_SPENT = "NOT HEALED: TIME IS UP", "NOT HEALED: THE BUDGET IS SPENT"
 RUNS = "RUNS, NOT SHOWN TO BE RIGHT"
 """In place of a healthy run's word, where no test shows anything."""
 PROOF_MEANING: dict[ProofLevel, str] = {
@@ -198,7 +199,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             solution = event.solution
             yield Line(f"code by {solution.origin}: {solution.note}".rstrip(": "), detail=True)
         case Judged():
-            said = report_words(event.report)
+            said = passing_words(event.report)
             which = f"try {event.iteration}" if event.iteration else "at first"
             yield Line(f"{which}: {said}", _report_tone(event.report))
         case Diagnosed():
@@ -278,6 +279,8 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             word = outcome_words(result.outcome, result.proof)
             if result.outcome == "healed":
                 word = open_words(result.fitting) or word
+            if result.outcome == "budget":
+                word = TIME_IS_UP if result.stopped == "time" else BUDGET_IS_SPENT
             if result.below:
                 word += f", below {result.below}"
             return word, tuple(_facts(result))
@@ -556,7 +559,7 @@ def passing_words(report: Report) -> str:
 
 def _report_tone(report: Report) -> Tone:
     if report.verdicts:
-        shown = all(verdict.shows for verdict in report.verdicts)
+        shown = all(verdict.shows for verdict in report.trusted or report.verdicts)
         return "good" if shown else "warning" if report.passed else "bad"
     if report.ending is None:
         return "warning"

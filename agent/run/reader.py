@@ -104,10 +104,12 @@ class RunReader:
         today = datetime.now(UTC).date()
         return estimate_costs(plan, self.models.prices, self.prompts, typed, today)
 
-    async def judge(self, task: Task, program: Solution) -> Report:
+    async def judge(self, task: Task, program: Solution, visitor: str = OWNER) -> Report:
         """The verdict on a program under a task's tests, with no run and no repair."""
-        wall_s = self.settings.test_wall_s
-        return await check(program, task.tests, task, self.sandbox, wall_s=wall_s)
+        sandbox = self._shared.sandbox_of(visitor, uuid.uuid4().hex)
+        return await check(
+            program, task.tests, task, sandbox, wall_s=self.settings.test_wall_s
+        )
 
     async def jail(self, task: Task | None = None) -> Jail:
         """What is seen to hold code back here, for a task where its judge will run; raises

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from agent.core.settings import BadSettings, Settings, data_folder
 from agent.healing.context import PROMPTS
-from agent.healing.models import Models
+from agent.healing.models import OWNER, Models
 from agent.log.bus import EventBus
 from agent.log.store import Store
 from agent.memory.visitors import Memories
@@ -24,7 +24,7 @@ from agent.run.uploads import Uploads, uploads
 from agent.thinking.rules import rules
 from llm import BadPrompt, Connection, Provider, open_provider, rules_provider
 from llm.asking.prompts import Prompts
-from sandbox import Sandbox, open_sandbox
+from sandbox import OwnedSandbox, Sandbox, open_sandbox
 
 if TYPE_CHECKING:
     from agent.run.graph import Engine
@@ -84,6 +84,11 @@ class Resources:
     engine: LazyEngine
     notices: tuple[str, ...]
     """What opening them found worth telling."""
+
+    def sandbox_of(self, visitor: str, run: str) -> Sandbox:
+        """The sandbox for a run, where all who share an address take turns as one."""
+        place = run if visitor == OWNER else self.models.crowds.place(visitor)
+        return OwnedSandbox(self.sandbox, place)
 
 
 @asynccontextmanager

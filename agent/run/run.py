@@ -64,7 +64,7 @@ from llm import LlmError, NoModel, Plan, Reply, Usage
 from llm.budget import Caps
 from llm.errors import NeedsKey, NotRecorded, OverBudget
 from llm.router import Router
-from sandbox import OwnedSandbox, SandboxError
+from sandbox import SandboxError
 
 log = logging.getLogger("agent")
 RUN_SECONDS = "run seconds"
@@ -80,6 +80,8 @@ class Options(Value):
 
     max_iterations: int
     budget_s: float
+    search_s: float | None = None
+    """Processor seconds of one search; `None` is what the settings say."""
     plan: Plan
     """Who answers."""
     caps: Caps
@@ -107,7 +109,7 @@ class Options(Value):
         cls, settings: Settings, plan: Plan, *, max_iterations: int | None = None,
         budget_s: float | None = None, ask: bool | None = None, autonomy: Autonomy | None = None,
         visitor: str = OWNER, pauses: bool = False, caps: Caps | None = None, learn: bool = True,
-        require_proof: ProofLevel = "E1", require_integrity: Integrity | None = None,
+        require_proof: ProofLevel | None = None, require_integrity: Integrity | None = None,
         require_confidence: float | None = None,
     ) -> Options:
         """The settings, but for what is given; a plan with a model gets the time for one."""
@@ -115,10 +117,11 @@ class Options(Value):
         return cls(
             max_iterations=max_iterations or settings.max_iterations,
             budget_s=budget_s or settings.budget_s + model_s,
+            search_s=settings.search_seconds(budget_s) if budget_s else None,
             ask=settings.ask if ask is None else ask,
             autonomy_level=autonomy or settings.autonomy_level,
             visitor=visitor, pauses=pauses, plan=plan, caps=caps or settings.caps, learn=learn,
-            require_proof=require_proof, require_integrity=require_integrity,
+            require_proof=require_proof or "E1", require_integrity=require_integrity,
             require_confidence=(
                 settings.require_confidence if require_confidence is None else require_confidence
             ),
@@ -303,6 +306,7 @@ class Run:
     async def forked(
         self, iteration: int, edits: Edits, plan: Plan | None, *, pauses: bool,
         max_iterations: int | None = None, budget_s: float | None = None,
+        require_proof: ProofLevel | None = None, require_integrity: Integrity | None = None,
     ) -> tuple[Task, Options]:
         """The task and the options of a fork of this run, by default its own; see
         `agent.run.fork.forked`."""
@@ -316,17 +320,25 @@ class Run:
             fork = fork.model_copy(update={"parent": parent})
         own = self.options
         first_model = plan is not None and plan.has_model and not own.plan.has_model
-        longer_s = self._shared.settings.model_s if first_model else 0.0
+        usual = self._shared.settings
+        longer_s = usual.model_s if first_model else 0.0
         return task, own.model_copy(update={
             "fork": fork, "plan": plan or own.plan, "pauses": pauses,
             "max_iterations": max_iterations or own.max_iterations,
             "budget_s": budget_s or own.budget_s + longer_s,
+            "search_s": usual.search_seconds(budget_s) if budget_s else own.search_s,
+            "require_proof": require_proof or own.require_proof,
+            "require_integrity": require_integrity or own.require_integrity,
         })
 
-    async def conclude(self, outcome: RunOutcome, reason: str) -> None:
+    async def conclude(
+        self, outcome: RunOutcome, reason: str, *, is_of_time: bool = False
+    ) -> None:
         """Writes the last event of a run that did not reach its last step."""
         engine = await self._shared.engine.get()
         state = await engine.state(self.id)
+        if is_of_time:
+            state = {**state, "stopped": "time"}
         with suppress(RunOver):  # it may have come to its end meanwhile
             required = self.options.require_confidence
             conclude(state, self._store, self.log, self.emit, outcome, reason, required)
@@ -376,7 +388,7 @@ class Run:
         if self.options.pauses:
             self._wait_for("budget", str(over), self._more(over))
         else:
-            await self.conclude("budget", str(over))
+            await self.conclude("budget", str(over), is_of_time=over.cap == RUN_SECONDS)
 
     def _more(self, over: OverBudget) -> Extended | None:
         """What is offered at a cap: as much again, or what the next call lacks where that is more;
@@ -411,11 +423,12 @@ class Run:
             plan=options.plan,
             router=self._router(),
             rules=shared.rules,
-            sandbox=OwnedSandbox(shared.sandbox, self.id),
+            sandbox=shared.sandbox_of(options.visitor, self.id),
             memory=shared.memories.of(options.visitor),
             store=self._store,
             settings=shared.settings.model_copy(update={
                 "max_iterations": options.max_iterations, "budget_s": self.seconds,
+                "search_s": options.search_s or shared.settings.search_s,
                 "ask": options.ask, "autonomy_level": options.autonomy_level,
                 "require_confidence": options.require_confidence,
             }),

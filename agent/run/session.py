@@ -47,7 +47,7 @@ class Session(RunReader):
         max_iterations: int | None = None, budget_s: float | None = None, ask: bool | None = None,
         autonomy: Autonomy | None = None, plan: Plan | None = None, visitor: str = OWNER,
         pauses: bool = False, caps: Caps | None = None, learn: bool = True,
-        require_proof: ProofLevel = "E1", require_integrity: Integrity | None = None,
+        require_proof: ProofLevel | None = None, require_integrity: Integrity | None = None,
         require_confidence: float | None = None,
     ) -> str:
         """Starts a run in the background and returns its id at once. `plan` is who answers, that
@@ -88,7 +88,10 @@ class Session(RunReader):
         self._store.take_over(run)  # whoever asked may be gone: nobody else adopts it now
         asking.emit(Answered(interrupt=interrupt, answer=str(dict(value))))
         if isinstance(answer, End):
-            await asking.conclude(answer.outcome, f"ended by the user: {asked.question}")
+            await asking.conclude(
+                answer.outcome, f"ended by the user: {asked.question}",
+                is_of_time=asked.more is not None and asked.more.seconds > 0,
+            )
             return True
         if isinstance(answer, GoOn) and answer.more is not None:
             asking.emit(answer.more)
@@ -112,12 +115,14 @@ class Session(RunReader):
         self, run: str, iteration: int, edits: Edits = UNEDITED, *, plan: Plan | None = None,
         run_id: str | None = None, visitor: str = OWNER, pauses: bool = False,
         max_iterations: int | None = None, budget_s: float | None = None,
+        require_proof: ProofLevel | None = None, require_integrity: Integrity | None = None,
     ) -> str:
         """Starts a run with what a visitor's run had in an iteration, by default with its models
         and bounds, and returns its id. Raises `UnknownRun`, `UnknownIteration` and `BadFork`."""
         parent = self._run(self.history(visitor).named(run))
         task, options = await parent.forked(
-            iteration, edits, plan, pauses=pauses, max_iterations=max_iterations, budget_s=budget_s
+            iteration, edits, plan, pauses=pauses, max_iterations=max_iterations, budget_s=budget_s,
+            require_proof=require_proof, require_integrity=require_integrity,
         )
         return await self._begin(run_id, parent.title, task, options, of=parent.id)
 
@@ -167,12 +172,18 @@ class Session(RunReader):
         if left.is_running and left.options.pauses and left.options.plan.has_model:
             await left.pause()
 
-    async def recover(self, run: str | None = None) -> tuple[str, ...]:
-        """Takes up the unfinished runs of processes that are gone; returns their ids."""
+    async def recover(
+        self, run: str | None = None, *, require_proof: ProofLevel | None = None
+    ) -> tuple[str, ...]:
+        """Takes up the unfinished runs of processes that are gone, asking for so much proof from
+        here on where that is given; returns their ids."""
         self._shared.engine.begin()
         adopted = self._store.adopt_orphans(run)
         for row in adopted:
             left = Run.stored(row, self._shared)
+            if require_proof is not None:
+                left.options = left.options.model_copy(update={"require_proof": require_proof})
+                self._store.set_options(row.id, left.options.to_json())
             question = left.question
             if question is not None:
                 # An answer that its process took and did not live to write was none.

@@ -183,6 +183,11 @@ class Host:
             )
         return self._limits.working(session.settings, going, visitor, address, run)
 
+    def reading(self, visitor: str, address: str) -> AbstractAsyncContextManager[None]:
+        """Waits for the turn of a visitor and of their address to have input read; the owner waits
+        for nobody."""
+        return self._limits.reading(visitor, address) if self.access.public else nullcontext()
+
     def admit(self, word: str, address: str) -> None:
         """Raises `TooMuch` where whoever is known by that word, or asks from there, may not begin
         anything now, as far as that is known before it is read what."""

@@ -3,11 +3,13 @@ a new visitor is free, an address is not. The owner is bounded by nothing here."
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from weakref import WeakValueDictionary
 
 from agent.core.settings import Settings
 
@@ -66,6 +68,8 @@ class Limits:
         self._rate = Rate(clock)
         self._starting: Counter[str] = Counter()
         self._followed: Counter[str] = Counter()
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        """Kept by whoever waits or reads."""
         self._started_at: dict[str, str] = {}
         """The address from which a run was started, while it goes on."""
 
@@ -88,6 +92,17 @@ class Limits:
         finally:
             self._starting.subtract(names)
             self._starting += Counter()  # which drops what is at nought
+
+    @asynccontextmanager
+    async def reading(self, visitor: str, address: str) -> AsyncIterator[None]:
+        """Waits until nothing else is read for that visitor, or for anyone at their address: what
+        is large takes long, and others would wait for a thread."""
+        own, near = (
+            self._turns.setdefault(name, asyncio.Lock())
+            for name in (f"visitor {visitor}", f"address {address}")
+        )
+        async with own, near:
+            yield
 
     @contextmanager
     def following(self, visitor: str, address: str) -> Iterator[None]:

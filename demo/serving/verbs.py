@@ -57,7 +57,8 @@ class Verbs:
         run, own, typed = str(uuid4()), self._panel.visitor(visit), (code, tests, words)
         size = (*typed, asked.stdin, *asked.argv)
         with self._host.working(session, own, address, size, run):
-            brought = await prepared(*typed, asked, session.settings)
+            async with self._host.reading(own, address):
+                brought = await prepared(*typed, asked, session.settings)
             if brought.task is not None:
                 await session.start(
                     brought.task, title=brought.title, run_id=run,
@@ -89,9 +90,10 @@ class Verbs:
         own = self._panel.visitor(self._visit(visitor))
         session = await self._host.session()
         with self._host.working(session, own, address, (code, tests)):
-            task = (await asyncio.to_thread(from_page, code, tests)).task
+            async with self._host.reading(own, address):
+                task = (await asyncio.to_thread(from_page, code, tests)).task
             assert task.solution is not None, "tests alone are refused"
-            report = await session.judge(task, task.solution)
+            report = await session.judge(task, task.solution, own)
         verdicts = [one.model_dump(mode="json") for one in report.verdicts]
         return {"passed": report.passed, "tests": verdicts}
 
@@ -168,15 +170,13 @@ class Verbs:
         visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}
         session = await self._host.session()
         own, forked = self._panel.visitor(visit), str(uuid4())
+        edits = Edits({"": code} if code.strip() else {}, [TestText(tests)] * bool(tests.strip()))
         with self._host.working(session, own, address, (code, tests), forked):
-            await session.fork(
-                run, iteration,
-                Edits(
-                    {"": code} if code.strip() else {}, [TestText(tests)] if tests.strip() else []
-                ),
-                plan=await self._panel.plan(visit) if provider or model else None,
-                run_id=forked, visitor=own, pauses=True,
-            )
+            async with self._host.reading(own, address):
+                await session.fork(
+                    run, iteration, edits, run_id=forked, visitor=own, pauses=True,
+                    plan=await self._panel.plan(visit) if provider or model else None,
+                )
         return {"run_id": forked, "page": f"?run={forked}"}
 
     async def _memory(self, visitor: str) -> Memory:

@@ -14,7 +14,7 @@ def required(result: Result) -> Result:
     if start is None or result.phase != "finished":
         return result
     least = Requirements(start.require_proof, start.require_integrity)
-    told, _ = shortfall(result, least) if least != Requirements() else ("", "")
+    told, _ = shortfall(result, least) if least != Requirements("E1") else ("", "")
     return replace(
         result, reason=f"{told} {result.reason}".strip(), why=f"{told} {result.why}".strip(),
     ) if told else result

@@ -12,7 +12,7 @@ import pytest
 from agent.core.settings import Settings
 from agent.doors.bundle import healed_project, patched
 from agent.doors.project.sent import SentFile
-from agent.intake import BadInput
+from agent.intake import BadInput, NotFixable
 from agent.log.result import fold
 from agent.run.session import open_session
 from demo.brought import prepared
@@ -73,6 +73,19 @@ async def test_nothing_that_a_sent_project_asks_of_this_machine_is_given() -> No
     given = (asked.loopback, asked.environment, asked.readable, asked.test_s)
     assert given == (False, (), (), 10.0)
     assert not any("HOME" in notice or "/etc" in notice for notice in found.notices)
+
+
+@pytest.mark.parametrize("files", [
+    {"fee.py": MODULE, "tax.py": b"", "test_fee.py": b"x = 1\n"},
+    {"conftest.py": b"", "test_fee.py": b"def test_a():\n    assert 0\n"},
+    {"fee.py": MODULE, "tax.py": b"", "test_fee.py": b"from fee import nothing\n"},
+])
+async def test_no_refusal_of_a_sent_project_says_where_the_server_has_laid_it(
+    files: dict[str, bytes]
+) -> None:
+    with pytest.raises((BadInput, NotFixable)) as refused:
+        await prepared("", "", "", RunOptions(files=(zipped(files),)), HOST)
+    assert "heal-sent-" not in str(refused.value) and "/tmp" not in str(refused.value)
 
 
 async def test_a_green_project_is_said_to_be_and_begins_no_run() -> None:

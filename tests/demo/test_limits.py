@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -51,6 +52,24 @@ def test_a_visitor_has_so_many_runs_at_once_and_an_address_some_more() -> None:
     del going["run-0"]
     with limits.working(settings, going, "v0", "here"):
         pass
+
+
+async def test_input_of_a_visitor_or_of_an_address_is_read_one_piece_at_a_time() -> None:
+    limits = Limits(Clock())
+    entered: list[str] = []
+
+    async def read(visitor: str, address: str) -> None:
+        async with limits.reading(visitor, address):
+            entered.append(f"{visitor} {address}")
+
+    async with limits.reading("v", "here"):
+        asked = [("v", "elsewhere"), ("new", "here"), ("w", "there")]
+        tasks = [asyncio.create_task(read(*one)) for one in asked]
+        await asyncio.sleep(0.01)
+        assert entered == ["w there"]
+    await asyncio.gather(*tasks)
+    assert sorted(entered) == ["new here", "v elsewhere", "w there"]
+    assert not limits._turns  # nothing is kept of who has left
 
 
 def test_the_page_as_a_whole_has_so_many_and_a_minute_has_so_many_starts() -> None:

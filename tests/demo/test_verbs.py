@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
+from agent.healing.models import OWNER
 from agent.intake import BadInput, from_page
 from agent.log.iterations import UnknownIteration
 from agent.log.store import UnknownRun
@@ -155,6 +157,36 @@ async def test_a_value_of_another_kind_is_refused_by_its_name(
     async with asked(tmp_path, public=True) as (verbs, _, _):
         with pytest.raises(gr.Error, match="is of another kind than it may be: Input should be"):
             await _for_programs(getattr(verbs, verb))(BY, *values)
+
+
+async def test_what_one_address_has_read_under_other_words_keeps_no_other_address_waiting(
+    tmp_path: Path,
+) -> None:
+    async with asked(tmp_path, public=True) as (verbs, _, session):
+        async with verbs._host.reading("another visitor", "10.0.0.1"):
+            waits = asyncio.create_task(verbs.check_code(CODE, TESTS, ONE, address="10.0.0.1"))
+            heals = verbs.heal_code(CODE, TESTS, visitor=ONE, address="10.0.0.1")
+            begins = asyncio.create_task(anext(heals))
+            elsewhere = await verbs.check_code(CODE, TESTS, ANOTHER, address="10.0.0.2")
+            assert elsewhere["passed"] is False
+            assert not waits.done() and not begins.done() and not session.going()
+        assert (await waits)["passed"] is False
+        await begins
+        await heals.aclose()
+
+
+async def test_those_who_share_an_address_share_a_turn_in_the_sandbox(tmp_path: Path) -> None:
+    async with asked(tmp_path, public=True) as (_, panel, session):
+        one, other, third = (
+            panel.visitor({**NEW_VISIT, "visitor": word}) for word in (ONE, ANOTHER, ONE + ANOTHER)
+        )
+        session.came(one, "10.0.0.1")
+        session.came(other, "10.0.0.1")
+        owners = [
+            vars(session._shared.sandbox_of(visitor, run))["_owner"]
+            for visitor, run in ((one, "a"), (other, "b"), (third, "c"), (OWNER, "d"), (OWNER, "e"))
+        ]
+    assert owners[0] == owners[1] and len({*owners}) == 4
 
 
 async def test_what_the_surroundings_lack_is_told_as_a_sentence(

@@ -8,7 +8,7 @@ import pytest
 
 from llm import NoProvider, Plan, Secret, resolve
 from llm.errors import NeedsKey
-from llm.plan import Choice, Roles, connection, parse_roles
+from llm.plan import Choice, Roles, connection, parse_roles, with_preset
 from llm.provider import MOCK, PROVIDERS
 from llm.providers.wire import on_this_machine
 
@@ -111,6 +111,29 @@ def test_auto_says_so_when_a_server_is_configured_without_a_model() -> None:
 
 def test_any_address_that_speaks_like_openai_is_a_provider() -> None:
     assert by_role(plan(given=ELSEWHERE))["debugger"] == "custom/m"
+
+
+@pytest.mark.parametrize("own", ["llama-server", "vllm", "lmstudio"])
+def test_a_server_that_takes_no_key_is_asked_where_the_address_says(own: str) -> None:
+    given = with_preset(own, ELSEWHERE)
+    found = plan(provider=own, given=given)
+    assert (by_role(found)["critic"], found.notes) == (f"{own}/m", ())
+    assert connection(found.choices[0], given, {}).base_url == ELSEWHERE["OPENAI_BASE_URL"]
+    # Nobody has named another address, or another server has it.
+    for told in ({"OPENAI_MODEL": "m"}, {**ELSEWHERE, "OPENAI_PRESET": "custom"}):
+        assert with_preset(own, told) is told
+
+
+def test_an_address_that_nobody_is_asked_at_is_named() -> None:
+    found = plan("GROQ_API_KEY", provider="groq", given=with_preset("groq", ELSEWHERE))
+    assert connection(found.choices[0], ELSEWHERE, keys("GROQ_API_KEY")).base_url == ""
+    assert found.notes == (
+        "OPENAI_BASE_URL is not used: groq is asked at its own address. To ask that address "
+        "instead, set LLM_PROVIDER=custom.",
+    )
+    used = plan("GROQ_API_KEY", provider="groq", given=ELSEWHERE, fallbacks=("custom/m",))
+    other = plan("ANTHROPIC_API_KEY", provider="anthropic", given=ELSEWHERE)
+    assert used.notes == other.notes == ()
 
 
 def test_a_key_is_sent_to_nobody_but_its_own_provider() -> None:

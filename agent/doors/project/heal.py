@@ -22,6 +22,7 @@ from agent.doors.commands import (
     WriteOptions,
     against,
     keep_log,
+    of_run,
     refuse_overwriting,
     watched,
 )
@@ -86,7 +87,7 @@ def heal_project(
             "out, the order of tests, the time)",
         )
     _tell_failing(seen, face)
-    log = _healed(opener, seen, face) if seen.is_red else ()
+    log = _healed(opener, seen, writing.least, face) if seen.is_red else ()
     result = concluded(seen, log) if log else _standing(seen, writing.least)
     code = exit_code(result, writing.least)
     kept, refusals = keep_log(writing, log) if log else ([], [])
@@ -154,13 +155,15 @@ def _tell_failing(seen: Seen, face: Display) -> None:
         face.terminal.say(f"  and {len(failing) - MOST_TOLD} more")
 
 
-def _healed(opener: OpenSession, seen: Seen, face: Display) -> tuple[Stamped, ...]:
+def _healed(
+    opener: OpenSession, seen: Seen, least: Requirements, face: Display
+) -> tuple[Stamped, ...]:
     """The log of a run over what is to be healed."""
     task = task_to_heal(seen)
 
     async def drive() -> tuple[Stamped, ...]:
         async with opener(seen.settings) as session:
-            run = await session.start(task, title=seen.project.name)
+            run = await session.start(task, title=seen.project.name, **of_run(least, face))
             return await watched(session, run, face, calm=True)
 
     return asyncio.run(drive())

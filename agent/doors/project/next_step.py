@@ -35,7 +35,7 @@ def _helping(result: Result, seen: Seen) -> Iterator[str]:
     inputs, root = seen.inputs, seen.project.root
     others = len(seen.run.failing) - len(seen.wanted)
     failure = smallest(result)
-    if result.cut_after is not None or result.outcome == "budget":
+    if result.cut_after is not None or result.stopped == "time":
         longer = LONGER * seen.settings.budget_s
         yield f"give it more time: --timeout {longer:g} (it was cut short)"
     if others > 0:
@@ -60,7 +60,8 @@ def question(result: Result, seen: Seen) -> str:
         return ""
     task = task_to_heal(seen)
     assert task.solution is not None
-    found = diagnosis(result.diagnosis) if result.diagnosis is not None else ""
+    seen_of_it = result.of_submitted.diagnosis
+    found = diagnosis(seen_of_it) if seen_of_it is not None else ""
     prompt = load(PROMPTS, GENERATOR)
     suspected = result.suspects or suspects_of((), task.solution)
     told = told_of_files(task.solution, suspected, result.report, task.tests, found)

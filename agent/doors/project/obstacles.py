@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from agent.intake.environment import modules_in, nearest_module, standard_modules
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import TEST_S, SuiteRun
 from agent.project.interpreter import Interpreter
@@ -104,15 +105,20 @@ def told(problems: Sequence[str]) -> str:
 def _missing(where: str, module: str, place: str, tree: ProjectTree, python: str) -> str:
     name = module.partition(".")[0]
     by = "a conftest or a plugin, with which pytest starts," if where == "pytest" else where
-    if name in _own_modules(tree):
+    own, dotted = _own_modules(tree), modules_in(tree.files)
+    if name in own and module not in dotted and (meant := nearest_module(module, dotted)):
+        return f"{by} imports {module}{f' at {place}' if place else ''}: did you mean {meant}?"
+    if name in own:
         roots = ", ".join(one or "the top" for one in tree.layout.import_roots)
         return (
             f"{by} imports {module}, a module of the project itself that is not found from "
             f"{roots}. Say where it lies with `pythonpath` in pytest's settings"
         )
     at = f" (imported at {place})" if place else ""
+    meant = nearest_module(name, own | standard_modules())
     return (
-        f"{by} needs the module {module}{at}, which is not among the packages of {python}. Install "
+        f"{by} needs the module {module}{at}, which is not among the packages of {python}"
+        f"{f': did you mean {meant}? Else install' if meant else '. Install'} "
         "what the project says it depends on there, or name the environment that has it "
         "(--python PATH)"
     )

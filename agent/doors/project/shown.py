@@ -121,7 +121,7 @@ def show(
         terminal.say(f"edited: {path}, line {line}")
     unhealed = result.outcome in ("unresolved", "budget", "cancelled")
     if terminal.verbose or not unhealed:
-        show_tests(result.shown_report, healed, terminal)
+        show_tests(result.of_submitted.shown_report, healed, terminal)
     if unhealed:
         for words in evidence_words(result, before):
             terminal.say(words)

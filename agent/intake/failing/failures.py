@@ -11,16 +11,36 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.core.domain import BlamedLine, Diagnosis, Report, Solution, Task, Verdict, counted
+from agent.core.domain import (
+    BlamedLine,
+    Diagnosis,
+    Report,
+    Solution,
+    Task,
+    TestCase,
+    Verdict,
+    counted,
+)
 from agent.intake.environment import (
     absent_package,
     is_of_python_2,
+    modules_in,
+    modules_of,
     nearest_module,
     standard_modules,
 )
-from agent.intake.parsing import FunctionNode, called_name, dotted, lines_of, parsed, where
+from agent.intake.parsing import (
+    FunctionNode,
+    called_name,
+    dotted,
+    lines_of,
+    parsed,
+    visible_names,
+    where,
+)
 from sandbox import DENIAL_MEANINGS
 
 EVIDENCE_SHOWN = 5
@@ -33,7 +53,14 @@ _RAISED = re.compile(
     re.DOTALL,
 )
 _NO_ATTRIBUTE = re.compile(r"module '[\w.]+' has no attribute")
+_UNDEFINED = (
+    re.compile(r"NameError: name '(?P<name>\w+)' is not defined"),
+    re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'"),
+    re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'"),
+)
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+_NOTHING = re.compile(r"(?:''|b''|got 0\))$")
+_CAPTURED = "reading from stdin while output is captured"
 _ARGUMENT = re.compile(r"\bargv\s*\[")
 _PARSES = re.compile(r"\bparse(_known)?_args\s*\(")
 _ARGUMENTS = re.compile(r"\bargv\b")
@@ -79,7 +106,7 @@ def classify(report: Report, task: Task, solution: Solution | None = None) -> Di
     found = (
         _syntax(text, program)
         or _not_fixable(failures, task, text)
-        or _general(failures, report, text)
+        or _general(failures, report, text, task)
     )
     return found.model_copy(update={"evidence": found.evidence or evidence})
 
@@ -97,6 +124,27 @@ def failures_of(report: Report) -> tuple[Failure, ...]:
             Failure(exception, ending.message, ending.line, shown, refused=ending.refused)
         )
     return tuple(found)
+
+
+def undefined_in_tests(
+    report: Report, tests: Sequence[TestCase], program: Solution
+) -> dict[str, tuple[str, str]]:
+    """Failing tests that use a name of their own which the program has nowhere, by their names:
+    that name, and the program's name that may be meant, which may be empty."""
+    text = "\n".join(file.text for file in program.files)
+    own = modules_in(file.path for file in program.files) | {"", "solution"}
+    codes = {test.name: test.code for test in tests}
+    found = {}
+    for verdict in report.failing:
+        matches = (pattern.search(verdict.message) for pattern in _UNDEFINED)
+        told = next((match.groupdict() for match in matches if match), {})
+        name, word = told.get("name", ""), re.compile(rf"\b{told.get('name')}\b")
+        if told.get("module", "") in own and word.search(codes.get(verdict.test, "")) and (
+            not word.search(text)
+        ):
+            near = difflib.get_close_matches(name, sorted(visible_names(program.text)), 1)
+            found[verdict.test] = name, near[0] if near else ""
+    return found
 
 
 def _from_verdict(verdict: Verdict) -> Failure:
@@ -158,14 +206,28 @@ def _missing_package(failure: Failure, task: Task, text: str) -> Diagnosis | Non
 
 
 def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
-    if failure.name != "EOFError":
-        return None
     if "input" not in text and "stdin" not in text:
         return None
     given = "more input than it was given" if task.stdin else "input, and none was given"
+    cause = f"The program asks for {given}. Give it with --stdin TEXT, or --stdin @FILE."
+    if _CAPTURED in failure.message:
+        cause = (
+            "The program reads standard input, which pytest gives to no test. Have the test give "
+            "it, as by monkeypatch.setattr('sys.stdin', io.StringIO('…'))."
+        )
+    elif failure.name != "EOFError" and not _came_of_nothing(failure, task, text):
+        return None
     return Diagnosis(
-        category="input_exhausted", fixable=False, confidence=0.9,
-        cause=f"The program asks for {given}. Give it with --stdin TEXT, or --stdin @FILE.",
+        category="input_exhausted", fixable=False, confidence=0.9, cause=cause,
+    )
+
+
+def _came_of_nothing(failure: Failure, task: Task, text: str) -> bool:
+    """Whether a program fails over what it read where no input was given."""
+    reads = _line_of(text, failure.line) if failure.test else text
+    return not task.stdin and "stdin" in reads and (
+        failure.name in ("IndexError", "StopIteration")
+        or (failure.name == "ValueError" and _NOTHING.search(failure.message) is not None)
     )
 
 
@@ -269,7 +331,9 @@ def _chosen_end(text: str, line: int | None) -> ast.stmt | None:
     return None
 
 
-def _general(failures: tuple[Failure, ...], report: Report, text: str) -> Diagnosis:
+def _general(
+    failures: tuple[Failure, ...], report: Report, text: str, task: Task
+) -> Diagnosis:
     if not failures:
         return Diagnosis(category="unknown", cause="No failure was seen", confidence=0.2)
     first = next((failure for failure in failures if failure.exception), failures[0])
@@ -287,7 +351,7 @@ def _general(failures: tuple[Failure, ...], report: Report, text: str) -> Diagno
         case "SyntaxError" | "IndentationError" | "TabError":
             return Diagnosis(category="syntax", cause=raised, confidence=0.9)
         case "ModuleNotFoundError" | "ImportError":
-            cause = f"An import fails: {raised}{_import_hint(first)}"
+            cause = f"An import fails: {raised}{_import_hint(first, task)}"
             return Diagnosis(category="import", cause=cause, confidence=0.9)
         case "RecursionError":
             cause = f"A recursion never stops: {raised}"
@@ -338,14 +402,14 @@ def _brief_call(call: str) -> str:
     return f"{_brief(ast.unparse(found.func))}({', '.join(given)})"
 
 
-def _import_hint(failure: Failure) -> str:
+def _import_hint(failure: Failure, task: Task) -> str:
     module = _NO_MODULE.search(failure.message)
     if module is None:
         return ""
-    name = module.group(1).partition(".")[0]
+    name = module.group(1)
     if is_of_python_2(name):
         return f"; {name} is a module of Python 2"
-    near = nearest_module(name, standard_modules())
+    near = nearest_module(name, standard_modules() | modules_of(task))
     return f"; did you mean {near}?" if near else ""
 
 

@@ -42,6 +42,13 @@ def dropped_calls(before: str, after: str) -> tuple[str, ...]:
     ))
 
 
+def calls(text: str, name: str) -> bool:
+    """Whether a text calls something by that name, as `dropped_calls` writes it."""
+    return any(
+        isinstance(node, ast.Call) and _name(node.func) == name for node in readable_nodes(text)
+    )
+
+
 def undefined_exceptions(text: str) -> tuple[str, ...]:
     """Names that are raised or expected and bound nowhere in the text, in its order; none where it
     does not parse, or where names may come from elsewhere."""

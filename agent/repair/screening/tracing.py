@@ -11,7 +11,7 @@ from agent.repair.facts import Moment, Trace, Traced
 from agent.repair.screening.batches import ProcessorTime, TimedBatch
 from agent.repair.screening.company import company
 from agent.repair.screening.jobs import KILL_S, job
-from agent.repair.screening.members import members
+from agent.repair.screening.members import importable, members
 from agent.repair.screening.rows import NO_SENSE
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, LostItem
@@ -54,7 +54,10 @@ async def trace(
             replies.append(reply)
         found = await _together(batch, tests, replies, report, together)
     seen = trace_of([found.get(place, reply) for place, reply in enumerate(replies)])
-    return replace(seen, together=bool(found))
+    return replace(seen, together=bool(found), tests=tuple(
+        replace(one, members=one.members or importable(one.message, task, solution))
+        for one in seen.tests
+    ))
 
 
 async def _watched(

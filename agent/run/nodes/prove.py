@@ -32,7 +32,7 @@ from agent.healing.rounds import fingerprint
 from agent.intake import makes_new_calls
 from agent.intake.asked.held_out import contains_test
 from agent.memory import Failure
-from agent.repair.proof.doubts import dropped_calls, undefined_exceptions, unread_names
+from agent.repair.proof.doubts import calls, dropped_calls, undefined_exceptions, unread_names
 from agent.repair.proof.widening import dropped_guards
 from agent.repair.ranking.question import question
 
@@ -130,10 +130,11 @@ def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
 def _missing(before: str, after: str) -> str:
     dropped = dropped_calls(before, after)
     if dropped:
-        return f"`{dropped[0]}` is called no more, which no test looks at"
+        change = "less often than before" if calls(after, dropped[0]) else "no more"
+        return f"`{dropped[0]}` is called {change}, which no test looks at"
     guards = dropped_guards(before, after)
     if guards:
-        return f"`{guards[0]}` is asked no more"
+        return f"one check `{guards[0]}` is dropped"
     undefined = undefined_exceptions(after)
     if undefined:
         return f"`{undefined[0]}` is defined nowhere, and no test comes to it"

@@ -17,6 +17,7 @@ from agent.core.domain import (
     TestCase,
 )
 from agent.core.events import CodeWritten, Diagnosed, Judged, Notice, Recalled
+from agent.core.settings import GENERATOR
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.flakiness import (
@@ -27,7 +28,12 @@ from agent.healing.flakiness import (
     unsteady,
 )
 from agent.healing.recollection import RecalledFix, apply_recalled_fix, with_rivals
-from agent.intake import outside_failure_words, still_counting_tests, with_outside_failures
+from agent.intake import (
+    outside_failure_words,
+    still_counting_tests,
+    undefined_in_tests,
+    with_outside_failures,
+)
 from agent.memory import (
     Failure,
     MemoryFault,
@@ -79,6 +85,13 @@ async def recall(state: State, ctx: Context) -> State:
         ctx.emit(Notice(level="warning", text=f"{aside}."))
     if report.passed:
         return update
+    if undefined := undefined_in_tests(report, tests, base):
+        words = "; ".join(dict.fromkeys(map(_undefined_words, undefined.values())))
+        failing = {verdict.test for verdict in report.failing}
+        near = {test for test, (_, meant) in undefined.items() if meant}
+        if failing <= near and ctx.plan.of(GENERATOR) is None:  # a search renames nothing
+            return update | _ended(ctx, "invalid_tests", words)
+        ctx.emit(Notice(level="warning", text=f"{words}."))
     if not tests and await crash_is_flaky(ctx, base, report):
         return update | _refused(ctx, "The crash is flaky: other runs come to a good end")
     found_again = await unsteady(ctx, base, tests, report)
@@ -154,6 +167,15 @@ def _ended(ctx: Context, category: Category, reason: str) -> State:
         category=category, fixable=False, cause=reason, confidence=1.0
     )))
     return {"outcome": "not_fixable", "reason": reason}
+
+
+def _undefined_words(names: tuple[str, str]) -> str:
+    """That a name of the tests may be misspelt."""
+    name, meant = names
+    hint = f"did you mean `{meant}`? Correct it in the tests" if meant else (
+        "correct it in the tests if it is misspelt"
+    )
+    return f"The tests use `{name}`, which the program defines nowhere: {hint}, or define `{name}`"
 
 
 def _is_rest(test: TestCase) -> bool:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -177,3 +179,17 @@ def test_a_chosen_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> N
     blocker.write_text("")
     with pytest.raises(BadSettings, match="cannot be written"):
         data_folder(Settings.from_env({"HEAL_DATA_DIR": str(blocker / "x")}))
+
+
+@pytest.mark.parametrize(("typed", "named"), [
+    ("/home/ada/.venv/bin/heal", "heal"), ("heal.exe", "heal"),
+    ("/home/ada/src/agent/__main__.py", "python -m agent"),
+])
+def test_hints_name_the_command_that_was_typed(typed: str, named: str) -> None:
+    """Whatever the modules are called: an editable install keeps the names of the checkout."""
+    asked = "from agent.core.settings import COMMAND; print(COMMAND)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.argv[0] = {typed!r}; {asked}"],
+        capture_output=True, text=True, check=True,
+    )
+    assert done.stdout == f"{named}\n"

@@ -32,6 +32,8 @@ class ReplayedSession:
     orphans: tuple[str, ...] = ()
     fault: Exception | None = None
     started: list[tuple[Task, str]] = field(default_factory=list)
+    how: list[dict[str, object]] = field(default_factory=list)
+    """What each run was started, forked or taken up with."""
     cancelled: list[str] = field(default_factory=list)
     settings: Settings | None = None
 
@@ -58,9 +60,15 @@ class ReplayedSession:
         if self.fault is not None:
             raise self.fault
         self.started.append((task, title))
+        self.how.append(how)
         return "r1"
 
-    async def recover(self, run: str | None = None) -> tuple[str, ...]:
+    async def fork(self, run: str, *_: object, **how: object) -> str:
+        self.how.append(how)
+        return "r1"
+
+    async def recover(self, run: str | None = None, **how: object) -> tuple[str, ...]:
+        self.how.append(how)
         return tuple(name for name in self.orphans if run in (None, name))
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:

@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,45 @@ def test_an_unresolved_run_shows_its_evidence_and_keeps_stdout_empty(
     assert "add(2, 3)\n  expected  5\n  got       -1" in result.stderr
     assert "line 2 (1.00): return a - b\n    with a = 2" in result.stderr
     assert "not a fix: 1 of 2 tests pass" in result.stderr
+
+
+def test_a_failure_is_reported_of_the_users_own_file_and_not_of_the_best_partial_patch(
+    program: Path, ending: Callable[..., Any]
+) -> None:
+    partly = BROKEN.replace("a - b", "abs(a - b)")
+    first, second = (
+        Solution(files=(File(path="sum.py", text=text),), entry="sum.py")
+        for text in (BROKEN, partly)
+    )
+
+    def seen(solution: Solution, iteration: int, *got: str) -> Judged:
+        return Judged(iteration=iteration, report=Report(solution=solution.id, verdicts=tuple(
+            Verdict(name=f"add({n}, 0)", test=f"add({n}, 0)", origin="user", expected=str(n),
+                    call=f"add({n}, 0)", got=value,
+                    status="passed" if value == str(n) else "failed")
+            for n, value in enumerate(got)
+        )))
+
+    def found(solution: Solution, iteration: int, line: str) -> Diagnosed:
+        return Diagnosed(iteration=iteration, solution=solution.id, diagnosis=Diagnosis(
+            category="wrong_result", cause="wrong",
+            blamed=(BlamedLine(line=2, suspicion=1.0, text=line),),
+        ))
+
+    session = ending(
+        "unresolved", CodeWritten(iteration=0, solution=first), seen(first, 0, "7", "8"),
+        found(first, 0, "return a - b"),
+        CodeWritten(iteration=1, solution=second), seen(second, 1, "0", "9"),
+        found(second, 1, "return abs(a - b)"), proof=None, diff="", code=BROKEN,
+    )
+
+    result = invoke(session, "run", program, *TEST)
+
+    assert "line 2 (1.00): return a - b" in result.stderr
+    assert "line 2 (1.00): return abs(a - b)" not in result.stderr
+    assert "add(0, 0)\n  expected  0\n  got       7" in result.stderr
+    assert "✓" not in result.stderr and result.stderr.count("✗ failed") == 2
+    assert "best partial patch, not a fix: 1 of 2 tests pass with it" in result.stderr.lower()
 
 
 def test_a_patch_that_passes_and_is_not_kept_is_told_as_that_with_its_own_verdicts(
@@ -513,6 +553,36 @@ def test_options_become_settings(program: Path, healing: Any) -> None:
     assert (found.budget_s, found.model_s) == (10.0, 0.0)  # whoever names the seconds means all
 
 
+@pytest.mark.parametrize(("command", "asked", "given"), [
+    (("run", "sum.py", *TEST), ("--require-proof", "E2", "--require-integrity", "outside"),
+     {"pauses": False, "require_proof": "E2", "require_integrity": "outside"}),
+    (("run", "sum.py", *TEST), (),
+     {"pauses": False, "require_proof": "E1", "require_integrity": None}),
+    (("fork", "r1", "--iteration", "0"), ("--require-proof", "E3"),
+     {"plan": None, "pauses": False, "require_proof": "E3", "require_integrity": None}),
+    (("fork", "r1", "--iteration", "0"), (),  # as its parent
+     {"plan": None, "pauses": False, "require_proof": None, "require_integrity": None}),
+    (("resume",), ("--require-proof", "E2"), {"require_proof": "E2"}),
+    (("resume",), (), {"require_proof": None}),
+])
+def test_what_is_required_reaches_the_run(
+    command: tuple[str, ...], asked: tuple[str, ...], given: dict[str, object], program: Path,
+    healing: Any,
+) -> None:
+    """So that a search goes on where a remembered fix proves less."""
+    invoke(healing, *command, *asked)
+    assert healing.how == [given]
+
+
+def test_a_resumed_run_is_measured_by_what_it_was_started_with(healing: Any) -> None:
+    began, *rest = healing.events
+    session = replace(
+        healing, orphans=("r1",), events=[began.model_copy(update={"require_proof": "E2"}), *rest]
+    )
+    assert invoke(session, "resume").exit_code == BELOW
+    assert invoke(session, "resume", "--require-proof", "E1").exit_code == HEALED
+
+
 def test_a_worked_task_is_run_with_its_draft(program: Path, healing: Any) -> None:
     listed = json.loads(invoke(healing, "example", "--list", "--json").stdout)
 
@@ -685,3 +755,9 @@ def test_where_there_is_no_project_a_sentence_says_so(
     done = CliRunner().invoke(app, [])
     assert done.exit_code == 2 and "Usage: " in done.stdout
     assert done.stderr.strip().startswith(f"There is no project around {tmp_path}: go to one")
+
+
+def test_version_prints_the_installed_version_alone() -> None:
+    done = CliRunner().invoke(app, ["--version"])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("heal") and done.stdout.count("\n") == 1

@@ -183,6 +183,10 @@ REFUSALS: dict[str, tuple[dict[str, str | None], int, str]] = {
         r"tests/test_money\.py needs the module nowhere_to_be_found \(imported at "
         r"tests/test_money\.py:1\), which is not among the packages of Python",
     ),
+    "a name that a module of its own has not": (
+        {TESTS: "from till.money import splt\n"}, 4,
+        r"cannot import name 'splt' from 'till\.money' \(src/till/money\.py\) at tests/test_money",
+    ),
     "a module of its own that is not found": (
         {TESTS: "import till.purse\n"}, 4,
         r"imports till\.purse, a module of the project itself .* `pythonpath` in pytest's settings",

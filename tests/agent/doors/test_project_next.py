@@ -11,17 +11,24 @@ import pytest
 from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
 from agent.core.events import Judged
 from agent.core.settings import Settings
-from agent.doors.commands import RunOptions
+from agent.doors.commands import Display, RunOptions
+from agent.doors.exits import Requirements
+from agent.doors.library import SelfHealingAgent
 from agent.doors.project.choice import ProjectInputs
-from agent.doors.project.heal import markdown_of, project_document
+from agent.doors.project.heal import _healed, markdown_of, project_document
 from agent.doors.project.look import Seen, concluded
 from agent.doors.project.next_step import next_steps, question
+from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.doors.project.shown import evidence_words, message_lines
+from agent.doors.terminal import Terminal
+from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
 from agent.project.interpreter import find_interpreter
 from agent.project.layout import find_layout
 from agent.project.tree import read_tree
+from agent.run.run import Options
+from llm import Plan
 from tests.agent.doors.conftest import BROKEN, ReplayedSession, judged
 from tests.agent.doors.test_project_words import MONEY, verdict
 from tests.agent.project.small_project import FAILING, FILES, PROJECT
@@ -56,13 +63,26 @@ def unhealed() -> Result:
     )
 
 
+@pytest.mark.parametrize("attended", [False, True])
+def test_a_projects_run_pauses_at_a_cap_where_a_person_sits_and_knows_what_is_required(
+    attended: bool, seen: Seen, healing: ReplayedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.doors.commands.attended", lambda _face: attended)
+    _healed(healing.open, seen, Requirements("E2"), Display(Terminal()))
+    assert healing.how == [
+        {"pauses": attended, "require_proof": "E2", "require_integrity": None}
+    ]
+
+
 @pytest.mark.parametrize(("result", "seen_so", "told", "untold"), [
     ({}, {}, ["heal all that fails, as 2 more tests fail", "--since REV", f"--only {MONEY}",
               "ask a model"], ["--timeout", "one test alone"]),
     ({"cut_after": 10.0}, {"wanted": [SPLIT, *OTHERS]},
      ["--timeout 600", f"one test alone, if the causes differ: `python -m agent run '{SPLIT}'`"],
      ["heal all that fails"]),
-    ({"outcome": "budget", "provider": "openai"}, {}, ["--timeout 600"], ["ask a model"]),
+    ({"outcome": "budget", "stopped": "time", "provider": "openai"}, {}, ["--timeout 600"],
+     ["ask a model"]),
+    ({"outcome": "budget", "provider": "openai"}, {}, ["by hand"], ["--timeout"]),
     ({}, {"project": PROJECT.model_copy(update={"changed": (("src/till/__init__.py", (1,)),)})},
      ["--only src/till/__init__.py"], ["--since"]),
     ({}, {"inputs": ProjectInputs(Path("."), only=["src"], since="HEAD~1")}, ["by hand"],
@@ -76,6 +96,17 @@ def test_what_would_help_is_named_and_what_would_not_is_left_out(
     assert words.startswith("Next, any of these:\n  - ")
     assert [one for one in told if one not in words] == []
     assert [one for one in untold if one in words] == []
+
+
+@pytest.mark.parametrize(("module", "meant"), [
+    ("tll", "till"), ("till.mony", "till.money"), ("jsonn", "json"),
+])
+def test_a_misspelt_module_of_a_project_is_answered_with_what_may_be_meant(
+    module: str, meant: str, seen: Seen
+) -> None:
+    problem = f"tests/test_money.py: ModuleNotFoundError: No module named '{module}' at {MONEY}:1"
+    with pytest.raises(NotFixable, match=rf"{MONEY}:1.*did you mean {meant}\?"):
+        refuse_what_does_not_run(SuiteRun(problems=[problem]), seen.tree, "Python 3")
 
 
 def test_where_the_reason_says_what_to_do_nothing_is_added(seen: Seen, unhealed: Result) -> None:
@@ -148,3 +179,16 @@ def test_more_time_is_more_for_the_search_too(monkeypatch: pytest.MonkeyPatch) -
     longer = RunOptions(budget_s=240).settings()
     assert (longer.budget_s, longer.search_s) == (240, 40)
     assert RunOptions().settings().search_s == 10
+
+
+def test_seconds_mean_the_same_at_the_terminal_in_the_library_and_on_the_page(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEAL_BUDGET_S", "60")
+    monkeypatch.setenv("HEAL_SEARCH_S", "6")
+    typed = RunOptions(budget_s=30).settings()
+    made = SelfHealingAgent(budget_s=30).settings()
+    sent = Options.of(Settings.from_env(), Plan("mock", ""), budget_s=30)
+    usual = Options.of(Settings.from_env(), Plan("mock", ""))
+    assert typed.search_s == made.search_s == sent.search_s == 3.0
+    assert (usual.budget_s, usual.search_s) == (60.0, None)

@@ -96,6 +96,22 @@ def test_a_status_is_said_in_words_beside_its_glyph() -> None:
         assert shown(verdict_table([one], ascii_only=True)).isascii()
 
 
+@pytest.mark.parametrize("verbose", [False, True])
+def test_adversarial_tests_are_counted_apart_from_those_that_decide(verbose: bool) -> None:
+    errors = [
+        verdict("error", f"f({n})", origin="adversarial", message="ValueError") for n in range(11)
+    ]
+    report = Report(solution="s", verdicts=(
+        verdict("passed"), *errors, verdict("passed", "g", origin="adversarial"),
+    ))
+    console = Console(file=StringIO(), width=100)
+    Terminal(verbose=verbose).tests(report, console)
+    assert isinstance(console.file, StringIO)
+    said = console.file.getvalue()
+    assert said.count("ValueError") == (11 if verbose else 0)
+    assert ("1 of 12 adversarial tests pass, none of which decides" in said) is not verbose
+
+
 def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
     assert seen_words(verdict(expected="3", got="4", message="m")) == "expected 3, got 4"
     assert seen_words(verdict("error", message="ZeroDivisionError")) == "ZeroDivisionError"

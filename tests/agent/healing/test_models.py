@@ -47,6 +47,18 @@ def test_visitors_use_their_own_keys_and_the_hosts_only_where_those_serve() -> N
         assert "ANTHROPIC_API_KEY" in found.available_keys(OWNER)
 
 
+def test_the_address_of_a_server_that_is_named_by_the_provider_reaches_it() -> None:
+    opened: list[Connection] = []
+    found = models(
+        opened, LLM_PROVIDER="llama-server", OPENAI_BASE_URL="http://127.0.0.1:9/v1",
+        OPENAI_MODEL="m",
+    )
+    found.provider(found.plan().choices[0], OWNER)
+    assert [(one.provider, one.base_url) for one in opened] == [
+        ("llama-server", "http://127.0.0.1:9/v1")
+    ]
+
+
 @pytest.mark.parametrize("text", [
     "two words", "line\nbreak", "ключ", "tab\there", "sk-änt", "k" * 1_001,
 ])

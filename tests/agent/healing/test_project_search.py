@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from agent.core.domain import File, Report, Solution, Status, Verdict
 from agent.core.events import Searched
 from agent.healing.project_search import (
@@ -249,6 +251,33 @@ def test_a_slow_test_keeps_no_other_from_being_gone_by() -> None:
     entered = Coverage({"a.py": {1: 1, 5: 1}})
     beside = over_already(rows)._beside([entered], {0: entered, 1: Coverage({"a.py": {5: 1}})})
     assert beside == [1]
+
+
+@pytest.mark.parametrize(("step_s", "left", "most", "is_cut"), [
+    (6.0, 0, 100, False),  # the second file is done as the time ends
+    (6.0, 1, 100, True),
+    (11.0, 1, 100, True),
+    (1.0, 1, 2, False),  # more time would not try more than are allowed
+])
+async def test_time_cut_a_search_only_where_candidates_are_left(
+    step_s: float, left: int, most: int, is_cut: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [Suspect(f"{name}.py", 1.0, {}) for name in "abc"[: 2 + left]]
+    project_search, _ = driven(files=[one.file for one in files])
+    project_search.max_candidates = most
+
+    async def suspected(self: _ProjectSearch) -> list[Suspect]:
+        return files
+
+    async def exhausted(self: _ProjectSearch, one: _FileSearch) -> None:
+        one.done, one.spent_s = True, step_s
+        self.thought_s += step_s
+        self.tried += 1
+
+    monkeypatch.setattr(_ProjectSearch, "_suspects", suspected)
+    monkeypatch.setattr(_ProjectSearch, "_step", exhausted)
+    found = await project_search.run()
+    assert (found.cut_after is not None) == is_cut
 
 
 def test_an_unlikely_file_is_begun_once_the_likely_one_took_its_share() -> None:

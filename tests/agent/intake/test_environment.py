@@ -13,6 +13,7 @@ from agent.intake import BadInput, site_folders
 from agent.intake.environment import (
     absent_package,
     distance,
+    modules_in,
     nearest_module,
     standard_modules,
 )
@@ -35,6 +36,29 @@ def test_what_is_installed_or_beside_is_not_absent(tmp_path):
     names = ("polars", "orjson", "six", "beside", "json", "scipy")
 
     assert [name for name in names if absent_package(name, task)] == ["scipy"]
+
+
+def test_a_slip_for_a_module_of_the_program_itself_is_no_absent_package():
+    files = [File(path=path, text="") for path in ("src/tills/__init__.py", "src/tills/money.py")]
+    task = Task(support=tuple(files))
+    assert not any(absent_package(name, task) for name in ("tills", "tils", "money", "monye"))
+
+
+def test_a_slip_for_a_package_that_is_not_installed_names_the_package():
+    said = absent_package("numpi", Task())
+    assert "did you mean numpy?" in said and "pip install numpy" in said
+    assert "pip install numpi" not in said
+
+
+def test_a_module_that_nobody_knows_may_be_a_file_that_was_not_submitted():
+    assert "--with helpers.py" in absent_package("helpers", Task())
+    assert "--with" not in absent_package("scipy", Task())
+
+
+def test_files_are_imported_by_their_paths_from_whichever_folder():
+    assert modules_in(["src/tills/__init__.py", "src/tills/money.py", "rates.csv"]) == {
+        "src.tills", "tills", "src.tills.money", "tills.money", "money",
+    }
 
 
 @pytest.mark.parametrize(("name", "absent"), [

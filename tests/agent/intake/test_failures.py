@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.domain import Diagnosis, Ending, Example, File, Report, Solution, Task, Verdict
-from agent.intake import classify, failures_of
+from agent.core.domain import (
+    Diagnosis,
+    Ending,
+    Example,
+    File,
+    Report,
+    Script,
+    Solution,
+    Task,
+    Verdict,
+)
+from agent.intake import classify, failures_of, undefined_in_tests
 
 TEST = Example(name="t", origin="user", call="f(1)", expected="1")
 
@@ -49,6 +59,27 @@ NOT_FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
     "no input": (
         task("n = int(input())\n"), ended("EOFError", "EOF when reading a line"),
         "input_exhausted", ("--stdin",),
+    ),
+    "no input, of which a number is read": (
+        task("import sys\nn = int(sys.stdin.readline())\n"),
+        ended("ValueError", "invalid literal for int() with base 10: ''", 2),
+        "input_exhausted", ("--stdin", "none was given"),
+    ),
+    "no input, of which words are read": (
+        task("import sys\nwords = sys.stdin.read().split()\nprint(words[0])\n"),
+        ended("IndexError", "list index out of range", 3), "input_exhausted", ("--stdin",),
+    ),
+    "no input, by its output": (
+        task("import sys\na, b = sys.stdin.read().split()\nprint(a)\n"),
+        failed("ValueError: not enough values to unpack (expected 2, got 0) at line 2 (a.py)",
+               "error"),
+        "input_exhausted", ("--stdin",),
+    ),
+    "no input from pytest": (
+        task("def ask():\n    return int(input())\n"),
+        failed("OSError: pytest: reading from stdin while output is captured!  Consider using "
+               "`-s`. at line 2 (a.py)", "error"),
+        "input_exhausted", ("monkeypatch.setattr('sys.stdin'",),
     ),
     "a missing file": (
         task("open('/etc/none')\n"), ended("FileNotFoundError", "[Errno 2] No such: '/etc/none'"),
@@ -109,6 +140,15 @@ FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
     "a module that is misspelt": (
         task("import maths\n"), ended("ModuleNotFoundError", "No module named 'maths'"), "import",
         ("did you mean math?",),
+    ),
+    "a module of its own that is misspelt": (
+        task("import shp\n", support=(File(path="shop.py", text=""),)),
+        ended("ModuleNotFoundError", "No module named 'shp'"), "import", ("did you mean shop?",),
+    ),
+    "a number that a test hands over, where input is read elsewhere": (
+        task("import sys\ndef f(text):\n    return int(text)\ndef main(): f(sys.stdin.read())\n"),
+        failed("ValueError: invalid literal for int() with base 10: '' at line 3 (a.py)", "error"),
+        "crash", (),
     ),
     "a name": (
         task("print(totl)\n"), ended("NameError", "name 'totl' is not defined"), "name", (),
@@ -184,6 +224,29 @@ def test_a_diagnosis_is_told_with_what_was_seen():
         cause="The program asks for arguments, and none were given. Give them after --.",
         evidence=("IndexError: list index out of range at line 2",),
     )
+
+
+@pytest.mark.parametrize(("code", "message", "found"), [
+    ("assert clmp(1) == 1", "NameError: name 'clmp' is not defined at line 1 of the test",
+     ("clmp", "clamp")),
+    ("from m import clmp", "ImportError: cannot import name 'clmp' from 'm' (m.py) at line 1",
+     ("clmp", "clamp")),
+    ("m.clmp(1)", "AttributeError: module 'm' has no attribute 'clmp' at line 1",
+     ("clmp", "clamp")),
+    ("assert frob(1)", "NameError: name 'frob' is not defined at line 1 of the test", ("frob", "")),
+    # What the program itself uses, what another module lacks, and what no test says.
+    ("assert hidden(1)", "NameError: name 'hidden' is not defined at line 2 (m.py)", None),
+    ("from math import sqr", "ImportError: cannot import name 'sqr' from 'math'", None),
+    ("assert clamp(1)", "NameError: name 'clmp' is not defined at line 2 (m.py)", None),
+    ("assert clmp(1)", "TypeError: no", None),
+])
+def test_a_name_that_tests_alone_use_is_found_with_what_may_be_meant(code, message, found):
+    program = Solution(
+        files=(File(path="m.py", text="def clamp(x):\n    return hidden(x)\n"),), entry="m.py"
+    )
+    test = Script(name="t", origin="user", code=code)
+    undefined = undefined_in_tests(failed(message, "error"), (test,), program)
+    assert undefined == ({"t": found} if found else {})
 
 
 def test_one_wrong_result_keeps_a_missing_file_from_ending_the_heal():

@@ -132,6 +132,25 @@ def test_data_that_is_no_text_comes_along_byte_by_byte(tmp_path):
     assert data.text.encode("utf-8", "surrogateescape") == b"\xff\xfe\x00"
 
 
+def test_a_file_that_the_program_opens_comes_along(tmp_path):
+    text = (
+        "from pathlib import Path\nimport tables\n"
+        "open('rates.csv'), Path(__file__).parent / 'data/tax.json', open('.env'), open('gone')\n"
+        "open('../above.txt'), 'notes', 'tables.py'\n"
+    )
+    lay(tmp_path, {
+        "shop/main.py": text, "shop/tables.py": "open('more.bin', 'rb')\n", "above.txt": "",
+        **{f"shop/{name}": "" for name in (
+            "rates.csv", "data/tax.json", "data/other.json", ".env", "other.csv", "more.bin",
+            "notes.txt",
+        )},
+    })
+
+    assert laid(tmp_path, "shop/main.py", "") == (
+        "main.py", "", {"tables.py", "rates.csv", "data/tax.json", "more.bin"}
+    )
+
+
 @pytest.mark.parametrize(("files", "why"), [
     ({f"m{number}.py": b"" for number in range(MOST_MODULES + 1)}, f"m{MOST_MODULES}.py is left"),
     ({"m0.py": b"x = '\xff'\n"}, "m0.py is left out: .*utf-8"),

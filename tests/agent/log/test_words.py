@@ -60,6 +60,7 @@ from agent.log.words import (
     PROOF_MEANING,
     STANDING_SIGNS,
     STEP_WORDS,
+    Line,
     advice_words,
     category_words,
     cost_words,
@@ -207,6 +208,12 @@ def test_a_proof_stands_beside_how_far_it_is_believed() -> None:
     )
 
 
+def test_a_headline_says_whether_time_or_the_budget_ended_a_run() -> None:
+    ended = Result(outcome="budget")
+    assert headline(replace(ended, stopped="time"))[0] == "NOT HEALED: TIME IS UP"
+    assert headline(ended)[0] == "NOT HEALED: THE BUDGET IS SPENT"
+
+
 @pytest.mark.parametrize("outcome", get_args(RunOutcome))
 def test_the_words_healed_and_fixed_are_kept_for_what_was_shown(outcome: RunOutcome) -> None:
     said = " ".join(headline(Result(outcome=outcome, proof="E0"))[0].lower().split())
@@ -309,6 +316,16 @@ def test_the_kind_of_a_failure_is_told_in_plain_words() -> None:
     told = [category_words(Diagnosis(category=one, cause="")) for one in get_args(Category)]
     assert "wrong result" in told
     assert not [words for words in told if "_" in words]
+
+
+def test_added_calls_change_no_count_of_the_tests_that_decide() -> None:
+    mine = [Verdict(test=name, name=name, origin="user", status="passed") for name in "ab"]
+    added = [
+        Verdict(test=str(n), name=str(n), origin="adversarial", status="error") for n in range(12)
+    ]
+    report = Report(solution="x", verdicts=(*mine, *added))
+    (line,) = event_lines(Judged(iteration=1, report=report))
+    assert line == Line("try 1: 2 of 2 tests pass, and 0 of 12 added pass", "good")
 
 
 def test_what_passes_is_told_without_asking_of_each_test_which_decide() -> None:

@@ -290,7 +290,9 @@ def answers_as(role: str) -> Handler:
 async def test_time_that_ran_out_in_a_search_can_be_added_too(tmp_path: Path) -> None:
     code = "def f(x):\n    for i in range(3):\n        x = x * 2 - i\n    return x\n"
     tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 4))
-    settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, proof_s=0.0)
+    settings = Settings.from_env(
+        {}, provider="mock", data_dir=tmp_path, proof_s=0.0, search_s=1_200.0
+    )
     async with open_session(settings) as session:
         run = await session.start(from_page(code, tests).task, budget_s=1.0, pauses=True)
         question = await waits(session, run)
@@ -301,7 +303,15 @@ async def test_time_that_ran_out_in_a_search_can_be_added_too(tmp_path: Path) ->
         assert len(events(session.log(run), "searched")) > searched
         question = session.waiting(run) or ""
         await session.answer(run, question, {"end": True})
-        assert [end.outcome for end in ends(session, run)] == ["budget"]
+        assert [(end.outcome, end.stopped) for end in ends(session, run)] == [("budget", "time")]
+
+
+async def test_a_run_whose_clock_ends_it_says_that_it_was_time(tmp_path: Path) -> None:
+    said: dict[str, Any] = {"debugger": [stalls]}
+    async with limited(tmp_path, said) as (_, session):
+        run = await begun(session, budget_s=2.0, pauses=False)
+        result = await followed(session, run)
+    assert (result.outcome, result.stopped) == ("budget", "time")
 
 
 async def test_false_counts_pass_a_cap_by_one_call_at_most(tmp_path: Path) -> None:

@@ -160,6 +160,17 @@ async def test_a_fork_keeps_to_its_parents_bounds_or_to_others_that_are_named(
     assert longer == session.settings.model_s > 0
 
 
+async def test_a_fork_asks_for_its_parents_proof_or_for_another(tmp_path: Path) -> None:
+    async with open_session(settings(tmp_path)) as session:
+        parent = await session.start(from_page(HARD, HARD_TESTS).task, require_proof="E2")
+        await followed(session, parent)
+        same = await session.fork(parent, 0)
+        more = await session.fork(parent, 0, require_proof="E3", budget_s=30.0)
+        asked = [session._run(run).options for run in (same, more)]
+    assert [one.require_proof for one in asked] == ["E2", "E3"]
+    assert asked[1].search_s == session.settings.search_s * 30.0 / session.settings.budget_s
+
+
 async def test_an_agent_forks_within_the_bounds_that_it_was_made_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

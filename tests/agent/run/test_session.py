@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 import pytest
 
 from agent.core.events import RunFinished, RunStarted, Searched
-from agent.intake import from_page, make_task
+from agent.intake import from_command_line, from_page, make_task
+from agent.intake.brought import Inputs
 from agent.log.result import fold
 from agent.run.session import NoProvider, Session, Settings, UnknownRun, open_session
 from sandbox import Job, SandboxError, open_sandbox
@@ -321,3 +322,45 @@ async def test_a_second_bug_that_a_held_out_test_shows_is_searched_for_beside_th
     assert written.text == code.replace("pop()", "pop(0)").replace("<= top", "< top")
     assert "line 2" in written.note
     assert "line 6" in written.note
+
+
+async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(
+    tmp_path: Path,
+) -> None:
+    task = from_page("def twice(x):\n    return x + 3\n", "assert twice(3) == 6", "").task
+    async with open_session(settings(tmp_path)) as session:
+        run = await session.start(task)
+    async with open_session(settings(tmp_path)) as session:
+        assert await session.recover(run, require_proof="E2") == (run,)
+        assert session._run(run).options.require_proof == "E2"
+        async for _ in session.follow(run):
+            pass
+    async with open_session(settings(tmp_path)) as session:
+        assert session._run(run).options.require_proof == "E2"
+
+
+async def test_a_name_that_a_module_beside_the_program_has_not_is_mended(tmp_path: Path) -> None:
+    (tmp_path / "till.py").write_text("from shop import totl\ndef price(n):\n    return totl(n)\n")
+    (tmp_path / "shop.py").write_text("def total(n):\n    return n * 3\n")
+    inputs = Inputs(str(tmp_path / "till.py"), snippets=("assert price(2) == 6",))
+    async with open_session(settings(tmp_path / "data")) as session:
+        found = last(await finished(session, from_command_line(inputs).task))
+    assert found.diff.count("\n+") == 3 and "+from shop import total\n" in found.diff
+
+
+@pytest.mark.parametrize(("tests", "outcome"), [
+    ("assert clmp(5, 0, 3) == 3", "not_fixable"),
+    ("assert clmp(5, 0, 3) == 3\nassert clamp(5, 0, 3) == 4", "unresolved"),
+    ("assert frobnicate(5) == 3", "unresolved"),
+])
+async def test_a_name_of_the_tests_that_may_be_misspelt_is_told_before_anything_is_searched(
+    tests: str, outcome: str, tmp_path: Path
+) -> None:
+    code = "def clamp(x, low, high):\n    return max(low, min(x, high))\n"
+    async with open_session(settings(tmp_path, search_s=1.0)) as session:
+        log = await finished(session, from_page(code, tests, "").task)
+    found = fold(log)
+    told = [found.reason, *(one.text for one in found.notices)]
+    assert found.outcome == outcome
+    assert any("which the program defines nowhere" in words for words in told)
+    assert bool(of_kind(log, "searched")) is (outcome == "unresolved")

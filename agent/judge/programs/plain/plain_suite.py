@@ -182,7 +182,7 @@ class _Reporter(WholeSuite):
             if os.path.abspath(path).startswith(self._folder)
         ]
         at = f" at {ours[-1][0]}:{ours[-1][1]}" if ours else ""
-        return (error or text[-300:].strip()) + at
+        return (error or text[-300:].strip()).replace(self._folder, "") + at
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """A test begins."""

@@ -225,7 +225,7 @@ def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
     """A module with a misspelt name, corrected wherever it is used."""
     match = re.search(r"No module named '([\w.]+)'", crash.message)
     named = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", crash.message)
-    modules = sorted(sys.stdlib_module_names | well_known_modules())
+    modules = sorted({*sys.stdlib_module_names, *well_known_modules(), *crash.members})
     for node in ast.walk(program.tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue

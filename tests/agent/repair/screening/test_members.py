@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from agent.repair.screening.members import members
+from agent.core.domain import File, Solution, Task
+from agent.repair.screening.members import importable, members
 
 
 @pytest.mark.parametrize(("message", "known"), [
@@ -26,3 +29,17 @@ def test_the_public_names_of_a_type_or_a_module_are_told(message: str, known: st
 ])
 def test_of_what_is_not_of_the_language_nothing_is_told(message: str) -> None:
     assert members(message) == ()
+
+
+def test_modules_and_names_that_a_program_can_import_are_told(tmp_path: Path) -> None:
+    (tmp_path / "polars").mkdir()
+    own = File(path="src/shop/price.py", text="from math import ceil\ndef total(n): pass\n")
+    solution = Solution(files=(File(path="main.py", text=""),), entry="main.py")
+    task = Task(support=(own,), sites=(str(tmp_path),), solution=solution)
+    found = importable("No module named 'shp'", task, solution)
+    assert {"shop.price", "price", "main", "polars"} <= {*found}
+    for module in ("shop.price", "price"):
+        message = f"cannot import name 'totl' from '{module}' (price.py)"
+        assert importable(message, task, solution) == ("ceil", "total")
+    assert importable("cannot import name 'a' from 'json' (json.py)", task, solution) == ()
+    assert importable("division by zero", task, solution) == ()

@@ -484,6 +484,17 @@ def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level:
     assert ("`audit` is called no more" in unproven.why) == (level == "E1")
 
 
+@pytest.mark.parametrize(("repaired", "told"), [
+    ("def f(a, b):\n    audit(a)\n    return a + b\n", "`audit` is called less often than before"),
+    ("def f(a, b):\n    return audit(b) and a + b\n", "`audit` is called less often than before"),
+    ("def f(a, b):\n    return a + b\n", "`audit` is called no more"),
+])
+def test_a_call_that_is_left_elsewhere_is_called_less_often(repaired: str, told: str) -> None:
+    base = program("def f(a, b):\n    audit(a)\n    audit(b)\n    return a - b\n")
+    proof = seen_through(Proof(level="E2", why="4 of 4 tests pass"), base, program(repaired))
+    assert (proof.level, told in proof.why) == ("E1", True)
+
+
 @pytest.mark.parametrize(
     ("call", "expected", "told"),
     [
