@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from evaluation.measures import (
     jail,
-    local_model,
     models,
     processes,
     runs,
@@ -44,7 +43,6 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "cancelling": runs.cancelling,
     "memory": runs.memory,
     "healing": suites.healing,
-    "local_model": local_model.local_model,
     "models": models.models,
 }
 
