@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from evaluation.measures import (
     jail,
-    models,
     processes,
-    runs,
     screening,
     suites,
     workbench,
@@ -25,7 +23,6 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "verdicts": jail.verdicts,
     "files": jail.files,
     "cli": processes.cli,
-    "imports": processes.imports,
     "page": processes.page,
     "idle": processes.idle,
     "arrival": workbench.interactive,
@@ -34,16 +31,9 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "live": workbench.live,
     "scrub": workbench.scrub,
     "paste": workbench.paste,
-    "clicks": workbench.clicks,
-    "steps": runs.steps,
-    "parallel": runs.parallel,
     "screening": screening.screening_rate,
     "endless": screening.endless_rate,
-    "load": suites.load,
-    "cancelling": runs.cancelling,
-    "memory": runs.memory,
     "healing": suites.healing,
-    "models": models.models,
 }
 
 

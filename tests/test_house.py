@@ -79,7 +79,6 @@ GRADIO_MODULES = {
 }
 LANGGRAPH_ROOMS = {
     "agent/run/graph.py", "agent/run/nodes/ask.py", "agent/run/nodes/gate.py",
-    "evaluation/measures/runs.py",  # the floor that our steps are measured beside
 }
 
 DATA = (

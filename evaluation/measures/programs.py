@@ -1,37 +1,21 @@
-"""What the measurements share: programs to heal, sessions to heal them in, figures in words."""
+"""What the measurements share: programs to heal and figures in words."""
 
 from __future__ import annotations
 
 import os
 import statistics
 import subprocess
-import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from agent.core.domain import Report, Solution, Task
 from agent.intake import from_page
-from agent.run.session import Session, Settings, open_session
+from agent.run.session import Session
 from evaluation.suite import Row, read_suite
-
-T = TypeVar("T")
 
 ROOT = Path(__file__).parent.parent.parent
 BENCH = Path(__file__).parent.parent / "bench"
-FILLING = """\
-def level_{number}(start, days):
-    level = start
-    for day in range(days):
-        if level > {number}:
-            level -= day
-        else:
-            level += 2
-    return level
-
-
-"""
 
 
 def sample(name: str) -> tuple[str, str]:
@@ -39,11 +23,6 @@ def sample(name: str) -> tuple[str, str]:
     row = next(row for row in read_suite(BENCH / "measured.jsonl") if row.id == name)
     assert isinstance(row, Row)
     return row.broken.program, "\n".join(row.broken.tests)
-
-
-def filled(code: str, functions: int = 1_100) -> str:
-    """A program of ten thousand lines, of which the last few are the given ones."""
-    return "".join(FILLING.format(number=number) for number in range(functions)) + code
 
 
 def task_of(code: str, tests: str) -> Task:
@@ -54,13 +33,6 @@ def task_of(code: str, tests: str) -> Task:
 async def refused(solution: Solution) -> Report:
     """The verdict of a judge who believes nothing."""
     return Report(solution=solution.id, verdicts=())
-
-
-async def in_session(measure: Callable[[Session], Awaitable[T]]) -> T:
-    """What is measured in a session without a model, whose folder is fresh."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with open_session(Settings(provider="mock", data_dir=Path(folder))) as session:
-            return await measure(session)
 
 
 async def finished(session: Session, task: Task) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from evaluation import bench
@@ -23,17 +21,3 @@ def test_healing_tells_of_a_suite(
 def test_a_measure_that_is_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["speed"]) == 2
     assert "unknown: speed; choose from sandbox, " in capsys.readouterr().err
-
-
-def test_busy_processes_end_with_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[subprocess.Popen[bytes]] = []
-
-    class Noted(subprocess.Popen[bytes]):
-        def __init__(self, *args: object, **given: object) -> None:
-            super().__init__(*args, **given)  # type: ignore[call-overload]  # as it was called
-            started.append(self)
-
-    monkeypatch.setattr(suites.subprocess, "Popen", Noted)
-    with suites.busy(2):
-        assert [one.poll() for one in started] == [None, None]
-    assert [one.returncode for one in started] == [-9, -9]
