@@ -19,8 +19,6 @@ from evaluation.measures import (
 )
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
-    "sandbox": jail.sandbox,
-    "verdicts": jail.verdicts,
     "files": jail.files,
     "cli": processes.cli,
     "page": processes.page,
@@ -31,7 +29,6 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "live": workbench.live,
     "scrub": workbench.scrub,
     "paste": workbench.paste,
-    "screening": screening.screening_rate,
     "endless": screening.endless_rate,
     "healing": suites.healing,
 }

@@ -176,7 +176,7 @@ async def _contained(row: Row | BadRow, settings: Settings) -> Measured:
 def summarised(rows: Sequence[Row | BadRow], results: Results) -> dict[str, Figures]:
     """The figures of the rows that are done."""
     lines = [results.lines[row.id] for row in rows if row.id in results.lines]
-    return grouped(lines, {row.id: row.groups for row in rows}, results.first_patch)
+    return grouped(lines, {row.id: row.groups for row in rows})
 
 
 def _say(text: str) -> None:

@@ -1,15 +1,14 @@
-"""What a job, a verdict and a judged test file cost in a warm jail."""
+"""What a judged test file costs in a warm jail."""
 
 from __future__ import annotations
 
 import asyncio
 import statistics
-import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-from agent.core.domain import Example, Script, Task, TestCase
-from agent.intake import TestText, from_page, make_task
+from agent.core.domain import Example, Task, TestCase
+from agent.intake import TestText, make_task
 from agent.judge import check, jail_modules
 from agent.judge.groups import Group
 from agent.judge.plain.plain_run import PlainRun, run_tests
@@ -20,10 +19,8 @@ from sandbox.types import Limits
 
 Act = Callable[[], Awaitable[object]]
 
-VERDICTS = 100
 FILES = 8
 """How often a file is judged; the first time warms up."""
-BAREST = "python -I -S -E -c pass"
 ADD = "def add(a, b):\n    return a + b\n"
 PROGRAM = f"""import logging
 
@@ -61,58 +58,6 @@ JUDGED: dict[str, tuple[float, int, str]] = {
         (2.5, 10, "\ndef test_{n}():\n    assert slow({n}, 0.2) == {n}\n"),
 }
 """What is judged, with the most that is promised as times of plain pytest's own."""
-
-
-def sandbox() -> Iterator[str]:
-    """The jail's own figures, with what the judge keeps loaded in it."""
-    if sys.platform != "linux":
-        yield "the jail needs Linux"
-        return
-    from sandbox.bench import figures  # not everywhere can it be imported
-
-    try:
-        for figure in asyncio.run(figures(jail_modules.modules())):
-            yield figure.line()
-    except SandboxUnavailable as refusal:
-        yield str(refusal)
-
-
-def verdicts() -> Iterator[str]:
-    """What a verdict costs in a warm jail, beside the barest start of an interpreter."""
-    solution = from_page(ADD, "").task.solution
-    assert solution is not None
-    examples = _examples(10)
-    leaf = Script(name="leaf", origin="user", code="x = 1\nassert add(x, 2) == 3")
-
-    async def measure() -> Mapping[str, float]:
-        jail = open_sandbox()
-        answers = Job("jail.send(1)", modules=jail_modules.modules())
-
-        async def bare() -> None:
-            started = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-S", "-E", "-c", "pass"
-            )
-            await started.wait()
-
-        cases: dict[str, Act] = {
-            BAREST: bare,
-            "a job that only answers": lambda: jail.run(answers),
-            "an example": lambda: check(solution, examples[:1], Task(), jail),
-            "ten examples": lambda: check(solution, examples, Task(), jail),
-            "a test of one call": lambda: check(solution, [leaf], Task(), jail),
-        }
-        return {
-            name: statistics.median((await _seconds([act], VERDICTS, 0.03))[0][VERDICTS // 10 :])
-            for name, act in cases.items()
-        }
-
-    try:
-        medians = asyncio.run(measure())
-    except SandboxUnavailable as refusal:
-        yield str(refusal)
-        return
-    for name, median in medians.items():
-        yield f"{name}: {median * 1e3:.2f} ms, {median / medians[BAREST]:.2f} x the start"
 
 
 def files() -> Iterator[str]:

@@ -25,13 +25,11 @@ def healing() -> Iterator[str]:
         rows = read_suite(BENCH / f"{name}.jsonl")
         few = spread(rows, HEALING_ROWS)
         with _healed(few) as results:
-            found = figures([*results.lines.values()], results.first_patch)
+            found = figures([*results.lines.values()])
         yield (
             f"{name}: of {len(few)} of {len(rows)} programs {found['plausible']} pass their "
             f"tests again, {found['correct']} are right on what was held out, {found['any']} among "
-            f"those shown; {SEARCH_S:g} s each at most, median {found['seconds_median']:.2f} s, "
-            f"{found['first_patch_s_median'] or 0:.2f} s to the first patch, "
-            f"{found['first_patch_search_s_median'] or 0:.2f} s of them the search's"
+            f"those shown; {SEARCH_S:g} s each at most, median {found['seconds_median']:.2f} s"
         )
 
 
