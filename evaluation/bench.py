@@ -10,16 +10,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from evaluation.measures import (
-    jail,
-    processes,
-    screening,
-    suites,
-    workbench,
-)
+from evaluation.measures import processes, screening, suites, workbench
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
-    "files": jail.files,
     "cli": processes.cli,
     "page": processes.page,
     "idle": processes.idle,

@@ -55,14 +55,10 @@ def timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> float
     return seconds
 
 
-def figure(
-    what: str, times: Sequence[float], floor: str, floors: Sequence[float], unit: str = "s"
-) -> str:
+def figure(what: str, times: Sequence[float], floor: str, floors: Sequence[float]) -> str:
     """The median and the range of times in seconds, and how many floors that is."""
-    scale = {"s": 1.0, "ms": 1e3}[unit]
     median, bottom = statistics.median(times), statistics.median(floors)
     return (
-        f"{what}: median {median * scale:.2f} {unit} "
-        f"({min(times) * scale:.2f} to {max(times) * scale:.2f}), {median / bottom:.1f} x {floor} "
-        f"({bottom * scale:.2f} {unit})"
+        f"{what}: median {median:.2f} s ({min(times):.2f} to {max(times):.2f}), "
+        f"{median / bottom:.1f} x {floor} ({bottom:.2f} s)"
     )

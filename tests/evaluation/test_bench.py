@@ -20,4 +20,4 @@ def test_healing_tells_of_a_suite(
 
 def test_a_measure_that_is_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["speed"]) == 2
-    assert "unknown: speed; choose from files, " in capsys.readouterr().err
+    assert "unknown: speed; choose from cli, " in capsys.readouterr().err
