@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from evaluation.measures import processes, screening, suites, workbench
+from evaluation.measures import processes, screening, workbench
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "cli": processes.cli,
@@ -23,7 +23,6 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "scrub": workbench.scrub,
     "paste": workbench.paste,
     "endless": screening.endless_rate,
-    "healing": suites.healing,
 }
 
 

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -112,18 +112,6 @@ def _agree(plain: str | None, ours: str | None) -> bool:
         plain == ours or (ours == "timeout" and plain in (None, "failed"))
         or (ours == "skipped" and plain is None)
     )
-
-
-def _labels(verdicts: Iterable[Verdict]) -> str:
-    """How far passes are believed, counted."""
-    counted = Counter(
-        "vacuous" if verdict.vacuous else str(verdict.integrity)
-        for verdict in verdicts if verdict.passed
-    )
-    total = counted.total() or 1
-    return ", ".join(
-        f"{name} {count} ({count / total:.0%})" for name, count in counted.most_common()
-    ) or "none"
 
 
 def read_cases(path: Path) -> Iterator[Case]:
@@ -218,7 +206,6 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
     honest = [one for one in seen if one.case.kind == "honest"]
     forged = [one for one in seen if one.case.kind == "forged"]
     if honest:
-        verdicts = [verdict for one in honest for verdict in one.verdicts]
         agreeing = sum(not one.differing for one in honest)
         tests = sum(max(len(one.plain), 1) for one in honest)
         wrong = sum(len(one.differing) for one in honest)
@@ -228,10 +215,6 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
         )
         yield f"  tests: {tests - wrong} of {tests}"
         yield f"  passes that are not believed: {sum(len(one.unbelieved) for one in honest)}"
-        yield f"  believed passes: {_labels(verdicts)}"
-        for style in sorted({one.case.style for one in honest} - {""}):
-            of_style = [v for one in honest if one.case.style == style for v in one.verdicts]
-            yield f"    {style}: {_labels(of_style)}"
         for one in honest:
             yield from (f"  DIFFERS  {one.case.id}: {word}" for word in one.differing)
             for verdict in one.unbelieved:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agent.core.domain import Report, Solution, Task
+from agent.core.domain import Task
 from agent.intake import from_page
 from agent.run.session import Session
 from evaluation.suite import Row, read_suite
@@ -28,11 +28,6 @@ def sample(name: str) -> tuple[str, str]:
 def task_of(code: str, tests: str) -> Task:
     """A program and its tests, as a user pastes them."""
     return from_page(code, tests).task
-
-
-async def refused(solution: Solution) -> Report:
-    """The verdict of a judge who believes nothing."""
-    return Report(solution=solution.id, verdicts=())
 
 
 async def finished(session: Session, task: Task) -> str:

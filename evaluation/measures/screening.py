@@ -6,10 +6,10 @@ import asyncio
 import statistics
 from collections.abc import Iterator
 
-from agent.core.domain import Task
+from agent.core.domain import Report, Solution, Task
 from agent.healing.searching import search_repair
 from agent.judge import check
-from evaluation.measures.programs import refused, sample, task_of
+from evaluation.measures.programs import sample, task_of
 from sandbox import open_sandbox
 
 WITH_WHILE = ("merge", "find", "collatz")
@@ -36,6 +36,9 @@ async def _searched(task: Task) -> tuple[int, float]:
     """Candidates tried and processor seconds of a search in which the judge accepts nothing."""
     assert task.solution is not None
     base, sandbox = task.solution, open_sandbox()
+
+    async def refused(solution: Solution) -> Report:
+        return Report(solution=solution.id, verdicts=())
 
     found = await search_repair(
         task, base, task.tests, await check(base, task.tests, task, sandbox, wall_s=1.0), sandbox,
