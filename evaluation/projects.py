@@ -66,12 +66,7 @@ class Line(TypedDict):
     seconds: float
     first_s: float
     """Seconds until the first candidate was tried, once the suite was collected."""
-    work_s: float
     candidates: int
-    blamed: int | None
-    """The place of the bug's file among those that were searched."""
-    operators: tuple[str, ...]
-    """Which made the edits of the repair."""
     note: str
 
 
@@ -85,8 +80,7 @@ async def healed(
     except NotFixable as refusal:
         return Line(
             id=one.bug.id, healed=False, right=False, same=False, agrees=False, seconds=0.0,
-            first_s=0.0, work_s=0.0, candidates=0, blamed=None, operators=(),
-            note=f"refused: {refusal}",
+            first_s=0.0, candidates=0, note=f"refused: {refusal}",
         )
     tests = [
         *(Script(name=node, origin="user", code="", node=node) for node in plain.failing),
@@ -111,14 +105,10 @@ async def healed(
             alone = one.right.project.model_copy(update={"arguments": (UNSEEN,)})
             right = await _passes(files | {UNSEEN: one.bug.unseen}, alone, one, sandbox)
         same = all(alike(text) == alike(one.right.files[path]) for path, text in files.items())
-    searched = [suspect.file for suspect in found.suspects]
     return Line(
         id=one.bug.id, healed=found.solution is not None, right=right, same=same,
         agrees={*plain.failing} == {*one.bug.failing}, seconds=round(seconds, 2),
-        first_s=round(found.first_s, 2), work_s=round(found.work_s, 2),
-        candidates=found.candidates,
-        blamed=searched.index(one.bug.file) if one.bug.file in searched else None,
-        operators=found.candidate.operators if found.candidate is not None else (),
+        first_s=round(found.first_s, 2), candidates=found.candidates,
         note=found.solution.note if found.solution is not None else found.problem,
     )
 

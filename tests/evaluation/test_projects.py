@@ -73,7 +73,7 @@ def test_a_hidden_function_is_hidden_with_all_its_parameters() -> None:
 def line(bug: Bug, healed: bool, right: bool, seconds: float) -> Line:
     return Line(
         id=bug.id, healed=healed, right=right, same=False, agrees=bug.id != QUICK, seconds=seconds,
-        first_s=0.5, work_s=1.0, candidates=100, blamed=0, note="",
+        first_s=0.5, candidates=100, note="",
     )
 
 
@@ -99,7 +99,7 @@ def test_a_bug_is_healed_and_its_line_is_kept(
     assert f"{QUICK}: right in" in said.err
     assert said.out.endswith("outcomes other than plain pytest's: none\n")
     (kept,) = map(json.loads, (tmp_path / "results.jsonl").read_text("ascii").splitlines())
-    assert (kept["healed"], kept["right"], kept["same"], kept["blamed"]) == (True, True, True, 0)
+    assert (kept["healed"], kept["right"], kept["same"]) == (True, True, True)
 
     monkeypatch.setattr(projects, "healed", None)
     assert main(wanted) == 0
