@@ -319,7 +319,7 @@ def test_a_candidate_that_was_not_put_to_the_calls_is_not_offered_before_those_t
     asked = [one.texts for one in questions if isinstance(one, Probe)]
     shown = [one.so_far.plausible for one in questions if isinstance(one, Offer)]
     assert len({one.text for texts in shown for one in texts}) > KEPT
-    assert {one.text for one in shown[0]} == set(asked[1])
+    assert {SOURCE, *(one.text for one in shown[0])} == set(asked[1])
 
 
 def test_one_missing_name_is_an_edit_like_any_other_and_two_are_mended_in_steps() -> None:
