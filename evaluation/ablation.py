@@ -1,15 +1,13 @@
-"""What each part of the search and of the memory earns: a suite healed with it and without.
+"""What each part of the search earns: a suite healed with it and without.
 
     python -m evaluation.ablation --suite FILE.jsonl [--suite …] [--parts KIND …] [--candidates N]
                                   [--without NAME …] [--out FILE]
 
-Parts are the edit operators, the rules that mend what does not compile, the terms by which
-candidates that pass are ranked, and the ways in which the memory finds a fix for another program
-than its own. Searches are bounded by candidates, so that the figures do not hang on the machine;
-the memory heals by itself, what it has seen before (see `repeated_rows`). Each part is taken out by
-itself; an operator only for the rows whose repair was made with it, since elsewhere its edits only
-stood in the way. `--without` takes parts out together: by their names, by the module of operators,
-or by their kind.
+Parts are the edit operators, the rules that mend what does not compile, and the terms by which
+candidates that pass are ranked. Searches are bounded by candidates, so that the figures do not
+depend on the machine. Each part is taken out alone; an operator only for the rows whose repair was
+made with it, since elsewhere its edits only stood in the way. `--without` takes parts out together:
+by their names, by the module of operators, or by their kind.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,29 +25,18 @@ from typing import Any
 from agent.core.domain import Report, Solution
 from agent.doors.exits import HEALED, USAGE
 from agent.healing.searching import search_repair
+from agent.intake import BadInput, NotFixable
 from agent.judge import check
-from agent.memory import edits as remembered_edits
-from agent.memory import placing
-from agent.memory.offers import Offer
 from agent.repair import edits, syntax
 from agent.repair.ranking import rank
-from evaluation.encounters import Healed, judged, recalled, remembered, repeated_rows
+from evaluation.healing import brought
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from evaluation.truth import right
 from sandbox import Sandbox, SandboxError, open_sandbox
 
-OF_SEARCH = ("operator", "syntax", "ranking")
-KINDS = (*OF_SEARCH, "memory")
-TERMS = ("WRONG_TYPE", "IDLE", "BLIND")
+KINDS = ("operator", "syntax", "ranking")
+TERMS = ("WRONG_TYPE", "BLIND")
 """What `rank` adds to the cost of a candidate."""
-_OFFERS = sys.modules[Offer.__module__]  # the package calls a function by its name
-OF_MEMORY: dict[str, tuple[Any, str, object]] = {
-    "transfer": (_OFFERS, "contexts", lambda text: ()),
-    "layout": (_OFFERS, "returned", lambda before, after, text: None),
-    "names from elsewhere": (placing, "MOST_NAMES_TRIED", 0),
-    "several changes": (remembered_edits, "MOST_CHANGES", 1),
-}
-"""Parts of the memory, and what stands in their place without them."""
 UNBOUNDED_S = 100_000.0
 """Candidates are the bound, not seconds."""
 
@@ -86,17 +73,15 @@ class Earned:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """Rows, and how one of them is healed."""
+class Healed:
+    """What came of a row."""
 
-    rows: Sequence[Row]
-    heal: Callable[[Row], Awaitable[Healed]]
-    kinds: tuple[str, ...]
-
-    async def healed(self, rows: Sequence[Row], *gone: Part) -> dict[str, Healed]:
-        """What comes of rows without these parts."""
-        with taken_out(*gone):
-            return {row.id: await self.heal(row) for row in rows}
+    plausible: bool = False
+    """Its tests pass."""
+    right: bool = False
+    """The truth holds for the repair that came first; never where no truth is known."""
+    candidates: int = 0
+    operators: tuple[str, ...] = ()
 
 
 def parts(kinds: Sequence[str] = KINDS) -> tuple[Part, ...]:
@@ -108,7 +93,6 @@ def parts(kinds: Sequence[str] = KINDS) -> tuple[Part, ...]:
         ],
         "syntax": [Part("syntax", rule.__name__) for rule in syntax.RULES],
         "ranking": [Part("ranking", name) for name in TERMS],
-        "memory": [Part("memory", name) for name in OF_MEMORY],
     }
     return tuple(part for kind in kinds for part in found[kind])
 
@@ -123,7 +107,6 @@ def taken_out(*gone: Part) -> Iterator[None]:
             rule for rule in syntax.RULES if rule.__name__ not in names["syntax"]
         )),
         *((rank, name, 0.0) for name in names["ranking"]),
-        *(OF_MEMORY[name] for name in names["memory"]),
     ]
     before = [(module, name, getattr(module, name)) for module, name, _ in wanted]
     try:
@@ -137,10 +120,13 @@ def taken_out(*gone: Part) -> Iterator[None]:
 
 async def searched(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
     """Searches for a repair of one row, and asks the truth of the first."""
-    brought = await judged(row, sandbox)
-    if brought is None:
+    try:
+        task = brought(row.broken)
+    except (BadInput, NotFixable):
         return Healed()
-    task, base, report = brought
+    base = task.solution
+    assert base is not None  # a row has a program
+    report = await check(base, task.tests, task, sandbox, observe=False)
 
     async def verify(solution: Solution) -> Report:
         return await check(solution, task.tests, task, sandbox, observe=False)
@@ -155,19 +141,12 @@ async def searched(row: Row, sandbox: Sandbox, candidates: int) -> Healed:
     return Healed(True, bool(known and known[0]), found.candidates, found.operators)
 
 
-async def trials(rows: Sequence[Row], kinds: Sequence[str], candidates: int) -> list[Trial]:
-    """How parts of these kinds are tried."""
-    sandbox = open_sandbox()
-    found = []
-    of_search = tuple(kind for kind in kinds if kind in OF_SEARCH)
-    if of_search:
-        found.append(Trial(rows, lambda row: searched(row, sandbox, candidates), of_search))
-    if "memory" in kinds:
-        memory = await remembered(rows, sandbox)
-        found.append(Trial(
-            repeated_rows(rows), lambda row: recalled(row, memory, sandbox), ("memory",)
-        ))
-    return found
+async def healed(
+    rows: Sequence[Row], sandbox: Sandbox, candidates: int, *gone: Part
+) -> dict[str, Healed]:
+    """What comes of rows without these parts."""
+    with taken_out(*gone):
+        return {row.id: await searched(row, sandbox, candidates) for row in rows}
 
 
 def earned(part: Part, whole: Mapping[str, Healed], without: Mapping[str, Healed]) -> Earned:
@@ -194,29 +173,23 @@ async def ablation(
     rows: Sequence[Row], kinds: Sequence[str], candidates: int, tell: Callable[[str], None]
 ) -> tuple[dict[str, Healed], list[Earned]]:
     """The rows healed with everything, and what each part earns."""
-    every: dict[str, Healed] = {}
-    found = []
-    for trial in await trials(rows, kinds, candidates):
-        whole = await trial.healed(trial.rows)
-        every |= whole
-        tell(_summary("with everything", whole))
-        for part in parts(trial.kinds):
-            few = concerned(part, trial.rows, whole)
-            found.append(earned(part, whole, await trial.healed(few, part)))
-            tell(line(found[-1]))
-    return every, found
+    sandbox, found = open_sandbox(), []
+    whole = await healed(rows, sandbox, candidates)
+    tell(_summary("with everything", whole))
+    for part in parts(kinds):
+        few = concerned(part, rows, whole)
+        found.append(earned(part, whole, await healed(few, sandbox, candidates, part)))
+        tell(line(found[-1]))
+    return whole, found
 
 
 async def together(
     rows: Sequence[Row], gone: Sequence[Part], candidates: int, tell: Callable[[str], None]
 ) -> dict[str, Healed]:
     """The rows healed without any of these parts."""
-    every: dict[str, Healed] = {}
-    for trial in await trials(rows, tuple({part.kind for part in gone}), candidates):
-        found = await trial.healed(trial.rows, *gone)
-        tell(_summary(f"without {len(gone)} parts", found))
-        every |= found
-    return every
+    found = await healed(rows, open_sandbox(), candidates, *gone)
+    tell(_summary(f"without {len(gone)} parts", found))
+    return found
 
 
 def _summary(words: str, found: Mapping[str, Healed]) -> str:
@@ -244,10 +217,10 @@ def _say(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m {__package__}.ablation",
-        description="Heal suites with and without each part of the search and of the memory.",
+        description="Heal suites with and without each part of the search.",
     )
     parser.add_argument("--suite", type=Path, action="append", required=True, metavar="FILE")
-    parser.add_argument("--parts", nargs="+", choices=KINDS, default=OF_SEARCH, metavar="KIND")
+    parser.add_argument("--parts", nargs="+", choices=KINDS, default=KINDS, metavar="KIND")
     parser.add_argument("--candidates", type=int, default=20_000, metavar="N", help="for a row")
     parser.add_argument("--out", type=Path, metavar="FILE", help="all figures as JSON")
     parser.add_argument(

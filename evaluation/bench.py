@@ -10,23 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from evaluation.measures import (
-    jail,
-    local_model,
-    models,
-    processes,
-    runs,
-    screening,
-    suites,
-    workbench,
-)
+from evaluation.measures import processes, screening, workbench
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
-    "sandbox": jail.sandbox,
-    "verdicts": jail.verdicts,
-    "files": jail.files,
     "cli": processes.cli,
-    "imports": processes.imports,
     "page": processes.page,
     "idle": processes.idle,
     "arrival": workbench.interactive,
@@ -35,17 +22,7 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "live": workbench.live,
     "scrub": workbench.scrub,
     "paste": workbench.paste,
-    "clicks": workbench.clicks,
-    "steps": runs.steps,
-    "parallel": runs.parallel,
-    "screening": screening.screening_rate,
     "endless": screening.endless_rate,
-    "load": suites.load,
-    "cancelling": runs.cancelling,
-    "memory": runs.memory,
-    "healing": suites.healing,
-    "local_model": local_model.local_model,
-    "models": models.models,
 }
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import statistics
 import subprocess
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from agent.core.events import Proved, from_jsonl
+from demo.panels.measured import Share
 from evaluation.cases import Case, read_cases, write
 from evaluation.suite import BadSuite
 
@@ -154,7 +154,7 @@ def table(claims: Sequence[Claim]) -> Iterator[str]:
         ("proposed", [one for one in claims if one["right"] is not None and not is_claimed(one)]),
     ):
         right = sum(one["right"] is True for one in some)
-        low, high = wilson(right, len(some))
+        low, high = Share(right, len(some)).interval if some else (0.0, 1.0)
         yield (
             f"{name}: {len(some)} of {every}, right {right}, wrong {len(some) - right}; "
             f"precision {right / max(1, len(some)):.0%} (95 %: {low:.0%} to {high:.0%})"
@@ -179,16 +179,6 @@ def table(claims: Sequence[Claim]) -> Iterator[str]:
 def is_claimed(one: Claim) -> bool:
     """Whether a patch was called HEALED."""
     return one["outcome"] == "healed" and one["exit_code"] == 0
-
-
-def wilson(right: int, of: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % confidence interval of a rate by Wilson's score (Wilson 1927)."""
-    if not of:
-        return 0.0, 1.0
-    rate = right / of
-    middle = (rate + z * z / (2 * of)) / (1 + z * z / of)
-    half = z / (1 + z * z / of) * math.sqrt(rate * (1 - rate) / of + z * z / (4 * of * of))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _validated(cases: Sequence[Case]) -> int:

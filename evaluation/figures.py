@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypedDict
 
 from agent.core.domain import PROOF_ORDER
-from evaluation.healing import HEALED, FirstPatch, Line
+from evaluation.healing import HEALED, Line
 
 PROVEN = PROOF_ORDER[PROOF_ORDER.index("E2") :]
 
@@ -34,24 +34,16 @@ class Figures(TypedDict):
     """Rows that were healed wrongly at E2 or above."""
     seconds_median: float
     seconds_p90: float
-    first_patch_s_median: float | None
-    """Since the run began."""
-    first_patch_search_s_median: float | None
-    """Since its search began."""
     candidates_median: float
     iterations_mean: float
 
 
-def figures(
-    lines: Sequence[Line], first_patch: Callable[[str], FirstPatch | None]
-) -> Figures:
+def figures(lines: Sequence[Line]) -> Figures:
     """The figures of at least one line."""
     healed = [line for line in lines if line["outcome"] in HEALED]
     known = [line for line in lines if line["rank1_held_out"] is not None]
     healed_known = [line for line in healed if line["rank1_held_out"] is not None]
     seconds = sorted(line["seconds"] for line in lines)
-    firsts = [first for line in lines if (first := first_patch(line["id"])) is not None]
-    searched = [first.search_s for first in firsts if first.search_s is not None]
     return Figures(
         rows=len(lines),
         outcomes=dict(sorted(Counter(line["outcome"] for line in lines).items())),
@@ -75,28 +67,24 @@ def figures(
         ],
         seconds_median=statistics.median(seconds),
         seconds_p90=seconds[min(len(seconds) - 1, len(seconds) * 9 // 10)],
-        first_patch_s_median=_median([first.run_s for first in firsts]),
-        first_patch_search_s_median=_median(searched),
         candidates_median=statistics.median(line["candidates"] for line in lines),
         iterations_mean=round(statistics.fmean(line["iterations"] for line in lines), 2),
     )
 
 
 def grouped(
-    lines: Sequence[Line],
-    groups: Mapping[str, Sequence[tuple[str, str]]],
-    first_patch: Callable[[str], FirstPatch | None],
+    lines: Sequence[Line], groups: Mapping[str, Sequence[tuple[str, str]]]
 ) -> dict[str, Figures]:
     """Figures of all lines under `all`, and of each group that tells them apart.
 
     `groups` are the pairs of key and value of a row, by its id.
     """
-    found = {"all": figures(lines, first_patch)}
+    found = {"all": figures(lines)}
     pairs = sorted({pair for line in lines for pair in groups[line["id"]]})
     for pair in pairs:
         of_pair = [line for line in lines if pair in groups[line["id"]]]
         if len(of_pair) < len(lines):
-            found[" ".join(pair)] = figures(of_pair, first_patch)
+            found[" ".join(pair)] = figures(of_pair)
     return found
 
 
@@ -105,8 +93,7 @@ def table(found: Mapping[str, Figures]) -> Iterator[str]:
     width = max(len(name) for name in found)
     yield (
         f"{'':{width}}  {'rows':>4}  {'plausible':>12}  {'right, 1st':>12}  {'right, any':>12}"
-        f"  {'median s':>8}  {'p90 s':>6}  {'1st patch s':>11}"
-        f"  {'of search':>9}"
+        f"  {'median s':>8}  {'p90 s':>6}"
     )
     for name, one in found.items():
         yield (
@@ -114,8 +101,6 @@ def table(found: Mapping[str, Figures]) -> Iterator[str]:
             f"  {_share(one['correct'], one['with_truth']):>12}"
             f"  {_share(one['any'], one['with_truth']):>12}"
             f"  {one['seconds_median']:>8.2f}  {one['seconds_p90']:>6.2f}"
-            f"  {_seconds(one['first_patch_s_median']):>11}"
-            f"  {_seconds(one['first_patch_search_s_median']):>9}"
         )
     whole = found["all"]
     yield "outcomes: " + ", ".join(f"{name} {n}" for name, n in whole["outcomes"].items())
@@ -136,14 +121,6 @@ def table(found: Mapping[str, Figures]) -> Iterator[str]:
         f"right behaviour among those shown: {_share(whole['any'], whole['healed_with_truth'])} "
         "of the healed"
     )
-
-
-def _median(seconds: Sequence[float]) -> float | None:
-    return round(statistics.median(seconds), 3) if seconds else None
-
-
-def _seconds(told: float | None) -> str:
-    return "-" if told is None else f"{told:.3f}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from agent.core.domain import File, Rivals, Solution, Task
-from agent.core.events import Searched, Stamped, fold_attempts
+from agent.core.events import Stamped
 from agent.doors.bundle import true_name
 from agent.intake import BadInput, NotFixable, TestText, make_task, site_folders
 from agent.log.result import Result, fold
@@ -128,28 +128,6 @@ def line_of(
         rank1_held_out=False if known else None,
         any_held_out=False if known else None,
     )
-
-
-@dataclass(frozen=True)
-class FirstPatch:
-    """When a run first had a patch that passes the tests it was shown."""
-
-    run_s: float
-    """Seconds since the run began."""
-    search_s: float | None
-    """Seconds since its search began; `None` where no search found it."""
-
-
-def first_patch(log: tuple[Stamped, ...]) -> FirstPatch | None:
-    """The first patch of a run, if it had any."""
-    entries = fold_attempts(log)
-    for entry in entries:
-        event = entry.event
-        if isinstance(event, Searched) and event.plausible:
-            return FirstPatch(entry.at - entries[0].at, event.wall_s)
-        if event.kind == "patch_proposed":
-            return FirstPatch(entry.at - entries[0].at, None)
-    return None
 
 
 async def _with_truth(

@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -25,6 +25,8 @@ from agent.project.tree import ProjectTree, read_tree
 
 PROJECTS = Path(__file__).parent / "bench" / "projects"
 PLUGINS = Path(__file__).parent / "programs"
+PYTEST = ("-m", "pytest", "-q", "-p", "outcome_plugin", "-p", "no:cacheprovider")
+"""Plain pytest, and a plugin that reports how each test came out."""
 Kind = Literal[
     "table-entry", "new-branch", "pattern-or-string", "guard", "wrapped-or-other-expression",
     "wrong-name", "dropped-statement", "operator", "grouping", "exception-type", "slice",
@@ -163,22 +165,30 @@ def _copied(row: ProjectRow, folder: Path) -> Iterator[Path]:
 
 def plain_outcomes(row: ProjectRow, folder: Path = PROJECTS) -> dict[str, str]:
     """How each test of a project comes out under plain pytest, outside of any jail."""
-    with _copied(row, folder) as root, tempfile.TemporaryDirectory() as told:
-        outcomes = Path(told, "outcomes.json")
+    with _copied(row, folder) as root:
+        ended, outcomes = run_plainly(root, [*PYTEST, *row.arguments], python=row.python)
+    if outcomes is None:
+        raise BadBench(f"{row.name}: plain pytest does not start: {ended.stderr[-300:]}")
+    return outcomes
+
+
+def run_plainly(
+    folder: Path, command: Sequence[str], *, python: str = "", stdin: str = "",
+    most_s: float | None = None,
+) -> tuple[subprocess.CompletedProcess[str], dict[str, str] | None]:
+    """Runs Python in a folder, outside of any jail; returns also how each test came out, `None`
+    where pytest did not report that. Raises `subprocess.TimeoutExpired`."""
+    with tempfile.TemporaryDirectory() as reports:
+        outcomes = Path(reports, "outcomes.json")
         ended = subprocess.run(
-            [
-                row.python or sys.executable, "-m", "pytest", "-q", "-p", "outcome_plugin",
-                "-p", "no:cacheprovider", *row.arguments,
-            ],
+            [python or sys.executable, *command],
             env={
                 **os.environ, "OUTCOMES": str(outcomes), "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONPATH": str(PLUGINS),
             },
-            cwd=root, capture_output=True, text=True, check=False,
+            cwd=folder, input=stdin, timeout=most_s, capture_output=True, text=True, check=False,
         )
-        if not outcomes.exists():
-            raise BadBench(f"{row.name}: plain pytest does not start: {ended.stderr[-300:]}")
-        return cast(dict[str, str], json.loads(outcomes.read_text("utf-8")))
+        return ended, json.loads(outcomes.read_text("utf-8")) if outcomes.exists() else None
 
 
 def broken(files: Mapping[str, str], bug: Bug) -> dict[str, str]:

@@ -2,8 +2,6 @@
 
     python -m evaluation.projects [--project NAME] [--bug ID] [--kind K] [--reach R] [--out DIR]
     python -m evaluation.projects --check      whether each row is what its fields say
-    python -m evaluation.projects --rates      candidates a second in three ways
-    python -m evaluation.projects --ranks      how early the true fix is drawn
     python -m evaluation.projects --bench DIR  other projects: unpacked sources, and their bugs.toml
 
 A repair sees the suite without the hidden tests; `right` is what passes the whole of it, and the
@@ -30,7 +28,6 @@ from agent.healing.searching import WALL_TIMES
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun, gone, project_report, run_suite
 from agent.judge.project_run import laid as files_of
-from evaluation.measures.projects import Listening, alike, ranks, rates
 from evaluation.planted import (
     PROJECTS,
     BadBench,
@@ -69,16 +66,7 @@ class Line(TypedDict):
     seconds: float
     first_s: float
     """Seconds until the first candidate was tried, once the suite was collected."""
-    work_s: float
     candidates: int
-    blamed: int | None
-    """The place of the bug's file among those that were searched."""
-    rank: int | None
-    """Candidates drawn until the text before the bug was one of them."""
-    screened: str
-    """How that one came out."""
-    operators: tuple[str, ...]
-    """Which made the edits of the repair."""
     note: str
 
 
@@ -92,8 +80,7 @@ async def healed(
     except NotFixable as refusal:
         return Line(
             id=one.bug.id, healed=False, right=False, same=False, agrees=False, seconds=0.0,
-            first_s=0.0, work_s=0.0, candidates=0, blamed=None, rank=None, screened="",
-            operators=(), note=f"refused: {refusal}",
+            first_s=0.0, candidates=0, note=f"refused: {refusal}",
         )
     tests = [
         *(Script(name=node, origin="user", code="", node=node) for node in plain.failing),
@@ -104,9 +91,8 @@ async def healed(
         return await project_report(solution, tests, one.task, one.project, sandbox)
 
     began = time.monotonic()
-    listening = Listening(sandbox, one.bug.file, one.right.files[one.bug.file])
     found = await search_project(
-        one.task, one.project, one.base, plain.failing, listening, budget_s=budget_s,
+        one.task, one.project, one.base, plain.failing, sandbox, budget_s=budget_s,
         wall_s=wall_s or WALL_TIMES * budget_s, max_candidates=CANDIDATES,
         progress=lambda seen: None, verify=verify,
     )
@@ -119,17 +105,17 @@ async def healed(
             alone = one.right.project.model_copy(update={"arguments": (UNSEEN,)})
             right = await _passes(files | {UNSEEN: one.bug.unseen}, alone, one, sandbox)
         same = all(alike(text) == alike(one.right.files[path]) for path, text in files.items())
-    searched = [suspect.file for suspect in found.suspects]
     return Line(
         id=one.bug.id, healed=found.solution is not None, right=right, same=same,
         agrees={*plain.failing} == {*one.bug.failing}, seconds=round(seconds, 2),
-        first_s=round(found.first_s, 2), work_s=round(found.work_s, 2),
-        candidates=found.candidates,
-        blamed=searched.index(one.bug.file) if one.bug.file in searched else None,
-        rank=listening.rank, screened=listening.ended,
-        operators=found.candidate.operators if found.candidate is not None else (),
+        first_s=round(found.first_s, 2), candidates=found.candidates,
         note=found.solution.note if found.solution is not None else found.problem,
     )
+
+
+def alike(text: str) -> str:
+    """A text without what an edit may lay out otherwise: blanks and kinds of quotes."""
+    return "".join(text.replace('"', "'").split())
 
 
 async def _passes(
@@ -263,12 +249,6 @@ async def _measured(bench: Bench, bugs: Sequence[Bug], wanted: argparse.Namespac
             print(text, flush=True)
         print(f"{len(bugs)} bugs, {said} complaints")
         return NOT_HEALED if said else HEALED
-    if wanted.rates or wanted.ranks:
-        measure = rates if wanted.rates else ranks
-        cases = [planted(bug, laid(rows[bug.project], wanted.bench)) for bug in bugs]
-        async for text in measure(cases, sandbox):
-            print(text, flush=True)
-        return HEALED
     lines = _done(wanted.out)
     await _heal([bug for bug in bugs if bug.id not in lines], rows, lines, sandbox, wanted)
     print("\n".join(table(bugs, lines)))
@@ -319,10 +299,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=f"python -m {__package__}.projects",
         description="Heal bugs planted in small projects, and say how many are right.",
     )
-    kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--check", action="store_true", help="try that each row is what it says")
-    kind.add_argument("--rates", action="store_true", help="candidates a second in three ways")
-    kind.add_argument("--ranks", action="store_true", help="how early the true fix is drawn")
+    parser.add_argument("--check", action="store_true", help="try that each row is what it says")
     parser.add_argument(
         "--bench", type=Path, default=PROJECTS, metavar="DIR",
         help="where projects lie, with the bugs.toml that says what is planted in them",

@@ -17,8 +17,8 @@ from typing import cast
 from urllib.parse import quote
 
 from agent.core.domain import address
-from agent.core.events import from_jsonl, to_jsonl
-from evaluation.healing import FirstPatch, Line, Measured, first_patch
+from agent.core.events import to_jsonl
+from evaluation.healing import Line, Measured
 
 KEYS = frozenset(Line.__annotations__)
 
@@ -72,18 +72,6 @@ class Results:
         """Writes the figures."""
         text = json.dumps(summary, indent=2) + "\n"
         (self.folder / "summary.json").write_text(text, encoding="utf-8")
-
-    def first_patch(self, key: str) -> FirstPatch | None:
-        """When the row's run first had a patch; `None` where it had none."""
-        path = self._log(key)
-        if not path.exists():
-            return None
-        try:
-            return first_patch(from_jsonl(path.read_text("utf-8")))
-        except ValueError as error:
-            raise BadResults(
-                f"{path} was written by another version ({error}); begin anew with --fresh"
-            ) from error
 
     def _log(self, key: str) -> Path:
         name = quote(key, safe="")

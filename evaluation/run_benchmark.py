@@ -28,7 +28,7 @@ from evaluation.results import BadResults, Results, provenance
 from evaluation.suite import BadRow, BadSuite, Row, read_suite
 from evaluation.truth import refuted
 from llm import LlmError
-from sandbox import SandboxError
+from sandbox import SandboxError, open_sandbox
 
 TASKS = Path(__file__).parent / "bench" / "tasks.jsonl"
 ROW_TIMES = 16.0
@@ -114,20 +114,18 @@ async def surroundings(settings: Settings) -> str:
     """Who answers and what holds code back, in words; raises what would end every row."""
     with tempfile.TemporaryDirectory() as folder:
         async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
-            jail = await session.jail()
-            plan = session.plan()
-            drafts = "" if plan.has_model else "; a task in words begins with its row's own draft"
-            return f"{plan.why}{drafts}; {jail.words}"
+            jail, plan = await session.jail(), session.plan()
+    drafts = "" if plan.has_model else "; a task in words begins with its row's own draft"
+    return f"{plan.why}{drafts}; {jail.words}"
 
 
 async def validate(rows: Iterable[Row | BadRow], settings: Settings) -> None:
     """Raises `BadSuite` for rows whose own fixed program is not right by their own measure."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
-            found = [
-                f"{row.id}: {why}" for row in rows
-                if isinstance(row, Row) and (why := await refuted(row, session.sandbox))
-            ]
+    sandbox = open_sandbox(settings.sandbox, settings.environment or None)
+    found = [
+        f"{row.id}: {why}" for row in rows
+        if isinstance(row, Row) and (why := await refuted(row, sandbox))
+    ]
     if found:
         raise BadSuite("these rows contradict themselves: " + "; ".join(found))
 
@@ -176,7 +174,7 @@ async def _contained(row: Row | BadRow, settings: Settings) -> Measured:
 def summarised(rows: Sequence[Row | BadRow], results: Results) -> dict[str, Figures]:
     """The figures of the rows that are done."""
     lines = [results.lines[row.id] for row in rows if row.id in results.lines]
-    return grouped(lines, {row.id: row.groups for row in rows}, results.first_patch)
+    return grouped(lines, {row.id: row.groups for row in rows})
 
 
 def _say(text: str) -> None:

@@ -15,24 +15,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from agent.core.domain import File, Report, Verdict
 from agent.intake import BadInput, NotFixable, TestText, make_task
 from agent.intake.environment import site_folders
 from agent.judge import check
+from evaluation.planted import PYTEST, run_plainly
 from sandbox.sandbox import Sandbox, open_sandbox
 
 BENCH = Path(__file__).with_name("bench")
-PLUGINS = Path(__file__).with_name("programs")
 OUR_OWN = ("honest.jsonl", "forged.jsonl")
 PLAIN_S = 60.0
 TEST_S = 5.0
@@ -114,18 +112,6 @@ def _agree(plain: str | None, ours: str | None) -> bool:
     )
 
 
-def _labels(verdicts: Iterable[Verdict]) -> str:
-    """How far passes are believed, counted."""
-    counted = Counter(
-        "vacuous" if verdict.vacuous else str(verdict.integrity)
-        for verdict in verdicts if verdict.passed
-    )
-    total = counted.total() or 1
-    return ", ".join(
-        f"{name} {count} ({count / total:.0%})" for name, count in counted.most_common()
-    ) or "none"
-
-
 def read_cases(path: Path) -> Iterator[Case]:
     """The cases of a file."""
     for line in path.read_text("utf-8").splitlines():
@@ -142,7 +128,7 @@ def read_cases(path: Path) -> Iterator[Case]:
 def plain(case: Case) -> dict[str, str]:
     """What plain pytest, or plain Python, says; run in a folder of its own."""
     with tempfile.TemporaryDirectory() as name:
-        folder, outcomes = Path(name), Path(name) / "outcomes.json"
+        folder = Path(name)
         for path, text in ({"mod.py": case.program} | dict(case.support)).items():
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -153,27 +139,15 @@ def plain(case: Case) -> dict[str, str]:
             command = [both.name]
         else:
             tests.write_text(case.tests, "utf-8")
-            command = [
-                "-m", "pytest", "-q", "-p", "outcome_plugin", "-p", "no:cacheprovider",
-                "-p", "no:xdist", "-p", "no:cov", tests.name,
-            ]
+            command = [*PYTEST, "-p", "no:xdist", "-p", "no:cov", tests.name]
         try:
-            ended = subprocess.run(
-                [sys.executable, *command],
-                env={
-                    **os.environ, "OUTCOMES": str(outcomes), "PYTHONDONTWRITEBYTECODE": "1",
-                    "PYTHONPATH": str(PLUGINS),
-                },
-                cwd=folder, input=case.stdin, timeout=PLAIN_S, capture_output=True, text=True,
-                check=False,
-            )
+            ended, seen = run_plainly(folder, command, stdin=case.stdin, most_s=PLAIN_S)
         except subprocess.TimeoutExpired:
             return {"": "failed"}
         if case.snippet:
             return {"": RIGHT if ended.returncode == 0 else "failed"}
-        if not outcomes.exists():
+        if seen is None:
             return {"": "error"}
-        seen = cast(dict[str, str], json.loads(outcomes.read_text("utf-8")))
         return {node.partition("::")[2]: how for node, how in seen.items()} or {"": "error"}
 
 
@@ -218,7 +192,6 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
     honest = [one for one in seen if one.case.kind == "honest"]
     forged = [one for one in seen if one.case.kind == "forged"]
     if honest:
-        verdicts = [verdict for one in honest for verdict in one.verdicts]
         agreeing = sum(not one.differing for one in honest)
         tests = sum(max(len(one.plain), 1) for one in honest)
         wrong = sum(len(one.differing) for one in honest)
@@ -228,10 +201,6 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
         )
         yield f"  tests: {tests - wrong} of {tests}"
         yield f"  passes that are not believed: {sum(len(one.unbelieved) for one in honest)}"
-        yield f"  believed passes: {_labels(verdicts)}"
-        for style in sorted({one.case.style for one in honest} - {""}):
-            of_style = [v for one in honest if one.case.style == style for v in one.verdicts]
-            yield f"    {style}: {_labels(of_style)}"
         for one in honest:
             yield from (f"  DIFFERS  {one.case.id}: {word}" for word in one.differing)
             for verdict in one.unbelieved:

@@ -15,7 +15,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,17 +89,12 @@ class Figure:
         return f"{self.name:<44}{shown:>16}   {promised:<31}{self.note}".rstrip()
 
 
-async def figures(
-    modules: Mapping[str, str] | None = None, at_most: JailLevel = "L4"
-) -> list[Figure]:
-    """All figures; `modules` are those of a real user of the sandbox, to be loaded at the start.
-
-    Raises `SandboxError` where there is no jail.
-    """
+async def figures(at_most: JailLevel = "L4") -> list[Figure]:
+    """All figures. Raises `SandboxError` where there is no jail."""
     level = (await JailSandbox(at_most).isolation()).level
     found = await _runs_beside_an_interpreter(at_most)
     found += await _rates(at_most)
-    found += await _starts(modules or {}, level)  # type: ignore[arg-type]  # a jail's own level
+    found.append(await _starts(level))  # type: ignore[arg-type]  # a jail's own level
     found.append(await _memory(at_most))
     found += await _kills(at_most)
     return found
@@ -232,19 +227,14 @@ async def _in_a_batch(at_most: JailLevel, count: int, each: int) -> list[float]:
         return [len(items) * each / (time.perf_counter() - started)]
 
 
-async def _starts(modules: Mapping[str, str], level: JailLevel) -> list[Figure]:
-    profiles = {"fork server start": Profile(level)}
-    if modules:
-        named = "fork server start, with its user's modules"
-        profiles[named] = Profile(level, modules=tuple(modules.items()))
-    times: dict[str, list[float]] = {name: [] for name in profiles}
+async def _starts(level: JailLevel) -> Figure:
+    times = []
     for _ in range(5):
-        for name, profile in profiles.items():
-            server = ForkServer(profile, workspaces(), ready=False)
-            await server.start()
-            times[name].append(server.started_s)
-            server.close()
-    return [_ms(name, seen, 100) for name, seen in times.items()]
+        server = ForkServer(Profile(level), workspaces(), ready=False)
+        await server.start()
+        times.append(server.started_s)
+        server.close()
+    return _ms("fork server start", times, 100)
 
 
 async def _memory(at_most: JailLevel) -> Figure:

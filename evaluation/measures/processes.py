@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 TURNS = 5
-BARE = [sys.executable, "-c", "pass"]
 MINIMAL_PAGE = """\
 import gradio as gr
 with gr.Blocks() as demo:
@@ -54,13 +53,6 @@ def cli() -> Iterator[str]:
             times.append(timed(command, {"HEAL_DATA_DIR": str(Path(folder) / f"data{turn}")}))
             floors.append(timed(light))
     yield figure("heal of a one-bug file, whole process", times, "pytest --version", floors)
-
-
-def imports() -> Iterator[str]:
-    """What `--help` must load."""
-    times = [timed([sys.executable, "-c", "import agent.doors.cli"]) for _ in range(TURNS)]
-    floors = [timed(BARE) for _ in range(TURNS)]
-    yield figure("import of the terminal command", times, "python -c pass", floors)
 
 
 def page() -> Iterator[str]:

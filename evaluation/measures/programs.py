@@ -1,37 +1,21 @@
-"""What the measurements share: programs to heal, sessions to heal them in, figures in words."""
+"""What the measurements share: programs to heal and figures in words."""
 
 from __future__ import annotations
 
 import os
 import statistics
 import subprocess
-import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
-from agent.core.domain import Report, Solution, Task
+from agent.core.domain import Task
 from agent.intake import from_page
-from agent.run.session import Session, Settings, open_session
+from agent.run.session import Session
 from evaluation.suite import Row, read_suite
-
-T = TypeVar("T")
 
 ROOT = Path(__file__).parent.parent.parent
 BENCH = Path(__file__).parent.parent / "bench"
-FILLING = """\
-def level_{number}(start, days):
-    level = start
-    for day in range(days):
-        if level > {number}:
-            level -= day
-        else:
-            level += 2
-    return level
-
-
-"""
 
 
 def sample(name: str) -> tuple[str, str]:
@@ -41,26 +25,9 @@ def sample(name: str) -> tuple[str, str]:
     return row.broken.program, "\n".join(row.broken.tests)
 
 
-def filled(code: str, functions: int = 1_100) -> str:
-    """A program of ten thousand lines, of which the last few are the given ones."""
-    return "".join(FILLING.format(number=number) for number in range(functions)) + code
-
-
 def task_of(code: str, tests: str) -> Task:
     """A program and its tests, as a user pastes them."""
     return from_page(code, tests).task
-
-
-async def refused(solution: Solution) -> Report:
-    """The verdict of a judge who believes nothing."""
-    return Report(solution=solution.id, verdicts=())
-
-
-async def in_session(measure: Callable[[Session], Awaitable[T]]) -> T:
-    """What is measured in a session without a model, whose folder is fresh."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with open_session(Settings(provider="mock", data_dir=Path(folder))) as session:
-            return await measure(session)
 
 
 async def finished(session: Session, task: Task) -> str:
@@ -83,14 +50,10 @@ def timed(command: Sequence[str], env: Mapping[str, str] | None = None) -> float
     return seconds
 
 
-def figure(
-    what: str, times: Sequence[float], floor: str, floors: Sequence[float], unit: str = "s"
-) -> str:
+def figure(what: str, times: Sequence[float], floor: str, floors: Sequence[float]) -> str:
     """The median and the range of times in seconds, and how many floors that is."""
-    scale = {"s": 1.0, "ms": 1e3}[unit]
     median, bottom = statistics.median(times), statistics.median(floors)
     return (
-        f"{what}: median {median * scale:.2f} {unit} "
-        f"({min(times) * scale:.2f} to {max(times) * scale:.2f}), {median / bottom:.1f} x {floor} "
-        f"({bottom * scale:.2f} {unit})"
+        f"{what}: median {median:.2f} s ({min(times):.2f} to {max(times):.2f}), "
+        f"{median / bottom:.1f} x {floor} ({bottom:.2f} s)"
     )

@@ -24,7 +24,6 @@ from uuid import uuid4
 from agent.core.events import Stamped, StepFinished, StepStarted, from_jsonl
 from agent.log.store import Store
 from agent.run.session import Settings, open_session
-from evaluation.clicks import clicked
 from evaluation.measures.processes import MINIMAL_PAGE, browser, chromium, served
 from evaluation.measures.programs import ROOT, figure, finished, sample, task_of
 
@@ -48,7 +47,6 @@ ITERATIONS = 10
 """As many as the page lets a run have."""
 SCRUBBED_FRAMES = 300
 PASTED = (5_000_000, 1_000_000)
-HEALS = 24
 PATIENCE_MS = 180_000
 
 FINISHED = ".bench[data-phase=finished]"
@@ -241,14 +239,6 @@ def paste() -> Iterator[str]:
                 held.append(page.evaluate(PASTE, ["#code .cm-content", size]) / 1e3)
                 page.locator("#code .cm-content").fill("")
             yield _spread(f"{size / 1e6:g} MB pasted, longest block", held)
-
-
-@_in_browser
-def clicks() -> Iterator[str]:
-    """Heals with random delays, reloads and double clicks; `evaluation.clicks` does more."""
-    with tempfile.TemporaryDirectory() as folder, served(ROOT / "app.py", Path(folder)) as server, \
-            browser() as opened:
-        yield clicked(opened, server.address, HEALS, seed=0).words
 
 
 def lengthened(folder: Path, count: int) -> str:

@@ -122,13 +122,12 @@ def _oracle_in_this_process() -> Host:
     """A host whose model runs each forward, and says hello."""
     import torch
 
-    from evaluation.measures import tiny_model
-    from evaluation.measures.local_model import made
     from llm.providers.huggingface.chat import tokens_of
+    from tests.llm import tiny_model
 
     torch.set_num_threads(1)  # several, on a machine that is busy, wait for each other
     words = tiny_model.tokenizer()
-    model = made(words, tiny_model.network(len(words)))
+    model = tiny_model.made(words, tiny_model.network(len(words)))
     script = words("hello world", add_special_tokens=False).input_ids
     oracle = tiny_model.Oracle(model.network)
     oracle.say([*script, *model.ends], len(tokens_of(words, question())))

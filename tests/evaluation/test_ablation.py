@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.memory import edit_between
 from agent.repair import edits, syntax
 from agent.repair.ranking import rank
 from evaluation.ablation import (
     KINDS,
-    OF_MEMORY,
     Healed,
     Part,
     concerned,
@@ -34,7 +32,6 @@ ROWS = (
         "setup": "", "tests": ["assert two() == 2"], "held_out": ["assert two() == 2"],
     },
 )
-TWO_LINES = "a = x + y\nb = z + y\n"
 
 
 @pytest.fixture
@@ -45,28 +42,23 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_parts_are_taken_out_for_a_while() -> None:
-    whole, idle = edits.EDITS, rank.IDLE
+    whole, blind = edits.EDITS, rank.BLIND
 
-    gone = (
-        Part("operator", "arithmetic"), Part("syntax", "words"), Part("ranking", "IDLE"),
-        Part("memory", "several changes"),
-    )
+    gone = (Part("operator", "arithmetic"), Part("syntax", "words"), Part("ranking", "BLIND"))
 
     with taken_out(*gone):
         assert {one.name for one in whole} - {one.name for one in edits.EDITS} == {"arithmetic"}
         assert "words" not in {rule.__name__ for rule in syntax.RULES}
-        assert rank.IDLE == 0.0
-        assert edit_between(TWO_LINES, TWO_LINES.replace("+", "-")) is None
+        assert rank.BLIND == 0.0
 
     assert edits.EDITS is whole
-    assert idle == rank.IDLE
-    assert edit_between(TWO_LINES, TWO_LINES.replace("+", "-")) is not None
+    assert blind == rank.BLIND
     assert "words" in {rule.__name__ for rule in syntax.RULES}
     assert {part.kind for part in parts()} == {*KINDS}
 
 
 def test_a_part_earns_what_is_healed_with_it_alone() -> None:
-    part = Part("ranking", "IDLE")
+    part = Part("ranking", "BLIND")
     whole = {"a": Healed(True, True), "b": Healed(True, False), "c": Healed(True, True)}
     without = {"a": Healed(True, False), "b": Healed(True, True), "c": Healed(False)}
 
@@ -123,22 +115,6 @@ def test_the_operators_of_a_module_are_a_group() -> None:
 def test_a_part_that_is_none_is_named(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--suite", str(suite), "--without", "magic"]) == 2
     assert "there is no part called magic" in capsys.readouterr().err
-
-
-def test_the_memory_is_tried_on_what_it_has_seen_before(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sums = {**ROWS[0], "fixed": "def add(a, b):\n    return a + b\n"}
-    path, out = tmp_path / "rows.jsonl", tmp_path / "figures.json"
-    path.write_text(json.dumps(sums) + "\n")
-
-    assert main(["--suite", str(path), "--parts", "memory", "--out", str(out)]) == 0
-
-    said = capsys.readouterr().out
-    assert "with everything: 3 of 4 pass their tests, 3 right, 3 candidates" in said
-    lost = {one["name"]: one["right"] for one in json.loads(out.read_text())["parts"]}
-    assert lost.keys() == OF_MEMORY.keys()
-    assert (lost["transfer"], lost["layout"]) == (["sum renamed"], [])
 
 
 def test_a_suite_that_is_none_is_refused(

@@ -12,7 +12,6 @@ import pytest
 
 from agent.judge.project_run import SuiteRun
 from evaluation import projects
-from evaluation.measures import projects as measures
 from evaluation.planted import BadBench, Bug, broken, laid, planted, read_bench
 from evaluation.projects import Line, complaints, main, otherwise, table
 from sandbox import open_sandbox
@@ -74,7 +73,7 @@ def test_a_hidden_function_is_hidden_with_all_its_parameters() -> None:
 def line(bug: Bug, healed: bool, right: bool, seconds: float) -> Line:
     return Line(
         id=bug.id, healed=healed, right=right, same=False, agrees=bug.id != QUICK, seconds=seconds,
-        first_s=0.5, work_s=1.0, candidates=100, blamed=0, rank=None, screened="", note="",
+        first_s=0.5, candidates=100, note="",
     )
 
 
@@ -100,8 +99,7 @@ def test_a_bug_is_healed_and_its_line_is_kept(
     assert f"{QUICK}: right in" in said.err
     assert said.out.endswith("outcomes other than plain pytest's: none\n")
     (kept,) = map(json.loads, (tmp_path / "results.jsonl").read_text("ascii").splitlines())
-    assert (kept["healed"], kept["right"], kept["same"], kept["blamed"]) == (True, True, True, 0)
-    assert (kept["screened"], 0 < kept["rank"] <= kept["candidates"]) == ("ok", True)
+    assert (kept["healed"], kept["right"], kept["same"]) == (True, True, True)
 
     monkeypatch.setattr(projects, "healed", None)
     assert main(wanted) == 0
@@ -212,23 +210,3 @@ def test_other_outcomes_than_plain_pytests_are_told() -> None:
         "passed and not run under plain pytest: a.py::test_b",
         "failed and passed under plain pytest: a.py::test_a no",
     ]
-
-
-@pytest.mark.nightly
-async def test_the_rank_of_a_fix_is_counted_without_trying_it() -> None:
-    bug = BUGS[QUICK]
-    one = planted(bug, laid(ROWS[bug.project]))
-    rank, said = [text async for text in measures.ranks([one], open_sandbox())]
-    assert int(rank.removeprefix(f"{QUICK}: ")) >= 1
-    assert said.startswith("of 1 true fixes 1 are among the first 3,000 candidates, 1 among")
-
-
-@pytest.mark.nightly
-async def test_rates_are_ratios_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"IN_PLACE": 30, "COPIES": 3, "FRESH": 1}.items():
-        monkeypatch.setattr(measures, name, value)
-    bug = next(bug for bug in BENCH.bug if bug.level == "function")
-    one = planted(bug, laid(ROWS[bug.project]))
-    told, median = [text async for text in measures.rates([one], open_sandbox())]
-    assert told.startswith(f"{bug.project}: ") and "candidates/s swapped in place" in told
-    assert median.startswith("median: ")

@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     import huggingface_hub.constants
     import torch
 
-    from evaluation.measures.tiny_model import saved
+    from tests.llm.tiny_model import saved
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     torch.set_num_threads(1)  # several, on a machine that is busy, wait for each other

@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         pytest.importorskip(needed, reason="a local model needs torch, transformers, accelerate")
     import torch
 
-    from evaluation.measures.tiny_model import saved
+    from tests.llm.tiny_model import saved
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # several, on a machine that is busy, wait for each other

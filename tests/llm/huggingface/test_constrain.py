@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,6 @@ from jsonschema import Draft202012Validator
 
 from agent.core.domain import Value
 from agent.thinking.roles import ROLES, Role, schema_of
-from evaluation.measures.local_model import SCHEMAS
 from llm.asking.schemas import closing_room
 from llm.errors import BadPrompt, NoProvider
 from llm.types import Json, Message, Request
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
 
 pytest.importorskip("llguidance")
+
+SCHEMAS: dict[str, dict[str, object]] = json.loads(
+    Path(__file__).with_name("schemas.json").read_text(encoding="utf-8")
+)
+"""Answers such as the thinking roles give, small and bounded."""
 
 
 def answer(

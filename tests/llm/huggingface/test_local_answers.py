@@ -71,11 +71,11 @@ def test_several_system_prompts_are_kept_and_the_oldest_let_go(model: LocalModel
 
 
 def test_copied_code_takes_a_fraction_of_the_forwards_and_is_the_same(folder: Path) -> None:
-    from evaluation.measures.tiny_model import Oracle
     from llm.keys import NO_KEY
     from llm.providers.huggingface.chat import tokens_of
     from llm.providers.huggingface.hardware import Hardware
     from llm.providers.huggingface.loading import load
+    from tests.llm.tiny_model import Oracle
 
     model = load(str(folder), NO_KEY, False, Hardware("cpu"))
     oracle = Oracle(model.network)
@@ -144,8 +144,8 @@ def test_the_text_of_a_control_token_is_data(model: LocalModel) -> None:
 
 
 def test_a_model_without_a_template_gets_a_document_to_go_on_with(folder: Path) -> None:
-    from evaluation.measures.tiny_model import tokenizer
     from llm.providers.huggingface.chat import tokens_of
+    from tests.llm.tiny_model import tokenizer
 
     words = tokenizer()
     words.chat_template = None
@@ -158,8 +158,8 @@ def test_a_model_without_a_template_gets_a_document_to_go_on_with(folder: Path) 
 
 
 def test_a_template_that_refuses_a_system_prompt_gets_it_in_the_question(folder: Path) -> None:
-    from evaluation.measures.tiny_model import CHAT, tokenizer
     from llm.providers.huggingface.chat import tokens_of
+    from tests.llm.tiny_model import CHAT, tokenizer
 
     words = tokenizer()
     words.chat_template = (

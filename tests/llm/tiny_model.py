@@ -5,15 +5,20 @@ They say nothing, but everything around a model can be run with them: nothing is
 
 from __future__ import annotations
 
-import sysconfig
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from llm.providers.huggingface.loading import local_model
+from llm.providers.huggingface.status import LoadedModel
+
+if TYPE_CHECKING:
+    from llm.providers.huggingface.decoding import LocalModel
 
 ROOT = Path(__file__).parent.parent.parent
 CHAT = (
@@ -23,12 +28,12 @@ CHAT = (
 MARKS = ["<|begin|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"]
 
 
-def tokenizer(vocabulary: int = 2_000, folder: Path = ROOT / "agent") -> Any:
-    """Trained on a folder's Python, by default the project's own, with a chat template."""
+def tokenizer(vocabulary: int = 2_000) -> Any:
+    """Trained on the project's own Python, with a chat template."""
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
-    inner.train_from_iterator(_texts(folder), trainers.BpeTrainer(
+    inner.train_from_iterator(_texts(ROOT / "agent"), trainers.BpeTrainer(
         vocab_size=vocabulary, special_tokens=MARKS, show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     ))
@@ -40,15 +45,9 @@ def tokenizer(vocabulary: int = 2_000, folder: Path = ROOT / "agent") -> Any:
     return made
 
 
-def large_tokenizer() -> Any:
-    """One as large as the standard library's text can make it: tokens as long as a real model's."""
-    return tokenizer(128_000, Path(sysconfig.get_path("stdlib")))
-
-
 def _texts(folder: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*.py")):
-        if not {"test", "tests", "site-packages"} & set(path.relative_to(folder).parts):
-            yield path.read_text(encoding="utf-8", errors="replace")
+        yield path.read_text(encoding="utf-8", errors="replace")
 
 
 def network(vocabulary: int, seed: int = 0, **shape: int) -> Any:
@@ -63,6 +62,12 @@ def network(vocabulary: int, seed: int = 0, **shape: int) -> Any:
     ))
     made.generation_config = GenerationConfig(eos_token_id=[1], pad_token_id=1)
     return made.eval()
+
+
+def made(tokenizer: Any, network: Any) -> LocalModel:
+    """A network in memory as a model that answers."""
+    fitted = LoadedModel("cpu", "float32", False, network.get_memory_footprint() // 2**20)
+    return local_model("random", network, tokenizer, fitted, lookup=0)
 
 
 def saved(folder: Path, seed: int = 0) -> Path:
