@@ -122,6 +122,13 @@ class Workspaces:
         self._lock = threading.RLock()
         self.has_spare_users = _may_change_user()
         self._home = _make_home(self.has_spare_users)
+        """Where hosts agree on spare users: one folder for all of them."""
+        # A job that may start processes has a `/tmp` of its own, which would hide what lies there.
+        in_tmp = os.path.dirname(self._home) == "/tmp"
+        # Its name, which stands in paths of the library, tells no program where it runs.
+        self._hosts = (
+            _make_home(self.has_spare_users, "/var/tmp", "python") if in_tmp else self._home
+        )
         self._lock_fds: list[int] = []
         self._folder = self._settle()
         self._free: deque[int] = deque()
@@ -239,13 +246,13 @@ class Workspaces:
 
     def _settle(self) -> str:
         """Makes this host's folder and removes those of hosts that are gone."""
-        home = os.open(self._home, _A_FOLDER)
+        home = os.open(self._hosts, _A_FOLDER)
         try:
             _locked(home, waits=True)
-            for name in os.listdir(self._home):
+            for name in os.listdir(self._hosts):
                 if name.startswith("host-"):
-                    _remove_if_left(str(Path(self._home, name)))
-            folder = tempfile.mkdtemp(prefix="host-", dir=self._home)
+                    _remove_if_left(str(Path(self._hosts, name)))
+            folder = tempfile.mkdtemp(prefix="host-", dir=self._hosts)
             os.chmod(folder, 0o711)
             own = os.open(folder, _A_FOLDER)
             _locked(own, waits=True)
@@ -423,15 +430,15 @@ def _mapped(path: str) -> bool:
     return False
 
 
-def _make_home(for_spare_users: bool) -> str:
+def _make_home(for_spare_users: bool, first: str = "", name: str = "code-jails") -> str:
     """The folder all hosts of this user share; refuses one that someone else could change."""
-    places = [tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]
+    places = [first or tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]
     for place in places:
         if os.path.isdir(place) and (not for_spare_users or _open_to_all(place)):
             break
     else:
         raise SandboxUnavailable("no temporary folder can be reached by jobs; set TMPDIR to one")
-    home = str(Path(os.path.realpath(place), f"code-jails-{os.geteuid()}"))
+    home = str(Path(os.path.realpath(place), f"{name}-{os.geteuid()}"))
     with suppress(FileExistsError):
         os.mkdir(home, 0o711)
     found = os.lstat(home)
@@ -464,7 +471,7 @@ def _locked(descriptor: int, waits: bool = False) -> bool:
 
 
 def _compile(source: Path, target: Path) -> None:
-    py_compile.compile(str(source), str(target), dfile=f"<jail {source.stem}>", doraise=True)
+    py_compile.compile(str(source), str(target), dfile=f"<frozen {source.stem}>", doraise=True)
     target.chmod(0o644)
 
 

@@ -65,6 +65,8 @@ class Context:
     """What the searches of this run have seen."""
     verified: dict[str, Report] = field(default_factory=dict)
     """Solutions that a search has had judged, and their reports: a project's suite takes long."""
+    confirmed: set[tuple[str, str]] = field(default_factory=set)
+    """Solutions and names of tests that they pass under other chance too."""
 
     @property
     def seconds_left(self) -> float:
@@ -109,7 +111,8 @@ class Context:
         """
         if known is None or known.solution != solution.id:
             report = await check(
-                solution, tests, self.task, self.sandbox, wall_s=self.test_s
+                solution, tests, self.task, self.sandbox, wall_s=self.test_s,
+                confirmed=self.confirmed,
             )
             first = self.first_report
             report = doubted(self.task.solution, solution, tests, report)
@@ -132,7 +135,7 @@ class Context:
         report = await check(
             solution, fresh, self.task, self.sandbox,
             run_program=any(test.kind == "script" and test.uses_output for test in fresh),
-            wall_s=self.test_s,
+            wall_s=self.test_s, confirmed=self.confirmed,
         )
         return doubted(self.task.solution, solution, tests, report).model_copy(
             update={

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from agent.core.domain import Report, Script, Solution, TestCase, Verdict
 from agent.core.trees import readable, readable_nodes
 from agent.healing.context import Context
+from agent.judge.confirmation import OTHER_HASHES, uses_hashes
 from agent.judge.judge import check
 from agent.judge.subject import Seeds
 from agent.repair.edits.functions import changes
@@ -24,12 +25,11 @@ from agent.repair.screening.tracing import trace
 
 OTHER_CHANCE = (Seeds(0, 1), Seeds(0, 2))
 """The runs after the first."""
-OTHER_ORDER = (Seeds(0, 1), Seeds(1, 3))
+OTHER_ORDER = (Seeds(0, 1), Seeds(OTHER_HASHES[0], 3))
 """The same where sets or hashes are in use: another hash seed takes an interpreter of its own."""
 MORE_CHANCE = (Seeds(0, 3), Seeds(0, 4), Seeds(0, 5))
 """Those of tests that seem to fail together alone: chance may look like that."""
 RUNS = 3
-_HASHED = frozenset({"set", "frozenset", "hash", "id"})
 MOST_S = 2.0
 """Tests are run again as long as all of them are not expected to take longer than this."""
 
@@ -120,7 +120,7 @@ async def with_reruns(
     for seeds in again_with(solution, asked) if asked else ():
         again = await check(
             solution, asked, ctx.task, ctx.sandbox, run_program=False,
-            wall_s=ctx.test_s, seeds=seeds,
+            wall_s=ctx.test_s, seeds=seeds, observe=False,
         )
         for verdict in again.verdicts:
             if not verdict.passed:
@@ -135,15 +135,7 @@ async def with_reruns(
 def again_with(solution: Solution, tests: Sequence[TestCase]) -> tuple[Seeds, ...]:
     """What the runs after the first depend on."""
     texts = dict.fromkeys((solution.text, *(test.code for test in tests)))
-    return OTHER_ORDER if any(map(_hashes, texts)) else OTHER_CHANCE
-
-
-def _hashes(text: str) -> bool:
-    return any(
-        isinstance(node, ast.Set | ast.SetComp)
-        or (isinstance(node, ast.Name) and node.id in _HASHED)
-        for node in readable_nodes(text)
-    )
+    return OTHER_ORDER if any(map(uses_hashes, texts)) else OTHER_CHANCE
 
 
 def _counted(verdict: Verdict, count: int) -> Verdict:

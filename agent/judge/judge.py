@@ -9,7 +9,7 @@ that can be believed. `belief` puts the two together. Whatever the solution does
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
@@ -26,14 +26,16 @@ from agent.core.loops import aside
 from agent.core.trust import VETOING_ORIGINS
 from agent.judge import belief, jail_modules
 from agent.judge.belief import Evidence
+from agent.judge.confirmation import confirm
 from agent.judge.compared.examples import answers, example_call
 from agent.judge.groups import Group
 from agent.judge.nodes import nodes_above, stands_for
 from agent.judge.plain.astray import astray
+from agent.judge.plain.canary import CanaryKind
 from agent.judge.plain.plain_run import PlainRun
 from agent.judge.project_run import project_report
 from agent.judge.script_run import ending_of
-from agent.judge.signs import asks_where_it_runs, reaching, written_for
+from agent.judge.signs import reaching, written_for
 from agent.judge.subject import FIRST_SEEDS, Seeds, Subject
 from agent.judge.texts.masking import mask
 from agent.judge.witnesses import gather_evidence
@@ -57,6 +59,7 @@ async def check(
     seeds: Seeds = FIRST_SEEDS,
     first_failure: bool = False,
     observe: bool = True,
+    confirmed: set[tuple[str, str]] | None = None,
 ) -> Report:
     """What the tests show of the solution: one verdict per test, or per pytest node.
 
@@ -64,6 +67,9 @@ async def check(
     reads its output or nothing else could speak of it. `wall_s` is each test's deadline. With
     `first_failure` tests may have no verdict once one of them has failed. Without `observe` only
     the plain witness is heard: for programs of which nothing is claimed, as mutants are.
+    Otherwise a program that passes everything runs again under other chance and in other
+    surroundings (`confirmation`). `confirmed` holds passes of earlier calls that were confirmed, by
+    solution and test: they are not run again, and new ones are added.
     In a project its own pytest is the one witness, and decides which tests there are.
     """
     if task.project is not None:
@@ -74,22 +80,37 @@ async def check(
     if run_program is None:
         run_program = reads_output or not any(t.origin in VETOING_ORIGINS for t in tests)
     await aside(mask, solution.text)
-    bench = _Bench(Subject(solution, task, sandbox, wall_s, seeds), first_failure, observe)
-    ending: Ending | None = None
-    if run_program or reads_output:
-        if reads_output:
+
+    async def judged(
+        tests: Sequence[TestCase], bench: _Bench, run_program: bool = run_program
+    ) -> Report:
+        ending: Ending | None = None
+        if any(isinstance(test, Script) and test.uses_output for test in tests):
             ending, output = await ending_of(bench.subject)
             verdicts = await bench.verdicts(tests, output)
-        else:
+        elif run_program:
             ending, verdicts = await _both(bench, tests)
-    else:
-        verdicts = await bench.verdicts(tests, "")
-    if ending is not None:
-        ending = ending.model_copy(update={"message": jail_modules.at_home(ending.message)})
-    return Report(
-        solution=solution.id, verdicts=_unique(verdicts), ending=ending,
-        astray=next(iter(bench.astray), ""),
+        else:
+            verdicts = await bench.verdicts(tests, "")
+        if ending is not None:
+            ending = ending.model_copy(update={"message": jail_modules.at_home(ending.message)})
+        return Report(
+            solution=solution.id, verdicts=_unique(verdicts), ending=ending,
+            astray=next(iter(bench.astray), ""),
+        )
+
+    async def again(
+        tests: Sequence[TestCase], other: Seeds, surroundings: CanaryKind
+    ) -> Report:
+        subject = Subject(solution, task, sandbox, wall_s, other)
+        return await judged(tests, _Bench(subject, False, False, surroundings), False)
+
+    report = await judged(
+        tests, _Bench(Subject(solution, task, sandbox, wall_s, seeds), first_failure, observe)
     )
+    if not observe:
+        return report
+    return await confirm(report, tests, solution, again, set() if confirmed is None else confirmed)
 
 
 async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
@@ -110,6 +131,8 @@ class _Bench:
     subject: Subject
     first_failure: bool = False
     observe: bool = True
+    surroundings: CanaryKind = ""
+    """Where the plain witness alone is heard: how its surroundings differ from the usual."""
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Test, by its identity since two may have one name, to its verdicts: one, or one a node."""
     astray: list[str] = field(default_factory=list)
@@ -138,12 +161,13 @@ class _Bench:
     async def _compare_examples(self, tests: list[TestCase]) -> list[TestCase]:
         """Judges the examples whose answers the host itself can compare; returns the others."""
         waiting = [(test, one) for test in tests if (one := example_call(test)) is not None]
-        asks = asks_where_it_runs("".join(self.subject.files.values()))
+        if self.surroundings:
+            return tests  # what surrounds the plain witness can be changed, and nothing else
         while waiting:
             rows = await answers(self.subject, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
-                if row is None or (asks and belief.passes(row)):
-                    continue  # the two witnesses hear it, and what surrounds them may change
+                if row is None:
+                    continue  # the two witnesses hear it
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":
                     self.subject.late.append(test.name)
@@ -152,7 +176,7 @@ class _Bench:
 
     async def _judge_snippets(self, tests: list[TestCase], output: str) -> None:
         plain, rows = await gather_evidence(
-            Group(self.subject, tests, output=output), self.observe
+            Group(self.subject, tests, output=output), self.observe, self.surroundings
         )
         nothing = Evidence({"message": plain.problem or "it did not run"})
         found = [(test, rows.get(str(number), nothing)) for number, test in enumerate(tests)]
@@ -166,7 +190,9 @@ class _Bench:
             for test in tests:
                 self.found[id(test)] = [belief.verdict(test, test.name, nothing)]
             return
-        plain, rows = await gather_evidence(Group(self.subject, tests, code), self.observe)
+        plain, rows = await gather_evidence(
+            Group(self.subject, tests, code), self.observe, self.surroundings
+        )
         own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
         if words := astray(self.subject, plain, code, own=own):
             self.astray.append(words)
@@ -178,7 +204,9 @@ class _Bench:
             node = _node(test)
             mine = {name: rows[name] for name in by_node.get(node, ()) if _of(test, name)}
             if not mine and (node != REST or not (rows or len(tests) > 1)):
-                mine[test.name if node == REST else node] = Evidence(_uncollected(node, plain))
+                mine[test.name if node == REST else node] = Evidence(
+                    _uncollected(node, plain, self.subject.all_modules)
+                )
             seen = await aside(self._with_text, [(test, one) for one in mine.values()])
             self.found[id(test)] = [
                 belief.verdict(
@@ -203,10 +231,12 @@ def _of(test: TestCase, name: str) -> bool:
     return isinstance(test, Script) and stands_for(test.node, test.without, name)
 
 
-def _uncollected(node: str, plain: PlainRun) -> dict[str, str]:
-    """What is said of a test that pytest has not collected: its own words where it has any."""
+def _uncollected(node: str, plain: PlainRun, modules: Collection[str]) -> dict[str, str]:
+    """What is said of a test that pytest has not collected: its own words where it has any. A file
+    that sets itself aside since the program (`modules`) cannot be imported says nothing for it."""
     if plain.skipped:
-        return {"status": "skipped", "message": plain.skipped}
+        missing = any(f"could not import {one!r}" in plain.skipped for one in modules)
+        return {"status": "error" if missing else "skipped", "message": plain.skipped}
     none = "pytest collected no test" + ("" if node == REST else f" {node}")
     return {"status": "error", "message": plain.problem or none}
 

@@ -35,10 +35,11 @@ ACTING: dict[str, str] = {
     "test-module": "it reads what stands in the module of its tests, or adds to it",
     "swallowed": "it swallows a failing assert of the test",
     "stop-iteration": "a StopIteration comes out of what is no iterator",
+    "vanished": "what it gives its tests to derive from or to be run by keeps some from being run",
     "no-check": "the test passes without one completed check",
     "equal-to-all": "an object of it is equal to anything",
     "surroundings": "it passes only where it is tested, and not as another user or process, with "
-    "other limits or the usual files",
+    "other limits, folders or the usual files",
     "forged-word": "something else than the runner spoke to the judge",
     "ended-early": "the process ended in the midst of a run",
 }
@@ -63,7 +64,9 @@ STACKS = ("format_stack", "extract_stack", "print_stack", "walk_stack", "findCal
           "formatwarning")
 """What shows the lines of whoever calls, in a program's text."""
 
-RAW = re.compile(r"\b(?:py_object|from_address|memmove|memset|POINTER)\b")
+RAW = re.compile(
+    r"\b(?:py_object|from_address|memmove|memset|POINTER|__array_interface__|__array_struct__)\b"
+)
 """What makes something of an address, in a program's text."""
 HARMLESS = re.compile(r"""\bf_globals(?:\.get\(|\[)\s*["']__(?:name|file|package)__["']""")
 """Who called, as namedtuple asks for it: to say where a class comes from."""
@@ -111,26 +114,6 @@ _EQUALITY = (
 def may_equal_anything(program: str) -> bool:
     """Whether an object of a program could be equal to anything at all."""
     return any(word in program for word in _EQUALITY)
-
-
-_ASKS_WHERE = re.compile(
-    r"\b(?:getp?pid|gete?[ug]id|getlogin|getuser|getrlimit|RLIMIT_\w+)\b|"
-    r"""modules\[["']__main__|\bimport __main__|"""
-    r"""["']/(?:proc|etc|sys|run|var|root|boot|mnt)\b"""
-)
-
-
-def asks_where_it_runs(program: str) -> bool:
-    """Whether a program's text names what a jail could be known by."""
-    return _ASKS_WHERE.search(program) is not None
-
-
-def may_lie(program: str) -> bool:
-    """Whether a check could hold of an object of a program whatever it expects."""
-    return may_equal_anything(program) or any(
-        word in program
-        for word in ("check__", "hook__", "contains__", "compare=", "assert_", "register(")
-    )
 
 
 @lru_cache(maxsize=1024)

@@ -20,7 +20,7 @@ from agent.judge.observed.observed_run import ObservedRun, follow
 from agent.judge.plain.asked_twice import holding
 from agent.judge.plain.canary import CanaryKind
 from agent.judge.plain.plain_run import PlainRun, run_tests
-from agent.judge.signs import asks_where_it_runs, may_equal_anything, words
+from agent.judge.signs import may_equal_anything
 
 BESIDE_FACTOR = 3.0
 """What runs beside the plain run may take so many times as long, and a moment more."""
@@ -37,12 +37,14 @@ PLAIN_RUNS = 3
 Row = Mapping[str, Any]
 
 
-async def gather_evidence(group: Group, observe: bool) -> tuple[PlainRun, dict[str, Evidence]]:
+async def gather_evidence(
+    group: Group, observe: bool, surroundings: CanaryKind = ""
+) -> tuple[PlainRun, dict[str, Evidence]]:
     """What the plain witness says, and what was seen of each test. Without `observe` nothing
-    else is asked."""
+    else is asked, and the plain witness may have other `surroundings`."""
     if not observe:
         plain = PlainRun()
-        await run_tests(group, plain)
+        await run_tests(group, plain, (), surroundings)
         return plain, {
             # Of a mutant nobody asks why it passes.
             key: Evidence(
@@ -96,8 +98,6 @@ class _Gathering:
                 if not belief.passes(run.rows.get(key, {})):
                     rows[key] = _flaky(run.rows.get(key, {}))
         signs = {key: self._plain.signs_of(key) for key in rows}
-        for key in await self._failing_elsewhere(passing):
-            signs[key].append(words("surroundings"))
         within = [
             key for key in passing
             if key not in against and (
@@ -131,18 +131,6 @@ class _Gathering:
         run = ObservedRun()
         await follow(self._group, run, keys)
         return [key for key in keys if belief.can_contradict(run.rows.get(key))]
-
-    async def _failing_elsewhere(self, passing: Sequence[str]) -> Sequence[str]:
-        """Those that fail twice where what is around the program looks otherwise."""
-        if not asks_where_it_runs("".join(self._group.subject.files.values())):
-            return []
-        for _ in range(2):
-            rows = (await self._again(passing, "elsewhere")).rows
-            passing = [
-                key for key in passing
-                if rows.get(key, {}).get("status") not in ("passed", "timeout")
-            ]
-        return passing
 
     async def _canaries(
         self, keys: Sequence[str], signs: dict[str, list[str]]

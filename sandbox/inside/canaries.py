@@ -28,7 +28,7 @@ def _list_a_folder() -> None:
 
 
 def _write_a_file() -> None:
-    path = f"/tmp/jail-canary-{os.getpid()}"
+    path = f"/var/tmp/jail-canary-{os.getpid()}"  # a job may have a `/tmp` of its own
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     os.unlink(path)
 

@@ -47,7 +47,8 @@ END = 3
 RULE = 4
 BEGUN = 5
 
-PROGRAM_NAME = "<jail program>"
+PROGRAM_NAME = "<frozen runpy>"
+"""As in the tracebacks of what `python -m` starts."""
 
 _STANDING = """
     __future__ _abc _ast _codecs _collections _collections_abc _ctypes _frozen_importlib
@@ -340,7 +341,7 @@ class Modules:
 
 def module_name(name: str) -> str:
     """What stands for a file where a module of a job was compiled."""
-    return f"<jail module {name}>"
+    return f"<frozen {name}>"
 
 
 def main() -> None:
@@ -546,14 +547,13 @@ def import_own(modules: dict[str, tuple[str, CodeType | None]], jail: Jail) -> N
 
 def look_fresh() -> None:
     """Builtins, streams, arguments and a main module as `python FILE` has them."""
-    import _sitebuiltins
+    import site
 
     sys.argv[:] = [""]
     # `-S` leaves these out, and scripts use them.
-    ending = "Ctrl-D (i.e. EOF)"
-    for name in ("exit", "quit"):
-        setattr(builtins, name, _sitebuiltins.Quitter(name, ending))
-    builtins.help = _sitebuiltins._Helper()
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
     _streams()
     sys.modules["__main__"] = ModuleType("__main__")
     sys.modules["__main__"].__dict__["__builtins__"] = builtins

@@ -72,7 +72,7 @@ _HIGH = 200
 _PLACES_ALONE = 2
 _KEPT_FOR_FORKS = 128
 _FIRST_FREE = guest.PEER + 1
-_MOST_DESCRIPTORS = 256
+_MOST_DESCRIPTORS = 1024
 _MOST_PENDING = 4096
 _USUAL = """
 abc ast bisect collections collections.abc contextlib copy dataclasses datetime decimal enum
@@ -104,6 +104,10 @@ class Zygote:
         self._control = control
         self._level: str = orders["level"]
         self._files = self._level != "L2"
+        shown = [orders["library"], *orders["readable"], sys.executable]
+        self._temporary = () if any(one.startswith("/tmp/") for one in shown) else ("/tmp",)
+        """Where a job with processes of its own finds its folder for temporary files too: nothing
+        else that it needs may lie there."""
         self._base: str = orders["base"]
         self._grants: tuple[str, ...] = tuple(orders["grants"])
         self._slots: list[str] = orders["slots"]
@@ -142,7 +146,8 @@ class Zygote:
             self._preload()
             hold_library(orders["library"])
         if self._level == "L4":
-            self._base = "/srv/project"  # a name that tells no program where it runs
+            # A name that tells no program where it runs, and is another in each fork server.
+            self._base = f"/home/{os.urandom(4).hex()}"
             lockdown.enter_namespaces(user, group, pids=not self._grants)
             slots = [f"{self._base}/{slot}" for slot in self._slots]
             shown = [orders["library"], *readable, *_DEVICES]
@@ -272,6 +277,8 @@ class Zygote:
             os.setsid()
             if "processes" in self._grants:
                 lockdown.show_at(folders.memory, _MEMORY)
+                if self._temporary:
+                    lockdown.show_at(os.fsdecode(folders.tmp), *self._temporary)
             if "loopback" in self._grants:
                 lockdown.raise_loopback()
             lockdown.drop_capabilities()
@@ -418,8 +425,8 @@ class Zygote:
         ]
         # What appears at another place too is no more found by the folder that it lies in.
         memories = [
-            folder for name in self._slots if self._grants
-            for folder in _memories(f"{self._base}/{name}")
+            folder for name in self._slots if self._grants for base in [f"{self._base}/{name}"]
+            for folder in (*_memories(base), f"{base}/a/tmp", f"{base}/b/tmp")
         ]
         common = lockdown.ruleset(
             version, [*readable, *modules], (self._base, *memories), _DEVICES,
@@ -439,7 +446,7 @@ class Zygote:
             made |= _NAMES
         if "processes" not in self._grants:
             return made
-        made |= {_MEMORY: None, "/bin/python": sys.executable, "/bin/python3": sys.executable}
+        made |= {_MEMORY: None, **dict.fromkeys(self._temporary), "/bin/python": sys.executable, "/bin/python3": sys.executable}
         shared = self._orders["shared"]
         if shared:
             # Found also by an interpreter that is given an environment of its own.
@@ -500,6 +507,7 @@ class Zygote:
                 if hasattr(sys.modules[name], "warm_up"):
                     self._warm_ups.append(sys.modules[name].warm_up)
         guest.look_fresh()
+        _show_usual_flags()
         ours = __name__.partition(".")[0]
         for name in [name for name in sys.modules if name.partition(".")[0] == ours]:
             del sys.modules[name]
@@ -514,7 +522,7 @@ class Zygote:
             "files": {}, "modules": {}, "shared": False, "payload": None, "source": "",
             "message_bytes": 1 << 20, "program": compile("pass", guest.PROGRAM_NAME, "exec"),
         })
-        memory = [_MEMORY] if self._grants else []
+        memory = [_MEMORY, *self._temporary] if self._grants else []
         self._watch = Watch((orders["library"], *readable, *_DEVICES, *memory))
         allowed = {"processes": ("processes", "signals"), "loopback": ("network",)}
         self._allowed = tuple(rule for grant in self._grants for rule in allowed[grant])
@@ -529,6 +537,7 @@ _NAMES: dict[str, bytes] = {
 }
 """The one name in a network of one's own."""
 _DEVICES = ("/dev/null", "/dev/zero")
+_OWN_FLAGS = ("dont_write_bytecode", "no_user_site", "no_site", "hash_randomization")
 _LIMITED = (
     resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU,
 )
@@ -550,6 +559,19 @@ def _libraries() -> list[str]:
             if path.startswith("/") and ".so" in path:
                 folders.add(os.path.dirname(path))
     return sorted(folder for folder in folders if os.path.isdir(folder))
+
+
+def _show_usual_flags() -> None:
+    """Has `sys.flags` say what it says where a user starts Python: how this interpreter was
+    started is its own affair."""
+    for place, name in enumerate(type(sys.flags).__match_args__):  # type: ignore[attr-defined]
+        if name in _OWN_FLAGS:
+            # The call takes over a reference to the new value, which is never given back.
+            value = ctypes.py_object(int(name == "hash_randomization"))
+            ctypes.pythonapi.Py_IncRef(value)
+            ctypes.pythonapi.PyStructSequence_SetItem(
+                ctypes.py_object(sys.flags), ctypes.c_ssize_t(place), value
+            )
 
 
 def _by_descriptor(change: Callable[..., None]) -> Callable[..., None]:

@@ -26,7 +26,7 @@ from sandbox.talk.orders import loaded
 from sandbox.types import PRELOADABLE, Job, SandboxError, SandboxUnavailable
 from sandbox.workspaces import workspaces
 
-_MOST_SERVERS = 4
+_MOST_SERVERS = 8
 
 
 class Servers:

@@ -6,6 +6,7 @@ import functools
 import math
 import os
 import signal
+import sys
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from types import CodeType
@@ -55,13 +56,14 @@ def environment(seed: int) -> dict[str, str]:
         "LOGNAME": "project",
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
-        "PYTHONUTF8": "1",
         "PYTHONHASHSEED": str(seed),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         # A C library's arenas reserve 64 MiB of address space for each thread.
         "MALLOC_ARENA_MAX": "1",
+        # The locale says as much where there is one of that name.
+        **({} if sys.platform == "linux" else {"PYTHONUTF8": "1"}),
     }
 
 

@@ -11,8 +11,8 @@ from sandbox.jail import JailSandbox
 from sandbox.levels import JailLevel
 
 IMPOSSIBLE = [
-    (Job("def"), "<jail program> is not Python"),
-    (Job("", modules={"m": "1 +"}), "<jail module m> is not Python"),
+    (Job("def"), "<frozen runpy> is not Python"),
+    (Job("", modules={"m": "1 +"}), "<frozen m> is not Python"),
     (Job("", files={"/etc/motd": ""}), "relative path"),
     (Job("", files={"a/../../b": ""}), "relative path"),
     (Job("", files={"": ""}), "relative path"),

@@ -72,7 +72,7 @@ def left_files(sandbox: JailSandbox) -> list[str]:
     """What jobs left where their folders are: beside the host's, or where a server sees them."""
     roots = [*Path(workspaces()._folder).glob("server-*")]
     if os.geteuid() == 0:
-        roots += [Path(f"/proc/{pid}/root/srv/project") for pid in below(os.getpid())]
+        roots += [Path(f"/proc/{pid}/root/home") for pid in below(os.getpid())]
     empty = {"a", "b", "work", "tmp", "shared", "shm"}
     found = []
     for root in roots:

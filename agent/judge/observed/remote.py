@@ -540,7 +540,7 @@ class Link:
 def _code_id(error: BaseException) -> int:
     """The `id` of the code in which an exception was passed on last, on this side."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith("<jail module"):
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith("<frozen _judge"):
         trace = trace.tb_next
     return 0 if trace is None else id(trace.tb_frame.f_code)
 

@@ -32,6 +32,9 @@ GRACE_S = 4.0
 MOST_S = 3600.0
 """Of a whole process; each of its tests has a deadline of its own."""
 
+_OTHER_LIMITS = {"open_files": 1000, "memory_mib": 1024}
+"""Of a run in other surroundings: what a program could know the usual ones by."""
+
 Row = Mapping[str, Any]
 
 
@@ -77,7 +80,9 @@ async def _one_process(
     rewriting = Canary(canary, f"_{secrets.token_hex(8)}")
     with_pytest = group.code is not None or subject.needs_packages(asked)
     ours = await jail_modules.bundle(subject.sandbox, subject.task.sites, with_pytest)
-    starts, connects = subject.grants(asked)
+    # As nearly as a user's machine as the jail can be: with processes, sockets and `/tmp`.
+    apart = canary == "elsewhere"
+    starts, connects = (True, True) if apart else subject.grants(asked)
     files = {
         path: rewriting.program(text) if path.endswith(".py") else text
         for path, text in subject.files_for(asked).items()
@@ -98,6 +103,8 @@ async def _one_process(
         subject.job("plain_run", sent, MOST_S, ours), files=laid, stdin=subject.task.stdin,
         processes=starts, loopback=connects,
     )
+    if apart:
+        job = replace(job, limits=replace(job.limits, **_OTHER_LIMITS))
     async with subject.sandbox.start(job) as process:
         finished = await _listen(process, key, subject, run)
         if any(lacks_permission(row) for row in run.rows.values()):

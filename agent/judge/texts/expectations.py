@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import marshal
 import re
 from collections.abc import Iterator
@@ -30,7 +31,14 @@ _METHODS = {
         "assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual",
         "assertSetEqual", "assertSequenceEqual", "assertMultiLineEqual",
     ), "=="),
-    "assertCountEqual": "elements", "assertAlmostEqual": "near",
+    "assertCountEqual": "elements",
+    **dict.fromkeys((
+        "assertAlmostEqual", "assert_allclose", "assert_almost_equal", "assert_array_almost_equal",
+    ), "near"),
+    **dict.fromkeys((
+        "assert_array_equal", "assert_equal", "assert_series_equal", "assert_frame_equal",
+        "assert_index_equal",
+    ), "=="),
     **dict.fromkeys(("assertLess", "assertLessEqual", "assertGreater", "assertGreaterEqual"), "<"),
 }
 """How a method compares its first two arguments."""
@@ -220,9 +228,11 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
         call = node.value
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        if not isinstance(call, ast.Call):
             return node
-        number, attr, swapped = len(self._checks), call.func.attr, ""
+        number, attr, swapped = len(self._checks), _last(call.func), ""
+        if not isinstance(call.func, ast.Attribute) and attr not in self._imported:
+            return node
         if any(isinstance(one, ast.Starred) for one in call.args):
             return node
         asks = _METHODS.get(attr, "")
@@ -271,6 +281,17 @@ class _Rewriter(ast.NodeTransformer):
             if _last(call.func) in _RAISING:
                 self._raising(call, node, "raising")
         return node
+
+    def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
+        """What a pattern says that something is, no stranger may be."""
+        asked: list[ast.stmt] = []
+        for pattern in ast.walk(node):
+            if isinstance(pattern, ast.MatchClass):
+                number = self._add(node, "kind")
+                call = self._call("kind", ast.Constant(number), copy.deepcopy(pattern.cls))
+                asked.append(ast.copy_location(ast.Expr(call), node))
+        self.generic_visit(node)
+        return [*asked, node]
 
     def visit_For(self, node: ast.For) -> ast.For:
         number = len(self._checks)

@@ -103,8 +103,8 @@ async def test_what_is_no_message_is_an_error_and_no_outcome(said: str) -> None:
 
 
 async def test_a_refusal_is_told_in_its_words() -> None:
-    with pytest.raises(SandboxError, match="scripted: <jail program> is not Python"):
-        await run(f"refused {packed('<jail program> is not Python')}")
+    with pytest.raises(SandboxError, match="scripted: <frozen runpy> is not Python"):
+        await run(f"refused {packed('<frozen runpy> is not Python')}")
 
 
 async def test_an_end_without_an_outcome_is_told_with_the_complaint() -> None:

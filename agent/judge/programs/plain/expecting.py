@@ -251,7 +251,7 @@ class Expecting:
         ) or self._is_programs(function)
 
         def asked(*args: Any, **named: Any) -> Any:
-            others = [(*args, TEXT)] if is_mocks else []
+            others = [(*args, TEXT), tuple(object() for _ in args)] if is_mocks and args else []
             self._ask(
                 number, lambda given: (function(*given, **named), True), [*others, args], args
             )
@@ -393,7 +393,7 @@ class Expecting:
             "test": self.test, "own": [
                 [type(one).__name__, self._names(one), not isinstance(expected, type(one))]
                 for one in own
-            ], "others": others,
+            ], "others": others, "text": isinstance(value, str),
         })
 
     def _objects(self, value: Any) -> tuple[list[Any], list[str]]:

@@ -64,7 +64,7 @@ ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "doctest", "_judge
 
 def forget_runner() -> None:
     """Takes our modules out of the table of modules: no program has business with them."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "_judge"]:
+    for name in [one for one in sys.modules if one.partition(".")[0] in ("_judge", "__jail__")]:
         del sys.modules[name]
 
 

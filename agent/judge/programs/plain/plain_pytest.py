@@ -150,7 +150,8 @@ class Checks:
             except AssertionError as error:
                 checks._fails(sys._getframe(1), str(error))
                 raise
-            checks.held = held + 1
+            if sys._getframe(1).f_code.co_filename not in checks._run.guard.program:
+                checks.held = held + 1  # what the program asserts is no check of the test
             if function.__name__ == "assertEqual":
                 checks._run.compared(*args[1:3])
             return result
@@ -248,6 +249,24 @@ class Texts:
         own = [name for name in names if name[:2] != "__" and hasattr(builtins, name)]
         return [] if star or not nodes else [name for name in own if name not in bound]
 
+    def classes(self, path: str) -> Iterator[tuple[str, list[str]]]:
+        """Classes of tests in a file and the names of their tests, where nothing in their own text
+        keeps pytest from collecting them."""
+        for node in getattr(self._trees.get(path), "body", ()):
+            if isinstance(node, ast.ClassDef):
+                own = [*map(_name_of, node.body)]
+                if not {"__init__", "__new__", "__test__"} & {*own}:
+                    yield node.name, [
+                        one for one in own if one.startswith("test") and own.count(one) == 1
+                    ]
+
+    def defines(self, path: str, name: str) -> bool:
+        """Whether a test's own function stands in a file, without a decorator."""
+        return any(
+            isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name == name
+            and not one.decorator_list for one in _flat(self._trees.get(path))
+        )
+
     def is_constant(self, frame: Any) -> bool:
         """Whether the assert that fails in a frame asks nothing, as `assert False` does."""
         return frame.f_lineno in self._constant.get(frame.f_code.co_filename, ())
@@ -303,6 +322,12 @@ def _flat(tree: ast.Module | None) -> Iterator[ast.stmt]:
     """The statements of a file, and those of its classes."""
     for node in tree.body if tree is not None else ():
         yield from node.body if isinstance(node, ast.ClassDef) else [node]
+
+
+def _name_of(node: ast.stmt) -> str:
+    """What a statement defines or binds."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node
+    return str(getattr(target, "name", getattr(target, "id", "")))
 
 
 _Catching = ast.withitem | ast.ExceptHandler
@@ -410,6 +435,7 @@ class Reporter(Session):
         self._raised: BaseException | None = None
         self.skipped = ""
         self.collected = 0
+        self._chosen: list[Any] = []
 
     def pytest_addoption(self, parser: Any) -> None:
         """Takes what is meant for plugins that are not here."""
@@ -445,7 +471,34 @@ class Reporter(Session):
             for name, word in _SET_ASIDE_BY.items():
                 if getattr(getattr(item, "obj", None), name, False) and word not in self._words:
                     self._run.guard.note("control-flow", word)
+        self._look_for_vanished({node_of(item).partition("[")[0] for item in items})
         super().pytest_collection_modifyitems(items)
+        self._chosen = [*items]
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        """What a hook of the program has left out since is noted; the tests' own may do so."""
+        left = {*map(node_of, session.items)}
+        if "modifyitems" not in self._words:
+            for item in self._chosen:
+                if node_of(item) not in left:
+                    self._run.guard.note("vanished", node_of(item))
+
+    def _look_for_vanished(self, collected: Collection[str]) -> None:
+        """Notes tests that stand in a class which derives from one of the program's, and that
+        pytest does not collect."""
+        for module in [*sys.modules.values()]:
+            path = getattr(module, "__file__", None)
+            for name, tests in self._texts.classes(path) if path in self._run.guard.tests else ():
+                kind = vars(module).get(name)
+                is_tests = name.startswith("Test") or (
+                    isinstance(kind, type) and issubclass(kind, unittest.TestCase)
+                )
+                if is_tests and isinstance(kind, type) and any(
+                    self._run.guard.is_programs(one) for one in (*kind.__mro__[1:], type(kind))
+                ):
+                    for test in tests:
+                        if f"{name}::{test}" not in collected:
+                            self._run.guard.note("vanished", f"{name}::{test}")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
@@ -502,8 +555,10 @@ class Reporter(Session):
             if self._checks.hidden:
                 self._run.guard.note("swallowed", self._checks.hidden[0])
             obj = getattr(item, "obj", None)
-            if details["checking"] and not self._checks.held and (
-                self._run.guard.is_programs(obj) or self._run.guard.is_programs(type(obj))
+            is_programs = self._run.guard.is_programs(obj) or self._run.guard.is_programs(type(obj))
+            if is_programs and (
+                (details["checking"] and not self._checks.held)
+                or self._texts.defines(str(item.path), name)
             ):
                 self._run.guard.note("no-check", "the program has put another in its place")
             if self._raised is not None:

@@ -260,7 +260,7 @@ def main(jail: Any) -> None:
     begin(jail)
     run = Run(jail)
     if run.payload["canary"] == "elsewhere":
-        elsewhere(run.payload["texts"])
+        elsewhere(run.payload["texts"], run.payload["words"])
     if "file" in run.payload:
         from agent.judge.programs.plain.plain_pytest import run_file
 
