@@ -23,6 +23,10 @@ from agent.repair.proof.widening import dropped_guards
 Features = Mapping[str, float]
 
 MOST_LEAD = 4.0
+_NEUTRAL: dict[str, tuple[type[ast.operator], ...]] = {
+    "0": (ast.Add, ast.Sub), "1": (ast.Mult, ast.Div, ast.FloorDiv, ast.Pow),
+}
+"""Operators whose result is their left side, given this right one."""
 _JUMPS = (ast.Pass, ast.Continue, ast.Break)
 
 
@@ -134,7 +138,7 @@ def _swallowed(text: str) -> int:
 
 
 def _vacuous(text: str) -> Iterator[str]:
-    """Operations that nobody would write: constants in conditions, equal operands, `+ 0`."""
+    """Operations that nobody would write: constants in conditions, equal operands, `+ 0`, `* 1`."""
     for node in readable_nodes(text):
         match node:
             case ast.BoolOp(values=values):
@@ -143,7 +147,7 @@ def _vacuous(text: str) -> Iterator[str]:
                 sides = [left, *others]
                 idle = _equal(sides) or all(isinstance(one, ast.Constant) for one in sides)
             case ast.BinOp(left=left, right=right, op=op):
-                idle = (isinstance(op, ast.Add | ast.Sub) and ast.unparse(right) == "0") or (
+                idle = isinstance(op, _NEUTRAL.get(ast.unparse(right), ())) or (
                     _equal([left, right]) and not isinstance(op, ast.Add | ast.Mult)
                 )
             case ast.IfExp(test=test) | ast.If(test=test):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterable
 
+from agent.core.trees import readable_nodes
 from agent.repair.facts import Candidate
 
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
+IDLE = 3.0
+"""Cost of an operation that nobody would write, of a variable that nobody reads any more, or of one
+of several like parts made unlike the others: the repair is what stands beside it."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -19,4 +25,67 @@ def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 def weight(candidate: Candidate) -> float:
     """How unlikely it is that a candidate is what was meant."""
-    return candidate.cost + WRONG_TYPE * bool(candidate.types) + BLIND * candidate.blind
+    return (
+        candidate.cost + WRONG_TYPE * bool(candidate.types) + IDLE * candidate.idle
+        + BLIND * candidate.blind
+    )
+
+
+def idle_operations(text: str) -> int:
+    """How many operations of a text nobody would write: those that leave the number on their left
+    as it is, as `x * 1` does, and those that one constant would do, as `x + 1 - 1` does; none where
+    the text does not compile."""
+    nodes = readable_nodes(text)
+    return sum(isinstance(node, ast.BinOp) and _is_idle(node) for node in nodes)
+
+
+def unread_variables(text: str) -> int:
+    """How many variables and parameters the functions of a text bind and do not read; none where
+    it does not compile."""
+    nodes = readable_nodes(text)
+    return sum(
+        len(_names(node, ast.Store) - _names(node, ast.Load))
+        for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+
+
+def uneven_displays(text: str) -> int:
+    """How few displays of a text are even, below zero: of parts that are alike but for the name
+    that each begins with, as in `a[1:], b[1:], c[1:]`."""
+    nodes = readable_nodes(text)
+    return -sum(_is_even(node.elts) for node in nodes if isinstance(node, ast.Tuple | ast.List))
+
+
+def _is_even(parts: list[ast.expr]) -> bool:
+    if len(parts) < 2 or any(isinstance(one, ast.Name | ast.Constant) for one in parts):
+        return False
+    firsts, rests = set(), set()
+    for part in parts:
+        text = ast.unparse(part)
+        first = next((one.id for one in ast.walk(part) if isinstance(one, ast.Name)), "")
+        firsts.add(first)
+        rests.add(re.sub(rf"\b{first}\b", "", text))
+    return len(rests) == 1 and len(firsts) == len(parts)
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    found = {
+        one.id for one in ast.walk(node) if isinstance(one, ast.Name)
+        and isinstance(one.ctx, context)
+    }
+    if context is ast.Store:
+        found |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+    return found
+
+
+def _is_idle(node: ast.BinOp) -> bool:
+    neutral = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.Pow: 1}
+    match node:
+        case ast.BinOp(
+            left=ast.BinOp(right=ast.Constant(value=int()), op=ast.Add() | ast.Sub()),
+            right=ast.Constant(value=int()), op=ast.Add() | ast.Sub(),
+        ):
+            return True
+        case ast.BinOp(right=ast.Constant(value=value)):
+            return bool(value == neutral.get(type(node.op)))
+    return False

@@ -102,7 +102,7 @@ def test_a_wrong_function_is_healed_its_patch_applies_and_its_log_replays(folder
     judged = heal(folder, "check", path.name, *WRONG_TESTS)
 
     assert live.returncode == 0, live.stderr
-    assert "HEALED · proof E" in live.stderr
+    assert "\nHEALED · " in live.stderr
     assert "\x1b" not in live.stdout + live.stderr
     assert (shown.returncode, shown.stdout) == (0, live.stdout)
     assert shown.stderr.strip() in live.stderr
