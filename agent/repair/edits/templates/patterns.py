@@ -59,9 +59,9 @@ class Pattern:
         if not isinstance(node, ast.stmt) or is_elif(program, node):
             return None
         block = block_of(program, node)
-        rest: list[ast.AST] = [*block[block.index(node) :]]
-        open_ended = _many(self._root[-1]) is not None
-        found.nodes = rest if open_ended else rest[: len(self._root)]
+        first = block.index(node)
+        last = None if _many(self._root[-1]) is not None else first + len(self._root)
+        found.nodes = [*block[first:last]]
         is_own = self._all(self._root, found.nodes, found, least=1) and all(
             program.alone(one) for one in found.nodes if isinstance(one, ast.stmt)
         )
@@ -84,7 +84,7 @@ class Pattern:
             if type(pattern) is not type(node):
                 return False
             if isinstance(pattern, ast.stmt) and isinstance(node, ast.stmt):
-                found.keep(self._source, pattern, node)
+                found.statements.append((self._source.lines[pattern.lineno - 1].strip(), node))
             return all(
                 self._same(value, getattr(node, name, None), found)
                 for name, value in ast.iter_fields(pattern) if name not in _LAYOUT
@@ -133,8 +133,8 @@ class Match:
         self._program = program
         self.holes = holes
         self.nodes: list[ast.AST] = []
-        self.kept: dict[str, str] = {}
-        """Lines of the pattern, with the program's own text of them."""
+        self.statements: list[tuple[str, ast.stmt]] = []
+        """Lines of the pattern, with the program's statements that begin so."""
 
     def bind(self, name: str, value: Bound) -> bool:
         """Whether a hole may stand for a value: one that is filled stands for the same text."""
@@ -147,14 +147,15 @@ class Match:
         """The text that a hole stands for."""
         return _code(self._program, self.holes[name])
 
-    def keep(self, source: Source, pattern: ast.stmt, node: ast.stmt) -> None:
-        """Keeps the text of a statement, of a compound one that of its first line."""
-        program = self._program
-        start, end = program.whole_lines(node)
-        body = getattr(node, "body", None)
-        if body:
-            end = program.whole_lines(body[0])[0]
-        self.kept[source.lines[pattern.lineno - 1].strip()] = program.between(start, end)
+    @cached_property
+    def kept(self) -> dict[str, str]:
+        """Lines of the pattern, with the program's own text of them."""
+        program, kept = self._program, {}
+        for line, node in self.statements:
+            start, end = program.whole_lines(node)
+            body = getattr(node, "body", None)
+            kept[line] = program.between(start, program.whole_lines(body[0])[0] if body else end)
+        return kept
 
 
 class Replacement:
