@@ -160,7 +160,10 @@ def _answer(function: Function) -> _Answer:
         if more == needed:
             break
         needed = more
-    return _Answer(parameters, needed & parameters, needed <= BUILTINS - parameters)
+    answers = any(isinstance(one, ast.Return) and one.value for one in _within(body))
+    return _Answer(
+        parameters, needed & parameters, answers and needed <= BUILTINS - parameters
+    )
 
 
 def _living(body: list[ast.stmt]) -> list[ast.stmt]:

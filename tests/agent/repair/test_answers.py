@@ -105,3 +105,9 @@ def test_what_pytest_captures_is_looked_for_line_by_line() -> None:
     before = "def main():\n    print('a')\n    print(6 * 9)\n"
     assert blindness(before, before.replace("6 * 9", "42"), (test,)) == "refused"
     assert blindness(before, before.replace("6 * 9", "6 * 7"), (test,)) == ""
+
+
+def test_a_function_that_answers_nothing_is_not_blind() -> None:
+    before = "class A:\n    def __init__(self, keys):\n        self.x = dict.fromkeys(keys, [])\n"
+    after = before.replace("dict.fromkeys(keys, [])", "{key: [] for key in keys}")
+    assert blindness(before, after, ("assert A('a').x == {'a': []}",)) == ""

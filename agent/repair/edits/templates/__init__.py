@@ -177,17 +177,16 @@ def known(program: Program, node: ast.AST) -> Iterator[Splice]:
 
 
 def _proposed(program: Program, node: ast.AST, *, is_reported: bool) -> Iterator[Splice]:
-    for template, evidence in _triggered(program).of(type(node)):
-        if template.is_reported == is_reported:
-            yield from template.proposed(program, node, dict(evidence))
+    for template, evidence in _triggered(program, is_reported).of(type(node)):
+        yield from template.proposed(program, node, dict(evidence))
 
 
 class _Triggered:
     """The templates that a failure triggers, by the kinds of node that they look at."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, is_reported: bool) -> None:
         self._all = [
-            (one, evidence) for one in templates()
+            (one, evidence) for one in templates() if one.is_reported == is_reported
             for evidence in [one.evidence(program)] if evidence is not None
         ]
         self._of: dict[type[ast.AST], list[tuple[Template, dict[str, Bound]]]] = {}
@@ -200,9 +199,9 @@ class _Triggered:
         return self._of[kind]
 
 
-@lru_cache(maxsize=2)
-def _triggered(program: Program) -> _Triggered:
-    return _Triggered(program)
+@lru_cache(maxsize=4)
+def _triggered(program: Program, is_reported: bool) -> _Triggered:
+    return _Triggered(program, is_reported)
 
 
 __all__ = ["NODES", "Template", "known", "reported", "templates"]

@@ -121,6 +121,12 @@ def _repeated(program: Program, node: ast.AST, bound: Any) -> bool:
     return isinstance(at, ast.For | ast.While)
 
 
+def _unmoved(program: Program, node: ast.AST, bound: Any) -> bool:
+    """An ordered table of whose entries the function moves none to the end."""
+    scope = program.scope(node)
+    return isinstance(scope, Function) and "move_to_end" not in program.code(scope)
+
+
 def _iterated(program: Program, node: ast.AST, bound: Any) -> bool:
     parent = program.parents.get(node)
     return isinstance(parent, ast.For | ast.comprehension) and parent.iter is node
@@ -182,7 +188,7 @@ CONDITIONS: Mapping[str, Callable[[Program, ast.AST, Any], bool]] = {
     **{one.__name__[1:].replace("_", " "): one for one in (
         _mutable, _once, _once_or_view, _read_twice, _read_after, _recursive, _wrapped_function,
         _gives_a_value, _own_generator, _own_class, _own_property, _decorator, _repeated,
-        _iterated, _blank, _naive, _nested,
+        _iterated, _unmoved, _blank, _naive, _nested,
     )},
     "caught": lambda program, node, bound: isinstance(
         program.parents.get(node), ast.ExceptHandler

@@ -2,15 +2,16 @@
 again with what the holes stand for.
 
 `$name` stands for one expression or name. `$$name` stands for the remaining arguments of a call or
-elements of a display, or, alone on a line, for one or more statements. Equal names stand for equal
-text. Lines of a replacement that are also lines of the pattern keep their layout and comments.
+elements of a display, or, alone on a line, for one or more statements; `$$before` and `$$after` may
+stand for none. Equal names stand for equal text. Lines of a replacement that are also lines of the
+pattern keep their layout and comments.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from agent.repair.program import Program, Splice
@@ -20,6 +21,8 @@ from agent.repair.program.source import CONDITIONAL, Source, needed
 _WRITTEN = re.compile(r"\$(\$?)([a-z]+)")
 _ONE, _MANY = "one_hole_", "many_holes_"
 _HOLE = re.compile(f"({_ONE}|{_MANY})([a-z]+)")
+OPTIONAL = frozenset({"before", "after"})
+"""Names of holes for statements of which there may be none."""
 _ONLY = -1
 """In place of how tightly the only argument of a call must bind."""
 _LAYOUT = frozenset({"ctx", "kind", "type_comment", "type_params"})
@@ -59,9 +62,9 @@ class Pattern:
         if not isinstance(node, ast.stmt) or is_elif(program, node):
             return None
         block = block_of(program, node)
-        rest: list[ast.AST] = [*block[block.index(node) :]]
-        open_ended = _many(self._root[-1]) is not None
-        found.nodes = rest if open_ended else rest[: len(self._root)]
+        first = block.index(node)
+        last = None if _many(self._root[-1]) is not None else first + len(self._root)
+        found.nodes = [*block[first:last]]
         is_own = self._all(self._root, found.nodes, found, least=1) and all(
             program.alone(one) for one in found.nodes if isinstance(one, ast.stmt)
         )
@@ -84,13 +87,14 @@ class Pattern:
             if type(pattern) is not type(node):
                 return False
             if isinstance(pattern, ast.stmt) and isinstance(node, ast.stmt):
-                found.keep(self._source, pattern, node)
+                found.statements.append((self._source.lines[pattern.lineno - 1].strip(), node))
             return all(
                 self._same(value, getattr(node, name, None), found)
                 for name, value in ast.iter_fields(pattern) if name not in _LAYOUT
             )
         if isinstance(pattern, list):
-            return isinstance(node, list) and self._all(pattern, node, found, least=0)
+            least = int(bool(pattern) and isinstance(pattern[0], ast.stmt))
+            return isinstance(node, list) and self._all(pattern, node, found, least)
         return type(pattern) is type(node) and pattern == node
 
     def _same_call(self, pattern: ast.Call, node: ast.Call, found: Match) -> bool:
@@ -105,25 +109,22 @@ class Pattern:
         return self._all(pattern.args, [*node.args, *further], found, least=0)
 
     def _all(
-        self, patterns: list[ast.expr] | list[ast.stmt] | list[object], nodes: list[ast.AST],
-        found: Match, least: int,
+        self, patterns: Sequence[object], nodes: Sequence[ast.AST], found: Match, least: int
     ) -> bool:
-        for place, one in enumerate(patterns):
-            name = _many(one)
-            if name is None:
-                continue
-            last = len(nodes) - (len(patterns) - place - 1)
-            middle = nodes[place:last]
-            least = 1 if isinstance(one, ast.stmt) else least
-            return (
-                last - place >= least
-                and self._all([*patterns[:place]], nodes[:place], found, 0)
-                and found.bind(name, middle)
-                and self._all([*patterns[place + 1 :]], nodes[last:], found, 0)
+        if not patterns:
+            return not nodes
+        first, rest = patterns[0], patterns[1:]
+        name = _many(first)
+        if name is None:
+            return bool(nodes) and self._same(first, nodes[0], found) and (
+                self._all(rest, nodes[1:], found, least)
             )
-        return len(patterns) == len(nodes) and all(
-            self._same(one, node, found) for one, node in zip(patterns, nodes, strict=True)
-        )
+        before = dict(found.holes)
+        for count in range(len(nodes), least * (name not in OPTIONAL) - 1, -1):
+            if found.bind(name, [*nodes[:count]]) and self._all(rest, nodes[count:], found, least):
+                return True
+            found.holes = dict(before)
+        return False
 
 
 class Match:
@@ -133,8 +134,8 @@ class Match:
         self._program = program
         self.holes = holes
         self.nodes: list[ast.AST] = []
-        self.kept: dict[str, str] = {}
-        """Lines of the pattern, with the program's own text of them."""
+        self.statements: list[tuple[str, ast.stmt]] = []
+        """Lines of the pattern, with the program's statements that begin so."""
 
     def bind(self, name: str, value: Bound) -> bool:
         """Whether a hole may stand for a value: one that is filled stands for the same text."""
@@ -147,14 +148,15 @@ class Match:
         """The text that a hole stands for."""
         return _code(self._program, self.holes[name])
 
-    def keep(self, source: Source, pattern: ast.stmt, node: ast.stmt) -> None:
-        """Keeps the text of a statement, of a compound one that of its first line."""
-        program = self._program
-        start, end = program.whole_lines(node)
-        body = getattr(node, "body", None)
-        if body:
-            end = program.whole_lines(body[0])[0]
-        self.kept[source.lines[pattern.lineno - 1].strip()] = program.between(start, end)
+    @cached_property
+    def kept(self) -> dict[str, str]:
+        """Lines of the pattern, with the program's own text of them."""
+        program, kept = self._program, {}
+        for line, node in self.statements:
+            start, end = program.whole_lines(node)
+            body = getattr(node, "body", None)
+            kept[line] = program.between(start, program.whole_lines(body[0])[0] if body else end)
+        return kept
 
 
 class Replacement:
@@ -199,7 +201,8 @@ class Replacement:
                     program, found, start + len(line) - len(line.lstrip()), start + len(line)
                 ) + program.newline
                 continue
-            lines = lines if lines.endswith(("\n", "\r")) else lines + program.newline
+            if lines and not lines.endswith(("\n", "\r")):
+                lines += program.newline
             text += indented(lines, deeper)
         start, end = program.whole_lines(first)[0], program.whole_lines(last)[1]
         return Splice(start, end, text, cost, _line(program, first, last))
@@ -248,6 +251,8 @@ def _code(program: Program, value: Bound) -> str:
 def _lines(program: Program, statements: Bound) -> str:
     """The whole lines of statements that follow each other."""
     assert isinstance(statements, list)
+    if not statements:
+        return ""
     first, last = statements[0], statements[-1]
     assert isinstance(first, ast.stmt) and isinstance(last, ast.stmt)
     return program.between(program.whole_lines(first)[0], program.whole_lines(last)[1])

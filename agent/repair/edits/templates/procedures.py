@@ -189,6 +189,15 @@ def helper(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
                     yield program.replace(node, f"{one.name}({program.code(value)})", 0.0)
 
 
+def flag_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+    """A function that reads yes or no, in place of `bool`, for which every text is true."""
+    assert isinstance(node, ast.Call)
+    for one in node.keywords:
+        if one.arg == "type" and program.code(one.value) == "bool":
+            for asker in program.askers:
+                yield program.replace(one.value, asker.name, 0.0)
+
+
 def number_text(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """A number as people write it: with signs and separators, as the exception shows it."""
     text = str(known.get("text", "")).strip()
@@ -321,6 +330,7 @@ PROCEDURES: Mapping[
     "alternatives": ((ast.BoolOp,), alternatives),
     "concatenation": ((ast.BinOp,), concatenation),
     "helper": ((ast.Call,), helper),
+    "flag": ((ast.Call,), flag_of),
     "number text": ((ast.Call,), number_text),
     "wrong key": ((ast.Subscript,), wrong_key),
     "hash": ((ast.ClassDef,), hash_of),
