@@ -81,7 +81,7 @@ ADVICE: dict[RunOutcome, str] = {
     "crash_stopped": "This stops the crash; nothing shows that the result is right: add a test "
     "(--tests or --tests-file).",
     "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
-    "not_fixable": "Next: no edit of the program can help; do what the reason says and run again.",
+    "not_fixable": "",  # the reason says it
     "needs_model": f"Next: give a provider's key (`{COMMAND} plan` says who would answer), or "
     "bring code and a test.",
     "model_failed": "Next: see what the model said (--log), and run again with another (--model), "

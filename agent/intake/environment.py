@@ -62,15 +62,18 @@ def absent_package(name: str, task: Task) -> str:
     """That a module which a run of the task did not find is a package that is not installed, with
     what to do; empty for one that is misspelt, or the program's own: that is a bug."""
     known = standard_modules() | {one.partition(".")[0] for one in modules_of(task)}
-    if name in known or is_misspelt(name, known):
+    table = _known()
+    is_package = name in table.well_known or name in table.removed
+    if name in known or is_of_python_2(name) or (not is_package and nearest_module(name, known)):
         return ""
-    if name in _known().well_known or name in _known().removed:
-        return f"the package {name} is not installed here. {_advice(name)}"
-    meant, advice = nearest_module(name, _known().well_known), _advice(name)
+    meant = name if is_package else nearest_module(name, table.well_known)
+    advice = _advice(meant or name)
+    if is_package:
+        return f"the package {name} is not installed here. {advice}"
     if meant is not None:
         return (
             f"there is no module {name}: did you mean {meant}? The package {meant} is not "
-            f"installed here. {_advice(meant)}"
+            f"installed here. {advice}"
         )
     return (
         f"there is no module {name} here. If {name}.py is a file of yours, submit it with the "
@@ -108,15 +111,6 @@ def _advice(name: str) -> str:
         return f"The name may be misspelt: did you mean {meant}?"
     pip = known.pip.get(name, name)
     return f"Install it (pip install {pip}), or name an interpreter that has it: --python PATH."
-
-
-def is_misspelt(name: str, known: Iterable[str]) -> bool:
-    """Whether the name is a slip for a module that is there: one letter, two where it is long."""
-    if is_of_python_2(name):
-        return True
-    if name in _known().well_known or name in _known().removed:
-        return False
-    return nearest_module(name, known) is not None
 
 
 def well_known_modules() -> frozenset[str]:

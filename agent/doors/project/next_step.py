@@ -23,8 +23,6 @@ LONGER = 5
 def next_steps(result: Result, seen: Seen) -> list[str]:
     """What to do next, a line each; none where nothing is left to do."""
     told = next_step(result)
-    if result.outcome == "not_fixable" and not result.unanswered:
-        return []  # the reason has said it
     if result.outcome not in UNHEALED or step_apart(result):
         return [told] if told else []
     return ["Next, any of these:", *(f"  - {one}" for one in _helping(result, seen))]
