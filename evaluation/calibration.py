@@ -3,8 +3,8 @@
     python -m evaluation.calibration CLAIMS [CLAIMS …]         reliability of what was measured
     python -m evaluation.calibration CLAIMS … --fit            fits and prints `coefficients.toml`
 
-CLAIMS are files `claims.jsonl` of `evaluation.claims`, of patches with a known truth. The first form
-prints a reliability table, the Brier score beside that of always naming the base rate, and the
+CLAIMS are files `claims.jsonl` of `evaluation.claims`, of patches with a known truth. The first
+form prints a reliability table, the Brier score beside that of always naming the base rate, and the
 expected calibration error (ten bins of equal width); it says something only on suites that were not
 fitted. The second fits a logistic regression with a quadratic penalty (Newton's method), prints its
 cross-validation by suite and author, and writes the coefficients to standard output.

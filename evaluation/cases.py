@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -150,13 +150,14 @@ def of_row(row: Row) -> Case:
         raise ValueError(f"{row.id} has nothing that tells a right repair from a wrong one")
     held = NAMES + "\n".join(truth.held_out) + "\n" if truth.held_out else ""
     agree = _AGREE.replace("{entry!r}", repr(truth.entry_point)) if truth.inputs else ""
+    groups = dict(row.groups)
     return Case(
         id=row.id, program=row.broken.program, tests="\n".join(row.broken.tests) + "\n",
         truth=f"{held}{agree}\nprint({DONE!r})\n", fixed=truth.fixed,
         hidden={
             "_fixed.py": truth.fixed, "_inputs.json": json.dumps([json.dumps(one) for one in
                                                                   truth.inputs]),
-        } if truth.inputs else {}, **cast("dict[str, str]", dict(row.groups)),
+        } if truth.inputs else {}, kind=groups.get("kind", ""), author=groups.get("author", ""),
     )
 
 
