@@ -24,9 +24,10 @@ from demo.shown.timeline import steps, timeline
 from demo.shown.trace import said_now, trace
 
 STATE_MARKS: dict[str, str] = {
-    "healed": "✓", "proposed": "?", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗", "not_fixable": "✗",
-    "needs_model": "?", "model_failed": "✗", "budget": "◷", "cancelled": "■", "failed": "!",
-    "waiting": "?", "awaiting_review": "?", "running": "●", "empty": "○", "finished": "●",
+    "healed": "✓", "proposed": "?", "healthy": "✓", "crash_stopped": "!", "unresolved": "✗",
+    "not_fixable": "✗", "needs_model": "?", "model_failed": "✗", "budget": "◷", "cancelled": "■",
+    "failed": "!", "waiting": "?", "awaiting_review": "?", "running": "●", "empty": "○",
+    "finished": "●",
 }
 
 
