@@ -35,7 +35,7 @@ from evaluation.truth import right
 from sandbox import Sandbox, SandboxError, open_sandbox
 
 KINDS = ("operator", "syntax", "ranking")
-TERMS = ("WRONG_TYPE", "BLIND")
+TERMS = ("WRONG_TYPE", "IDLE", "BLIND")
 """What `rank` adds to the cost of a candidate."""
 UNBOUNDED_S = 100_000.0
 """Candidates are the bound, not seconds."""

@@ -20,7 +20,7 @@ from agent.repair.facts import (
     Trace,
 )
 from agent.repair.ranking.blindness import blindness, prints
-from agent.repair.ranking.rank import ranked
+from agent.repair.ranking.rank import idle_operations, ranked
 from agent.repair.wording import edit_in_words
 
 Steps = Generator[Question, Answer, None]
@@ -145,7 +145,8 @@ def note(
             told = replace(told, types=())
             blind = "refused" if prints(state.source) else blind
         if blind != "refused":
-            state.plausible[told.text] = replace(told, blind=bool(blind))
+            idle = idle_operations(told.text) > idle_operations(state.source)
+            state.plausible[told.text] = replace(told, blind=bool(blind), idle=idle)
         return
     if answer.ended == "timeout":
         state.slow.append(Slow(told, edit, state.patience))

@@ -4,7 +4,7 @@ import pytest
 
 from agent.repair.facts import Candidate
 from agent.repair.ranking.blindness import blindness
-from agent.repair.ranking.rank import ranked
+from agent.repair.ranking.rank import idle_operations, ranked
 
 ADD = "def add(a, b):\n    return a - b\n"
 ONE = ("assert add(2, 3) == 5",)
@@ -55,6 +55,21 @@ def test_tests_that_say_more_make_it_doubtful() -> None:
 ])
 def test_answers_that_look_are_not_blind(before: str, after: str) -> None:
     assert blindness(before, after, ONE) == ""
+
+
+@pytest.mark.parametrize(("text", "count"), [
+    ("n * 1", 1), ("n + 0 - 0", 2), ("n // 1", 1), ("n * 2 + 1", 0), ("0 + n", 0),
+    ("n + 1 - 1", 1), ("n + k - 1", 0), ("n +", 0),
+])
+def test_operations_that_nobody_would_write_are_counted(text: str, count: int) -> None:
+    assert idle_operations(text) == count
+
+
+def test_an_operation_that_nobody_would_write_is_ranked_behind_what_stands_beside_it() -> None:
+    idle = Candidate("n + 0", 1.0, (), idle=True)
+    plain = Candidate("n", 3.0, ())
+
+    assert ranked([idle, plain]) == (plain, idle)
 
 
 def test_a_blind_answer_is_ranked_behind_every_other() -> None:
