@@ -92,7 +92,7 @@ CEILINGS = {
     "agent/memory": 2_400, "agent/planning": 500, "agent/project": 2_600, "agent/repair": 4_975,
     "agent/repair/edits": 4_800, "agent/repair/screening": 2_750, "agent/repair/syntax": 2_200,
     "agent/run": 3_720, "agent/thinking": 1_800, "agent/tools": 1_600, "demo": 6_700,
-    "evaluation": 4_670, "llm": 6_740, "prompts": 1, "sandbox": 9_220, "selfheal": 94,
+    "evaluation": 4_680, "llm": 6_740, "prompts": 1, "sandbox": 9_220, "selfheal": 94,
     "tests": 5_120, "tests/agent": 26_310, "tests/agent/project": 1_830, "tests/agent/tools": 1_250,
     "tests/demo": 5_200, "tests/llm": 6_580, "tests/sandbox": 4_750,
 }
