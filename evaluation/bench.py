@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from evaluation.measures import processes, screening, workbench
+from evaluation.measures import processes, workbench
 
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "cli": processes.cli,
@@ -22,7 +22,6 @@ BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "live": workbench.live,
     "scrub": workbench.scrub,
     "paste": workbench.paste,
-    "endless": screening.endless_rate,
 }
 
 

@@ -166,8 +166,7 @@ class Candidate:
     blind: bool = False
     """Its answer no longer depends on the arguments."""
     idle: bool = False
-    """It has an operation more that nobody would write, as `x * 1` or `x + 1 - 1`, or a variable
-    more that nobody reads."""
+    """It has an operation more that nobody would write, as `x * 1` or `x + 1 - 1`."""
     answers: tuple[str, ...] = ()
     """What it gives for each of the findings' calls; empty where it was not asked."""
     tried: int = 0

@@ -20,7 +20,7 @@ from agent.repair.facts import (
     Trace,
 )
 from agent.repair.ranking.blindness import blindness, prints
-from agent.repair.ranking.rank import idle_operations, ranked, uneven_displays, unread_variables
+from agent.repair.ranking.rank import idle_operations, ranked
 from agent.repair.wording import edit_in_words
 
 Steps = Generator[Question, Answer, None]
@@ -147,10 +147,7 @@ def note(
             told = replace(told, types=())
             blind = "refused" if prints(state.source, state.reached) else blind
         if blind != "refused":
-            idle = any(
-                count(told.text) > count(state.source)
-                for count in (idle_operations, unread_variables, uneven_displays)
-            )
+            idle = idle_operations(told.text) > idle_operations(state.source)
             state.plausible[told.text] = replace(told, blind=bool(blind), idle=idle)
         return
     if answer.ended == "timeout":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 
 from agent.core.trees import readable_nodes
@@ -12,8 +11,7 @@ from agent.repair.facts import Candidate
 WRONG_TYPE = 2.0
 """Cost of results that equal the expected ones but are of another type, as `0` and `False`."""
 IDLE = 3.0
-"""Cost of an operation that nobody would write, of a variable that nobody reads any more, or of one
-of several like parts made unlike the others: the repair is what stands beside it."""
+"""Cost of an operation that nobody would write: the repair is what stands beside it."""
 BLIND = 100.0
 """Cost of an answer that is the same for all arguments: behind every other."""
 
@@ -37,45 +35,6 @@ def idle_operations(text: str) -> int:
     the text does not compile."""
     nodes = readable_nodes(text)
     return sum(isinstance(node, ast.BinOp) and _is_idle(node) for node in nodes)
-
-
-def unread_variables(text: str) -> int:
-    """How many variables and parameters the functions of a text bind and do not read; none where
-    it does not compile."""
-    nodes = readable_nodes(text)
-    return sum(
-        len(_names(node, ast.Store) - _names(node, ast.Load))
-        for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
-
-
-def uneven_displays(text: str) -> int:
-    """How few displays of a text are even, below zero: of parts that are alike but for the name
-    that each begins with, as in `a[1:], b[1:], c[1:]`."""
-    nodes = readable_nodes(text)
-    return -sum(_is_even(node.elts) for node in nodes if isinstance(node, ast.Tuple | ast.List))
-
-
-def _is_even(parts: list[ast.expr]) -> bool:
-    if len(parts) < 2 or any(isinstance(one, ast.Name | ast.Constant) for one in parts):
-        return False
-    firsts, rests = set(), set()
-    for part in parts:
-        text = ast.unparse(part)
-        first = next((one.id for one in ast.walk(part) if isinstance(one, ast.Name)), "")
-        firsts.add(first)
-        rests.add(re.sub(rf"\b{first}\b", "", text))
-    return len(rests) == 1 and len(firsts) == len(parts)
-
-
-def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
-    found = {
-        one.id for one in ast.walk(node) if isinstance(one, ast.Name)
-        and isinstance(one.ctx, context)
-    }
-    if context is ast.Store:
-        found |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
-    return found
 
 
 def _is_idle(node: ast.BinOp) -> bool:
