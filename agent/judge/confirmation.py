@@ -98,7 +98,7 @@ def _is_view(node: ast.expr) -> bool:
 def _failing(report: Report) -> dict[str, Verdict]:
     return {
         one.name: one for one in report.verdicts
-        if one.status != "passed" and one.status != "timeout"
+        if one.status not in ("passed", "timeout")
     }
 
 
