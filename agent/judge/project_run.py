@@ -117,7 +117,7 @@ async def project_report(
             seen = replace(seen, expecting={path: files[path] for path in other})
             # In another interpreter: a pass that needs one order of its sets is lost there.
             again = await run_suite(
-                files | other, project, task.sites, sandbox, OTHER_HASHES[0], seen=seen
+                files | other, project, task.sites, sandbox, OTHER_HASHES[1], seen=seen
             )
             statuses = dict.fromkeys(seen.only, "error") if again.problems else {}
             statuses |= {node: str(row["status"]) for node, row in again.rows.items()}
