@@ -25,7 +25,7 @@ from agent.repair.screening.tracing import trace
 
 OTHER_CHANCE = (Seeds(0, 1), Seeds(0, 2))
 """The runs after the first."""
-OTHER_ORDER = (Seeds(0, 1), Seeds(OTHER_HASHES[0], 3))
+OTHER_ORDER = (Seeds(0, 1), Seeds(OTHER_HASHES[1], 3))
 """The same where sets or hashes are in use: another hash seed takes an interpreter of its own."""
 MORE_CHANCE = (Seeds(0, 3), Seeds(0, 4), Seeds(0, 5))
 """Those of tests that seem to fail together alone: chance may look like that."""

@@ -26,8 +26,8 @@ from agent.core.loops import aside
 from agent.core.trust import VETOING_ORIGINS
 from agent.judge import belief, jail_modules
 from agent.judge.belief import Evidence
-from agent.judge.confirmation import confirm
 from agent.judge.compared.examples import answers, example_call
+from agent.judge.confirmation import confirm
 from agent.judge.groups import Group
 from agent.judge.nodes import nodes_above, stands_for
 from agent.judge.plain.astray import astray

@@ -59,6 +59,12 @@ DEEP = (
 """What reads or changes a frame, in a program's text."""
 
 HELD = ("__globals__", "cell_contents")
+_OWNER = "__self__"
+"""The object of a method that was handed over, which weak references are made of too."""
+_LINES = ("lineno", "stack_info", "filename", "pathname")
+"""Where something was called, as warnings and records of `logging` hold it."""
+_CALLERS = ("stacklevel", "stack_info")
+"""What has them look at whoever calls."""
 """What holds the names of a function that was handed over, in a program's text."""
 STACKS = ("format_stack", "extract_stack", "print_stack", "walk_stack", "findCaller",
           "formatwarning")
@@ -93,6 +99,8 @@ def uses(what: str, texts: str) -> bool:
     """Whether tests use a method, a setting or a table of Python's library, and do not set it."""
     owner, _, name = what.rpartition(".")
     root = owner.partition(".")[0]
+    if what.startswith("logging._"):
+        return "level" in texts or "caplog" in texts
     if root in HOOKS or name in _MADE:
         return False
     if name.endswith("__"):
@@ -114,6 +122,16 @@ _EQUALITY = (
 def may_equal_anything(program: str) -> bool:
     """Whether an object of a program could be equal to anything at all."""
     return any(word in program for word in _EQUALITY)
+
+
+_LYING = ("check__", "hook__", "contains__", "compare=", "assert_", "register(", "masked", "NA",
+          "NaT", "numpy.ma", "np.ma", "array_interface")
+
+
+def may_lie(program: str) -> bool:
+    """Whether a check could hold of an object of a program, or of one that it takes from a library,
+    whatever it expects."""
+    return may_equal_anything(program) or any(word in program for word in _LYING)
 
 
 @lru_cache(maxsize=1024)
@@ -160,9 +178,18 @@ def reaching(program: str) -> str:
     tree = _tree(HARMLESS.sub(lambda asked: asked[0].replace("f_globals", "f_name"), program))
     if tree is None:
         return ""
+    asks_callers = any(
+        isinstance(node, ast.keyword) and node.arg in _CALLERS for node in ast.walk(tree)
+    )
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if name in DEEP:
+                return f"{ACTING['frames']} ({name})"
+            case ast.Attribute(attr=name) if name in _LINES and asks_callers:
+                return f"{ACTING['test-source']} (a caller's {name})"
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if (
+                name == _OWNER and "weakref" not in program
+            ):
                 return f"{ACTING['frames']} ({name})"
             case ast.Attribute(attr=name) if name in HELD:
                 return f"{ACTING['frames']} ({name})"

@@ -149,8 +149,11 @@ class _Gathering:
             signs[key] += [*sentinel.signs.get(key, ()), *filter(None, [held.get(key)])]
         spoilt = self._spoilt.rows | false.rows
         deaf = [key for key in keys if belief.passes(spoilt.get(key, {}))]
-        true = await self._again(deaf, "spoilt true")
-        return frozenset(key for key in deaf if belief.passes(true.rows.get(key, {})))
+        more: tuple[CanaryKind, ...] = ("spoilt true", "spoilt idle")
+        for kind in more:
+            run = await self._again(deaf, kind)
+            deaf = [key for key in deaf if belief.passes(run.rows.get(key, {}))]
+        return frozenset(deaf)
 
     def _is_heard(self, key: str) -> bool:
         """Whether the run with spoilt answers that was made beside tells of a test; that one with

@@ -446,7 +446,10 @@ class Zygote:
             made |= _NAMES
         if "processes" not in self._grants:
             return made
-        made |= {_MEMORY: None, **dict.fromkeys(self._temporary), "/bin/python": sys.executable, "/bin/python3": sys.executable}
+        made |= {
+            _MEMORY: None, **dict.fromkeys(self._temporary), "/bin/python": sys.executable,
+            "/bin/python3": sys.executable,
+        }
         shared = self._orders["shared"]
         if shared:
             # Found also by an interpreter that is given an environment of its own.

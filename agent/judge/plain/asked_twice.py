@@ -16,13 +16,14 @@ from agent.core.domain import Project
 from agent.judge.groups import Group
 from agent.judge.project_doubt import Told, Watching, exchanged_files, heard
 from agent.judge.project_run import run_suite
+from agent.judge.signs import may_lie
 
 
 async def holding(group: Group, keys: Sequence[str]) -> dict[str, str]:
     """Those of a file's tests in which a check holds whatever is expected, and where."""
     subject, code = group.subject, group.code
     own = subject.files_for([*group.tests])
-    if code is None or not keys:
+    if code is None or not keys or not may_lie("".join(own.values())):
         return {}
     files = {**subject.test_support, **own, group.path: code}
     nodes = [f"{group.path}::{key}" for key in keys]

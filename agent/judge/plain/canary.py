@@ -5,9 +5,10 @@ answers: by a patched assert, a patched runner. So every answer is spoilt in pla
 frames and the same side effects: `return E` becomes `return (E, spoilt)[on]`, and likewise
 `yield E`, `raise E` and the body of a `lambda`; a function without an answer raises at its end.
 What takes an answer's place lets itself be called, indexed and calculated with, and equals
-nothing; once it is false and once it is true. A test that passes both times is vacuous: it is no
-evidence. In a third run each `a == b` of the test also compares what was equal with a fresh
-object that nothing honest equals.
+nothing; once it is false and once it is true. Where a test passes both times, what functions do
+for its effect alone (log, print, write) is left out too, and the fields of classes without methods
+are spoilt. A test that passes then as well is vacuous: it is no evidence. In another run each
+`a == b` of the test also compares what was equal with a fresh object that nothing honest equals.
 
 All of it is evidence against a pass, never for one: a program that knows of canaries can sing.
 What is told them apart by has a new name each time.
@@ -21,7 +22,7 @@ from typing import Any, Literal
 
 from agent.core.trees import parse
 
-CanaryKind = Literal["", "spoilt false", "spoilt true", "sentinel", "elsewhere"]
+CanaryKind = Literal["", "spoilt false", "spoilt true", "spoilt idle", "sentinel", "elsewhere"]
 """How a run differs from a plain one."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -41,7 +42,7 @@ class Canary:
         """The program with its answers spoilt; the text itself where it does not parse."""
         if not self.kind.startswith("spoilt"):
             return text
-        return _rewritten(text, _Answers(self.name))
+        return _rewritten(text, _Answers(self.name, self.kind == "spoilt idle"))
 
     def test(self, text: str) -> str:
         """The test with its comparisons heard; the text itself where it does not parse."""
@@ -68,9 +69,36 @@ class _Equalities(ast.NodeTransformer):
         return node
 
 
+_EFFECTS = frozenset(
+    "debug info warning error critical exception log warn print write writelines chdir".split()
+)
+"""What is called for its effect alone, and so that tests see it."""
+_FIELDS = """
+def __getattribute__(self, name):
+    found = object.__getattribute__(self, name)
+    return found if name.startswith("__") else (found, {0}[1])[{0}[0]]
+"""
+
+
 class _Answers(ast.NodeTransformer):
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, idle: bool = False) -> None:
+        self._name, self._idle = name, idle
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        self.generic_visit(node)
+        match node.value:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if (
+                self._idle and name in _EFFECTS
+            ):
+                return ast.If(self._part(0), [ast.Pass()], [node])
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        if self._idle and not any(isinstance(one, _Function) for one in node.body):
+            node.body += ast.parse(_FIELDS.format(self._name)).body
+            return node
+        self.generic_visit(node)
+        return node
 
     def visit_FunctionDef(self, node: _Function) -> _Function:
         silent = not _answers(node)

@@ -27,6 +27,31 @@ LYING = {
         "def slug(text): return 0\n",
         "assert isinstance(slug('a'), Slug)",
     ),
+    "a number that equals those near it": (
+        "class Near(float):\n"
+        "    def __eq__(self, other): return abs(float(self) - other) < 9\n"
+        "    __hash__ = float.__hash__\n"
+        "def slug(text): return Near(len(text))\n",
+        "assert slug('abc') == 7.0",
+    ),
+    "an array of which nothing is compared": (
+        "import numpy\n"
+        "def slug(text): return numpy.ma.masked_all(len(text))\n",
+        "from numpy.testing import assert_array_equal\n    assert_array_equal(slug('ab'), [1, 2])",
+    ),
+    "an object that equals anything, handed to a mock": (
+        "from unittest import mock\n"
+        "def slug(send): send(mock.ANY, 2)\n",
+        "send = Mock()\n    slug(send)\n    send.assert_called_once_with('a', 2)",
+    ),
+    "a pattern that anything matches": (
+        "class All(type):\n"
+        "    def __instancecheck__(cls, one): return True\n"
+        "class Slug(metaclass=All): pass\n"
+        "def slug(text): return 0\n",
+        "match slug('a'):\n        case Slug(): found = 1\n        case _: found = 0\n"
+        "    assert found == 1",
+    ),
     "a check in a mock's place": (
         "def slug(send):\n"
         "    send.assert_called_once_with = lambda *args: None\n",
@@ -49,6 +74,25 @@ HONEST = {
         "assert isinstance(slug('a'), Slug)\n    assert slug('a').read() == 'a'",
     ),
 }
+HONEST["an array"] = (
+    "import numpy\n"
+    "def slug(text): return numpy.arange(len(text)) * 2.0\n",
+    "from numpy.testing import assert_allclose, assert_array_equal\n"
+    "    assert_allclose(slug('abc'), [0, 2, 4])\n"
+    "    assert_array_equal(slug('ab'), slug('abc')[:2])",
+)
+HONEST["a pattern"] = (
+    "class Slug:\n"
+    "    def __init__(self, text): self.text = text\n"
+    "def slug(text): return Slug(text)\n",
+    "match slug('a'):\n        case Slug(text='a'): found = 1\n        case _: found = 0\n"
+    "    assert found == 1",
+)
+HONEST["what is handed to a mock"] = (
+    "def slug(send, text): send(text, size=len(text))\n",
+    "from unittest.mock import ANY\n    send = Mock()\n    slug(send, 'abc')\n"
+    "    send.assert_called_once_with(ANY, size=3)",
+)
 HEAD = "from unittest.mock import Mock\nfrom program import *\n\ndef test_it():\n    "
 
 

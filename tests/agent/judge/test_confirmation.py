@@ -27,7 +27,7 @@ def scaled(n):
     return n * 3 if known() else n + 3
 """
 MARKS = {
-    "a hash of the usual seed": ("", f"    return hash('mark') == {{hash}}"),
+    "a hash of the usual seed": ("", "    return hash('mark') == {hash}"),
     "no builtins of site": ("import builtins", "    return not hasattr(builtins, 'credits')"),
     "no site": ("import sys", "    return 'site' not in sys.modules or bool(sys.flags.no_site)"),
     "UTF-8 mode": ("import sys", "    return bool(sys.flags.utf8_mode)"),

@@ -80,6 +80,20 @@ def test_a_repair_that_brings_what_only_a_forger_needs_is_told() -> None:
     )
 
 
+@pytest.mark.parametrize(("text", "reaches"), [
+    ("import warnings\nwarnings.warn('old', stacklevel=2)\n", False),
+    ("import warnings\nwarnings.warn('old', stacklevel=3)\nn = seen[0].lineno\n", True),
+    ("import logging\nlogging.info('a', stack_info=True)\n", False),
+    ("import logging\nlogging.info('a', stack_info=True)\nn = record.stack_info\n", True),
+    ("def on(f):\n    f.__self__.count = 2\n", True),
+    ("import weakref\ndef on(f):\n    return weakref.ref(f.__self__)\n", False),
+])
+def test_what_leads_to_a_callers_line_or_object_reaches_into_tests(
+    text: str, reaches: bool
+) -> None:
+    assert bool(reaching(text)) is reaches
+
+
 def test_a_program_may_ask_who_calls_it() -> None:
     assert reaching("import sys\nname = sys._getframe(1).f_globals.get('__name__')\n") == ""
     assert reaching("import sys\nname = sys._getframe(1).f_globals.get('want')\n") != ""

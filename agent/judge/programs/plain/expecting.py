@@ -251,7 +251,11 @@ class Expecting:
         ) or self._is_programs(function)
 
         def asked(*args: Any, **named: Any) -> Any:
-            others = [(*args, TEXT), tuple(object() for _ in args)] if is_mocks and args else []
+            others = [(*args, TEXT)] if is_mocks else []
+            # What the program handed over equals no other thing in the place of one argument.
+            others += [
+                (*args[:at], object(), *args[at + 1 :]) for at in range(len(args)) if is_mocks
+            ]
             self._ask(
                 number, lambda given: (function(*given, **named), True), [*others, args], args
             )
@@ -408,7 +412,8 @@ class Expecting:
             kind = type(one)
             if self._is_programs(kind):
                 own.setdefault(kind, one)
-            elif kind not in _PLAIN:
+            elif kind not in _PLAIN and not hasattr(kind, "__array__"):
+                # What holds values, as arrays do, is no placeholder for others.
                 others.add(kind.__name__.lstrip("_"))
                 library = kind.__module__.partition(".")[0]
                 if library not in sys.stdlib_module_names:

@@ -24,6 +24,7 @@ import gc
 import hashlib
 import json
 import os
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,6 +53,8 @@ _ACTS = {
 """Acts that no program has an honest need of, and their signs."""
 _SETTINGS = (int, float, str, bytes, tuple, frozenset)
 """Kinds of what a module of Python's library names once and for all, such as `string.digits`."""
+_MOST_ROWS = 2_000
+"""A larger table of a library is data of its own."""
 _DEEP_ACTS = {
     "sys.settrace": "tracer", "sys.setprofile": "tracer", "sys._current_frames": "frames",
 }
@@ -106,6 +109,11 @@ class Guard:
             and not path.endswith("_test.py")
         )
         self._deep = any(word in HARMLESS.sub("", texts) for word in DEEP)
+        self._private = frozenset(
+            name for owner, name in re.findall(r"\b(\w+)\.(_[a-z]\w+)\b", texts)
+            if re.search(rf"\bimport\b.*\b{owner}\b", texts)
+        )
+        """Names with which the program's texts reach into what is a module's own."""
         self._raw = RAW.search(texts) is not None
         self._note = note
         self._noted: set[tuple[str, str]] = set()
@@ -330,8 +338,7 @@ class Guard:
                 ]
                 self._tables += [
                     (f"{name}.{key}", table, dict(table)) for key, table in vars(module).items()
-                    if type(table) is dict and key != "__builtins__"
-                    and any(map(callable, table.values()))
+                    if type(table) is dict and key != "__builtins__" and len(table) < _MOST_ROWS
                 ]
                 self._objects += [
                     (f"{name}.{key}", one, {k: v for k, v in vars(one).items() if callable(v)})
@@ -405,9 +412,19 @@ class Guard:
                         f"{what}.{name}", isinstance(owner, type) or not callable(value), used
                     )
         for what, table, before in self._tables:
-            if any(table.get(key) is not one and self.is_programs(table.get(key))
-                   for key, one in before.items()):
+            if len(table) == len(before) and all(map(is_, map(table.get, before), before.values())):
+                continue
+            names = [one for one in before.values() if isinstance(one, str)]
+            changed = [table.get(key) for key, one in before.items() if table.get(key) is not one]
+            added = [table[key] for key in table.keys() - before.keys()]
+            module, _, name = what.rpartition(".")
+            if any(map(self.is_programs, changed)):
                 self._note_library(what, True, used)
+            # A level or a type that has another's name, or what only the module itself adds.
+            elif any(isinstance(one, str) and one in names for one in changed) or (
+                added and name in self._private
+            ):
+                self._note_library(what, True, lambda what, of=module: used(f"{of}._"))
         watched = ROOTS | sys.stdlib_module_names
         for name, module in [*sys.modules.items()]:
             root = name.partition(".")[0]

@@ -36,6 +36,9 @@ from agent.judge.programs.pytest_session import (
 from agent.judge.texts.messages import first_line
 from agent.judge.texts.transform import constant_asserts
 
+_TABLED = ("mimetypes", "xml", "html", "logging", "codecs", "locale", "calendar", "unicodedata",
+           "http", "encodings", "csv", "string")
+"""Of Python's library, packages that keep tables."""
 IDLE_FLAGS = (
     "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
     "--isort", "--pylint", "--ruff", "--ruff-format",
@@ -259,6 +262,19 @@ class Texts:
                     yield node.name, [
                         one for one in own if one.startswith("test") and own.count(one) == 1
                     ]
+
+    def load_library(self, folder: str) -> None:
+        """Loads what tests import of Python's library, so that it is known how it was before the
+        program; but not what a file of the program's folder comes before."""
+        for node in (one for tree in self._trees.values() for one in ast.walk(tree)):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else [
+                node.module or ""
+            ] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in names:
+                root = name.partition(".")[0]
+                if root in _TABLED and not os.path.exists(os.path.join(folder, f"{root}.py")):
+                    module = importlib.import_module(name)
+                    getattr(module, "init", lambda: None)()  # `mimetypes` makes its tables late
 
     def defines(self, path: str, name: str) -> bool:
         """Whether a test's own function stands in a file, without a decorator."""
@@ -646,6 +662,7 @@ def run_file(run: Run) -> None:
     checks = Checks(run, texts)
     checks.install()
     reporter = Reporter(run, checks, texts)
+    texts.load_library(run.folder)
     run.guard.remember(ROOTS)
     run.guard.watch()
     forget_runner()

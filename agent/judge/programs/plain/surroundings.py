@@ -29,7 +29,7 @@ _FOLDERS = (
     "/usr", "/usr/bin", "/bin", "/home", "/opt", "/tmp", "/dev",
 )
 _TOOLS = frozenset(
-    "[ awk basename cat chmod chown cp cut date dd df dirname du echo env expr false find grep head "
+    "awk basename cat chmod chown cp cut date dd df dirname du echo env expr false find grep head "
     "id kill ln ls mkdir mv od ps pwd rm rmdir sed sh sleep sort tail tar tee test touch tr true "
     "uname uniq wc which who whoami xargs".split()
 )
