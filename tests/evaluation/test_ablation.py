@@ -42,23 +42,23 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_parts_are_taken_out_for_a_while() -> None:
-    whole, idle = edits.EDITS, rank.IDLE
+    whole, blind = edits.EDITS, rank.BLIND
 
-    gone = (Part("operator", "arithmetic"), Part("syntax", "words"), Part("ranking", "IDLE"))
+    gone = (Part("operator", "arithmetic"), Part("syntax", "words"), Part("ranking", "BLIND"))
 
     with taken_out(*gone):
         assert {one.name for one in whole} - {one.name for one in edits.EDITS} == {"arithmetic"}
         assert "words" not in {rule.__name__ for rule in syntax.RULES}
-        assert rank.IDLE == 0.0
+        assert rank.BLIND == 0.0
 
     assert edits.EDITS is whole
-    assert idle == rank.IDLE
+    assert blind == rank.BLIND
     assert "words" in {rule.__name__ for rule in syntax.RULES}
     assert {part.kind for part in parts()} == {*KINDS}
 
 
 def test_a_part_earns_what_is_healed_with_it_alone() -> None:
-    part = Part("ranking", "IDLE")
+    part = Part("ranking", "BLIND")
     whole = {"a": Healed(True, True), "b": Healed(True, False), "c": Healed(True, True)}
     without = {"a": Healed(True, False), "b": Healed(True, True), "c": Healed(False)}
 

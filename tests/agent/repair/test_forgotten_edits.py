@@ -5,9 +5,8 @@ import pytest
 
 from agent.project.blame import words_told
 from agent.repair.edits import single_edits
-from agent.repair.facts import Candidate, Crash
+from agent.repair.facts import Crash
 from agent.repair.program import Program, spliced
-from agent.repair.ranking.rank import unread_variables
 from tests.agent.repair.test_edit_families import proposed
 
 UNORDERED = Crash("TypeError", "'>' not supported between instances of 'Size' and 'Size'", None)
@@ -51,13 +50,6 @@ def test_what_is_emptied_is_dearer_than_what_is_dropped() -> None:
     }
     emptied = costs["def f(x):\n    if x:\n        pass\n    x.b()\n    x.c()\n"]
     assert emptied > costs["def f(x):\n    if x:\n        x.a()\n    x.b()\n"] + 1
-
-
-def test_a_variable_that_nobody_reads_is_counted() -> None:
-    text = "def f(a, b):\n    c = a\n    return {}\n"
-    counts = [unread_variables(text.format(value)) for value in ("b + c", "c", "a")]
-    assert counts == [0, 1, 2]
-    assert Candidate(text, 1.0, ()).idle is False
 
 
 def test_the_words_of_a_case_are_those_that_its_id_has() -> None:
