@@ -182,8 +182,8 @@ def test_a_chosen_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("typed", "named"), [
-    ("/home/ada/.venv/bin/heal", "heal"), ("heal.exe", "heal"),
-    ("/home/ada/src/agent/__main__.py", "python -m agent"),
+    ("/srv/ada/.venv/bin/heal", "heal"), ("heal.exe", "heal"),
+    ("/srv/ada/src/agent/__main__.py", "python -m agent"),
 ])
 def test_hints_name_the_command_that_was_typed(typed: str, named: str) -> None:
     """Whatever the modules are called: an editable install keeps the names of the checkout."""
