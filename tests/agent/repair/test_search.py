@@ -388,3 +388,14 @@ def test_mistakes_that_exceptions_report_are_repaired_one_after_another() -> Non
     assert [(one.text, one.operators) for one in found.plausible] == [
         (meant, ("reported mistake", "reported mistake"))
     ]
+
+
+def test_a_line_that_raised_in_a_later_round_of_a_loop_had_printed_before() -> None:
+    source = "rows = [1]\nfor place in range(2):\n    print(rows[place])\n"
+    trace = Trace((Traced(False, frozenset({1, 2, 3}), "IndexError", "list index", 3),))
+
+    findings, _ = drive(
+        source, lambda text: Screened((True,), "ok", types=("silent",)), trace=trace,
+        facts=Facts(), budget=Budget(candidates=40),
+    )
+    assert findings.plausible
