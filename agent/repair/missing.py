@@ -19,7 +19,7 @@ from agent.repair.program import Program, Splice, spliced
 from agent.repair.state import SearchState, examined, note
 
 MISSING = frozenset({"NameError", "AttributeError", "ImportError", "ModuleNotFoundError"})
-OPERATOR = "missing name"
+OPERATOR, REPORTED = "missing name", "reported mistake"
 MOST_STEPS = 8
 GUESSES = 12
 """Edits of one missing name that are tried."""
@@ -72,19 +72,20 @@ def _guesses(at: Candidate, trace: Trace, ended: Crash) -> list[tuple[Candidate,
         program = Program(at.text, types=trace.types, crash=ended, moments=trace.moments)
     except (SyntaxError, ValueError, RecursionError):
         return []
-    splices = sorted(reported(program, program.tree), key=lambda one: one.cost)
+    splices = [(one, REPORTED) for one in reported(program, program.tree)]
     if ended.exception in MISSING:
         splices += sorted(
-            crash(program, program.tree), key=lambda one: (one.cost, one.start, one.text)
+            ((one, OPERATOR) for one in crash(program, program.tree)),
+            key=lambda one: (one[0].cost, one[0].start, one[0].text),
         )
-    texts: dict[str, Splice] = {}
-    for splice in splices:
+    texts: dict[str, tuple[Splice, str]] = {}
+    for splice, operator in splices:
         if len(texts) < GUESSES:
-            texts.setdefault(spliced(program.data, [splice]), splice)
+            texts.setdefault(spliced(program.data, [splice]), (splice, operator))
     texts.pop(at.text, None)
     return [
-        (Candidate(text, cost, (OPERATOR,)), Edit(splice, OPERATOR, cost))
-        for text, splice in texts.items()
+        (Candidate(text, cost, (*at.operators, operator)), Edit(splice, operator, cost))
+        for text, (splice, operator) in texts.items()
         for cost in [at.cost + STEP + splice.cost]
     ]
 

@@ -107,9 +107,7 @@ def _repair(state: SearchState, base: Candidate, is_between: bool = False) -> St
     state.passing = frozenset(range(len(trace.tests))) - state.failing
     if base.text == state.source:
         state.base_passed, state.total = len(state.passing), max(1, len(trace.tests))
-        state.reached = frozenset(
-            line for test in trace.tests for line in test.covered if line != test.line
-        )
+        state.reached = _reached(known.program, trace)
     program = known.program
     if not state.facts.tests and _is_deliberate(program, trace):
         return
@@ -174,6 +172,18 @@ def _repair(state: SearchState, base: Candidate, is_between: bool = False) -> St
         rounds = ((SLOW, PATIENCE), *([(SLOWEST, LONG_PATIENCE)] if untold else []))
         yield from again(state, rounds, is_last=True)
         yield from offered(state)
+
+
+def _reached(program: Program, trace: Trace) -> frozenset[int]:
+    """Lines that ran to their end: one that raised did so only if it is in a loop."""
+    looped = {
+        line for node in program.nodes if isinstance(node, ast.For | ast.While)
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    return frozenset(
+        line for test in trace.tests for line in test.covered
+        if line != test.line or line in looped
+    )
 
 
 def _is_deliberate(program: Program, trace: Trace) -> bool:

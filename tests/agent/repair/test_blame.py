@@ -29,7 +29,9 @@ def test_without_failures_nothing_is_suspicious() -> None:
 def test_a_crash_is_told_from_a_wrong_answer() -> None:
     wrong = Trace((Traced(False, frozenset({1}), "AssertionError", "", None),))
 
-    assert crash_of(TRACE) == Crash("ZeroDivisionError", "division by zero", 3)
+    assert crash_of(TRACE) == Crash(
+        "ZeroDivisionError", "division by zero", 3, values=(("n", "0"),)
+    )
     assert crash_of(wrong) is None
 
 

@@ -363,3 +363,39 @@ def test_a_program_that_prints_after_its_crash_is_not_repaired_by_ending_there(r
         facts=Facts(), budget=Budget(candidates=40),
     )
     assert bool(findings.plausible) is not bool(rest)
+
+
+def test_mistakes_that_exceptions_report_are_repaired_one_after_another() -> None:
+    source = "stock = {'a': 0}\nfor name in stock:\n    del stock[name]\nprint('-'.join([1]))\n"
+    between = source.replace("in stock:", "in list(stock):")
+    meant = between.replace("[1]", "map(str, [1])")
+
+    def ended(text: str) -> tuple[str, str, int]:
+        if "list(stock)" not in text:
+            return "RuntimeError", "dictionary changed size during iteration", 2
+        return "TypeError", "sequence item 0: expected str instance, int found", 4
+
+    def trace(text: str) -> Trace:
+        exception, message, line = ended(text)
+        return Trace((Traced(False, frozenset({1, 2, 3}), exception, message, line),))
+
+    def judge(text: str) -> Screened:
+        if text == meant:
+            return Screened((True,), "ok")
+        return Screened((False,), "failed", *ended(text))
+
+    found, _ = drive(source, judge, trace=trace, facts=Facts())
+    assert [(one.text, one.operators) for one in found.plausible] == [
+        (meant, ("reported mistake", "reported mistake"))
+    ]
+
+
+def test_a_line_that_raised_in_a_later_round_of_a_loop_had_printed_before() -> None:
+    source = "rows = [1]\nfor place in range(2):\n    print(rows[place])\n"
+    trace = Trace((Traced(False, frozenset({1, 2, 3}), "IndexError", "list index", 3),))
+
+    findings, _ = drive(
+        source, lambda text: Screened((True,), "ok", types=("silent",)), trace=trace,
+        facts=Facts(), budget=Budget(candidates=40),
+    )
+    assert findings.plausible

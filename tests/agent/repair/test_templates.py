@@ -91,6 +91,15 @@ def test_a_template_leaves_right_code_alone(name: str) -> None:
     assert proposed(name, Program(EXAMPLES[name]["spared"], crash=crash)) == []
 
 
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if ROWS[name].is_reported])
+def test_a_reported_mistake_is_left_alone_where_something_else_is_reported(name: str) -> None:
+    written = MARK.sub(r"\1", EXAMPLES[name]["example"])
+    other = Crash("OSError", "[Errno 28] No space left on device", None)
+
+    assert proposed(name, Program(written)) == []
+    assert proposed(name, Program(written, crash=other)) == []
+
+
 def test_a_cheap_template_leaves_a_repaired_example_alone() -> None:
     again = [
         name for name, one in EXAMPLES.items()
