@@ -89,12 +89,12 @@ DATA = (
 """Programs that are data, of no room."""
 CEILINGS = {
     "app.py": 100, "setup.py": 74, "agent": 36, "agent/core": 2_565, "agent/doors": 6_380,
-    "agent/healing": 3_020, "agent/intake": 4_842, "agent/judge": 10_120, "agent/log": 2_797,
+    "agent/healing": 3_020, "agent/intake": 4_842, "agent/judge": 10_530, "agent/log": 2_797,
     "agent/memory": 2_400, "agent/planning": 500, "agent/project": 2_600, "agent/repair": 4_975,
     "agent/repair/edits": 4_800, "agent/repair/screening": 2_750, "agent/repair/syntax": 2_200,
     "agent/run": 3_720, "agent/thinking": 1_800, "agent/tools": 1_600, "demo": 6_700,
-    "evaluation": 5_400, "llm": 6_740, "prompts": 1, "sandbox": 9_250, "selfheal": 94,
-    "tests": 5_120, "tests/agent": 26_310, "tests/agent/project": 1_830, "tests/agent/tools": 1_250,
+    "evaluation": 5_400, "llm": 6_740, "prompts": 1, "sandbox": 9_270, "selfheal": 94,
+    "tests": 5_120, "tests/agent": 26_940, "tests/agent/project": 1_830, "tests/agent/tools": 1_250,
     "tests/demo": 5_200, "tests/llm": 6_520, "tests/sandbox": 4_750,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
