@@ -567,7 +567,7 @@ def _libraries() -> list[str]:
 def _show_usual_flags() -> None:
     """Has `sys.flags` say what it says where a user starts Python: how this interpreter was
     started is its own affair."""
-    for place, name in enumerate(type(sys.flags).__match_args__):  # type: ignore[attr-defined]
+    for place, name in enumerate(type(sys.flags).__match_args__):
         if name in _OWN_FLAGS:
             # The call takes over a reference to the new value, which is never given back.
             value = ctypes.py_object(int(name == "hash_randomization"))

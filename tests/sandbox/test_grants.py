@@ -18,6 +18,7 @@ from sandbox.attacks import ATTACKS, World, assail
 from sandbox.contract import RUN_AS_MAIN
 from sandbox.levels import JailLevel
 from sandbox.types import Limits
+from sandbox.workspaces import workspaces
 from tests.sandbox.here import marked
 
 if sys.platform != "linux":
@@ -237,3 +238,29 @@ async def test_no_attack_gets_further_for_being_granted_processes(
         one.name: TO_ITSELF[one.name]
         for one in results if one.name in TO_ITSELF and one.result != "skipped"
     }
+
+
+async def test_a_jobs_folder_for_temporary_files_is_at_tmp_too_and_nobody_elses(
+    jail: JailSandbox,
+) -> None:
+    if workspaces().interpreter().library.startswith("/tmp/"):
+        pytest.skip("the interpreter's own files lie there")
+    found = "print(os.path.exists(os.environ['TMPDIR'] + '/a'), os.listdir('/tmp'))"
+
+    first = await jail.run(script(f"import os\nopen('/tmp/a', 'w').close()\n{found}"))
+    second = await jail.run(script(f"import os\n{found}"))
+
+    assert (first.stdout, second.stdout) == ("True ['a']\n", "False []\n")
+
+
+async def test_a_jobs_interpreter_shows_what_one_of_a_user_shows(strongest: JailSandbox) -> None:
+    text = (
+        "import builtins, sys\n"
+        "print(sys.flags.no_site, sys.flags.utf8_mode, sys.flags.dont_write_bytecode, "
+        "'site' in sys.modules, hasattr(builtins, 'copyright'), "
+        "any('jail' in one for one in sys.path))"
+    )
+
+    seen = await strongest.run(script(text, processes=False))
+
+    assert seen.stdout == "0 0 0 True True False\n"

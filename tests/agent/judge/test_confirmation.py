@@ -59,6 +59,9 @@ MARKS = {
         "        names += frame.f_code.co_filename\n        frame = frame.f_back\n"
         "    return 'jail' in names"
     )),
+    "no list of descriptors": ("import os", (
+        "    return not os.path.isdir('/proc/self/fd') or not os.listdir('/proc/self/fd')"
+    )),
     "a variable": ("import os", "    return 'OMP_NUM_THREADS' in os.environ"),
 }
 HONEST = {

@@ -417,14 +417,15 @@ class Guard:
             names = [one for one in before.values() if isinstance(one, str)]
             changed = [table.get(key) for key, one in before.items() if table.get(key) is not one]
             added = [table[key] for key in table.keys() - before.keys()]
-            module, _, name = what.rpartition(".")
+            owner, _, key = what.rpartition(".")
             if any(map(self.is_programs, changed)):
                 self._note_library(what, True, used)
             # A level or a type that has another's name, or what only the module itself adds.
-            elif any(isinstance(one, str) and one in names for one in changed) or (
-                added and name in self._private
+            elif used(f"{owner}._") and (
+                any(isinstance(one, str) and one in names for one in changed)
+                or (added and key in self._private)
             ):
-                self._note_library(what, True, lambda what, of=module: used(f"{of}._"))
+                self.note("changed-library", what)
         watched = ROOTS | sys.stdlib_module_names
         for name, module in [*sys.modules.items()]:
             root = name.partition(".")[0]

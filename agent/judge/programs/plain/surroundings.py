@@ -26,7 +26,7 @@ _TEXTS = {
 }
 _FOLDERS = (
     "/proc", "/proc/self", "/etc", "/sys", "/run", "/var", "/var/tmp", "/root", "/boot", "/mnt",
-    "/usr", "/usr/bin", "/bin", "/home", "/opt", "/tmp", "/dev",
+    "/usr", "/usr/bin", "/bin", "/home", "/opt", "/tmp", "/dev", "/proc/self/fd", "/dev/fd",
 )
 _TOOLS = frozenset(
     "awk basename cat chmod chown cp cut date dd df dirname du echo env expr false find grep head "
@@ -152,6 +152,8 @@ def _files() -> None:
     listed, shown = os.listdir, {*_TEXTS, *_FOLDERS, *(f"/usr/bin/{name}" for name in _TOOLS)}
 
     def listing(path: Any = ".") -> list[Any]:
+        if path in ("/proc/self/fd", "/dev/fd"):
+            return [str(one) for one in range(1024) if _is_open(one)]
         try:
             return listed(path)
         except OSError:
@@ -161,6 +163,14 @@ def _files() -> None:
             return below
 
     os.listdir = listing
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _seeing(function: Any) -> Any:
