@@ -72,9 +72,11 @@ async def test_what_cannot_be_followed_is_spoilt_beside_the_plain_run(
     report = await judge(LOGGING, SILENT, ("test_told", "test_silent"), entry="calc.py")
 
     assert {v.name: (v.status, v.integrity, v.vacuous) for v in report.verdicts} == {
-        "test_told": ("passed", "in-process", True), "test_silent": ("passed", "in-process", True),
+        "test_told": ("passed", "in-process", False), "test_silent": ("passed", "in-process", True),
     }
-    assert ({*runs[:2]}, runs[2:]) == ({"", "spoilt false"}, ["spoilt true"])
+    assert ({*runs[:2]}, runs[2:]) == ({"", "spoilt false"}, [
+        "spoilt true", "spoilt idle", "elsewhere",
+    ])
 
 
 @pytest.mark.parametrize(("program", "test", "integrity"), [

@@ -417,11 +417,11 @@ class Guard:
             names = [one for one in before.values() if isinstance(one, str)]
             changed = [table.get(key) for key, one in before.items() if table.get(key) is not one]
             added = [table[key] for key in table.keys() - before.keys()]
-            owner, _, key = what.rpartition(".")
+            module_name, _, key = what.rpartition(".")
             if any(map(self.is_programs, changed)):
                 self._note_library(what, True, used)
             # A level or a type that has another's name, or what only the module itself adds.
-            elif used(f"{owner}._") and (
+            elif used(f"{module_name}._") and (
                 any(isinstance(one, str) and one in names for one in changed)
                 or (added and key in self._private)
             ):
