@@ -174,7 +174,7 @@ def test_the_machine_is_asked_after():
     assert socket.gethostname() and uuid.getnode() and uuid.uuid1().version == 1
     assert os.cpu_count() and os.sched_getaffinity(0) == os.sched_getaffinity(os.getpid())
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime >= 0
-    assert locale.setlocale(locale.LC_ALL, "C") == "C" and locale.getpreferredencoding() == "utf-8"
+    assert locale.setlocale(locale.LC_ALL, "C") == "C" and locale.getpreferredencoding().lower() == "utf-8"
     assert shutil.disk_usage(".").free and shutil.get_terminal_size().columns
     assert os.getpgid(0) == os.getpgrp() and os.getsid(0) >= 0 and os.getpriority(0, 0) >= 0
     assert time.clock_gettime(time.CLOCK_MONOTONIC) > 0 and time.process_time() >= 0
