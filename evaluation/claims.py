@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypedDict
 
-from agent.core.events import Proved, from_jsonl
+from agent.core.events import PatchProposed, Proved, from_jsonl
 from demo.panels.measured import Share
 from evaluation.cases import Case, read_cases, write
 from evaluation.suite import BadSuite
@@ -51,6 +51,8 @@ class Claim(TypedDict):
     seconds: float
     exit_code: int
     diff: str
+    first_s: float | None
+    """Seconds to the first patch that was shown."""
 
 
 def main() -> int:
@@ -129,10 +131,9 @@ def healed(case: Case, suite: str) -> Claim:
             told = json.loads(done.stdout)
         except ValueError as error:
             raise RuntimeError(f"{case.id}: {done.stderr[-500:]}") from error
-        proved = [
-            entry.event for entry in (from_jsonl(log.read_text("utf-8")) if log.exists() else ())
-            if isinstance(entry.event, Proved)
-        ]
+        events = from_jsonl(log.read_text("utf-8")) if log.exists() else ()
+        proved = [entry.event for entry in events if isinstance(entry.event, Proved)]
+        patches = [entry.at for entry in events if isinstance(entry.event, PatchProposed)]
     if told["outcome"] is None and done.returncode in (2, 3):
         raise RuntimeError(f"{case.id}: {told['error'] or told['reason']}")
     outcome = str(told["outcome"] or "refused")
@@ -142,7 +143,7 @@ def healed(case: Case, suite: str) -> Claim:
         confidence=told["confidence"], features=dict(proved[-1].features) if proved else {},
         right=case.is_right(changed) if outcome in PATCHED else None, strategy=told["strategy"],
         candidates=told["candidates"], seconds=told["seconds"], exit_code=done.returncode,
-        diff=told["diff"],
+        diff=told["diff"], first_s=patches[0] - events[0].at if patches else None,
     )
 
 
@@ -165,7 +166,11 @@ def table(claims: Sequence[Claim]) -> Iterator[str]:
         f"not claimed and no patch shown: {every - len(shown)}; right among all shown: "
         f"{all_right} of {every} ({all_right / max(1, every):.0%})"
     )
-    yield f"median seconds {statistics.median([one['seconds'] for one in claims]):.1f}"
+    first = [one["first_s"] for one in claims if one.get("first_s") is not None] or [0.0]
+    yield (
+        f"median seconds {statistics.median([one['seconds'] for one in claims]):.1f}, "
+        f"to the first patch {statistics.median(first):.1f}"
+    )
     yield "confidence at least   patches   right   precision   recall (of all cases)"
     for least in THRESHOLDS:
         some = [one for one in shown if (one["confidence"] or 0.0) >= least]

@@ -140,9 +140,10 @@ def test_a_red_run_is_healed_reported_and_stays_red(project: Path, tmp_path: Pat
     })
     assert runner.run() == 1, runner.said
     outputs = {name: runner.known[f"steps.heal.outputs.{name}"] for name in ACTION["outputs"]}
-    assert (outputs["outcome"], outputs["proof"], outputs["exit-code"]) == ("healed", "E1", "0")
+    assert (outputs["outcome"], outputs["proof"], outputs["exit-code"]) == ("proposed", "E1", "0")
+    assert 0.3 <= float(outputs["confidence"]) < 0.9
     report = Path(outputs["report"]).read_text()
-    assert report.startswith("# tally: one of at least ")
+    assert report.startswith("# tally: PATCH PROPOSED")
     assert (tmp_path / "runner/summary.md").read_text() == report
     # The comment is the report, by the token that was given.
     assert (tmp_path / "runner/gh.said").read_text().splitlines()[:4] == [

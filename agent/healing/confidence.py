@@ -7,15 +7,11 @@ test, a competing patch, agreement of two sources) shifts the log-odds.
 
 from __future__ import annotations
 
-import math
-
-from agent.core.domain import Estimate, Proof, Solution, Strategy, TestCase
+from agent.core.domain import Estimate, Evidence, Proof, Solution, Strategy, TestCase
 from agent.repair.confidence.features import Situation
 from agent.repair.confidence.model import (
     HELD_OUT,
     KILLED,
-    OTHERS_FIT,
-    REFUTED,
     fitted,
     natural,
     of_a_model,
@@ -27,13 +23,14 @@ CERTAIN = Estimate.of(1.0)
 
 def confidence(
     solution: Solution, base: Solution, tests: tuple[TestCase, ...], proof: Proof,
-    strategy: Strategy, *, chosen: bool = False, agreed: bool = False,
+    seen: Evidence | None, strategy: Strategy, *, chosen: bool = False, agreed: bool = False,
 ) -> Estimate:
     """The estimate for the patch that `solution` is of `base`.
 
     Args:
         tests: The tests that the patch was made for.
         proof: What was shown of it.
+        seen: What was looked at beyond the tests; `None` where nothing was.
         chosen: A person chose its behaviour among several; that does not make an unlikely patch
             right.
         agreed: A search and a model arrived at the same program independently.
@@ -49,11 +46,9 @@ def confidence(
             return CERTAIN
         codes = tuple(test.code for test in tests)
         estimate = of_a_model(change.after, Situation(change.before, codes))
-    model, seen = fitted(), proof.evidence
+    model = fitted()
     features = dict(estimate.features) | {
         HELD_OUT: float(proof.level >= "E2"),
-        OTHERS_FIT: float(seen is not None and seen.others > 0),
-        REFUTED: 0.0 if seen is None or seen.others else math.log1p(seen.siblings),
         KILLED: seen.killed / seen.mutants if seen is not None and seen.mutants else 0.0,
     }
     usual = model.estimate(estimate.features).log_odds

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +21,6 @@ from agent.repair.proof.widening import dropped_guards
 
 Features = Mapping[str, float]
 
-MOST_LEAD = 4.0
 _NEUTRAL: dict[str, tuple[type[ast.operator], ...]] = {
     "0": (ast.Add, ast.Sub), "1": (ast.Mult, ast.Div, ast.FloorDiv, ast.Pow),
 }
@@ -48,16 +46,15 @@ def features_of(patches: Sequence[Candidate], now: Situation) -> list[dict[str, 
         patches: All that are known to pass; they compete with each other.
         now: The program, its tests, and its answers to the calls that the patches were probed with.
     """
-    shared = {"no test": float(not now.tests), **_size(now.program)}
+    shared = {"patches": math.log(len(patches)), **_size(now.program)}
     return [
         {
             **shared, "tried before": math.log1p(one.tried),
-            "other type": float(bool(one.types)),
             "reported mistake": float("reported mistake" in one.operators),
-            "known mistake": float("known mistake" in one.operators), **competing,
-            **_behaviour(now.base_answers, one.answers), **_text(now.program, one.text),
+            "known mistake": float("known mistake" in one.operators),
+            "changed": _changed(now.base_answers, one.answers), **_text(now.program, one.text),
         }
-        for one, competing in zip(patches, _competition(patches), strict=True)
+        for one in patches
     ]
 
 
@@ -67,34 +64,13 @@ def _size(text: str) -> dict[str, float]:
     return {
         "lines": math.log1p(sum(bool(line.strip()) for line in text.splitlines())),
         "functions": math.log1p(sum(isinstance(one, Function) for one in nodes)),
-        "classes": float(any(isinstance(one, ast.ClassDef) for one in nodes)),
     }
 
 
-def _competition(patches: Sequence[Candidate]) -> Iterator[dict[str, float]]:
-    """How a patch stands among the others; those that answer all probing calls alike are one."""
-    groups: dict[tuple[str, ...] | str, list[Candidate]] = defaultdict(list)
-    for one in patches:
-        groups[one.answers or one.text].append(one)
-    least = {key: min(one.cost for one in group) for key, group in groups.items()}
-    for one in patches:
-        key = one.answers or one.text
-        others = [cost for other, cost in least.items() if other != key]
-        lead = min(others) - least[key] if others else MOST_LEAD
-        yield {
-            "patches": math.log(len(patches)), "dearer": one.cost - least[key],
-            "lead": max(-MOST_LEAD, min(MOST_LEAD, lead)),
-        }
-
-
-def _behaviour(before: Sequence[str], after: Sequence[str]) -> dict[str, float]:
-    """What changes on probing calls to which the program as it came gave a value."""
+def _changed(before: Sequence[str], after: Sequence[str]) -> float:
+    """The share of results that change, of probing calls to which the original gave a value."""
     known = [(old, new) for old, new in zip(before, after, strict=False) if _is_value(old)]
-    values = {one for one in after if _is_value(one)}
-    return {
-        "changed": sum(old != new for old, new in known) / max(1, len(known)),
-        "always the same": float(len(after) > 3 and len(values) == 1),
-    }
+    return sum(old != new for old, new in known) / max(1, len(known))
 
 
 def _is_value(answer: str) -> bool:

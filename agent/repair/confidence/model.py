@@ -14,37 +14,25 @@ from functools import cache
 from importlib.resources import files
 
 from agent.core.domain import Estimate, Solution
-from agent.repair.confidence.features import MOST_LEAD, Features, Situation, features_of
+from agent.repair.confidence.features import Features, Situation, features_of
 from agent.repair.facts import Candidate
 
 HELD_OUT = "held out"
 """1 where a test that failed before, and that the repair did not see, passes."""
-OTHERS_FIT = "others fit"
-"""1 where a competing patch passes all tests and behaves differently."""
-REFUTED = "refuted"
-"""`log1p` of how many variations of the patch were tried, none of which fits the tests."""
 KILLED = "killed"
 """The share of mutants of the repaired lines that the tests notice; 0 where there are none."""
 REASONS: dict[str, str] = {
-    "patches": "many other edits pass the tests as well",
-    "lead": "another behaviour that passes takes an edit as usual as this one",
-    "dearer": "another edit for the same behaviour is more usual",
+    "patches": "other edits pass the tests as well",
     "tried before": "many edits were tried before one passed",
-    "other type": "a result has another type than the test expects",
     "reported mistake": "it does not follow from what Python reports",
     "known mistake": "it repairs no common mistake",
-    "no test": "only the crash is known, and no test says what is right",
-    "changed": "it changes results that the tests do not check",
-    "always the same": "it gives the same result for all inputs tried",
+    "changed": "it changes little beyond what the tests check",
     "usual on average": "the new code is unusual",
-    "added": "it adds much code",
+    "added": "it adds hardly any code",
     "suspicious": "it contains code that a reviewer would reject",
-    "lines": "the tests see little of so much code",
+    "lines": "the program is short",
     "functions": "the tests see little of so many functions",
-    "classes": "the state of objects is hard to constrain by few tests",
     HELD_OUT: "no test that the repair did not see failed before and passes now",
-    OTHERS_FIT: "another patch that behaves differently passes the tests as well",
-    REFUTED: "few variations of the patch could be tried",
     KILLED: "the tests do not notice slips in the repaired lines",
 }
 """What to say where a feature lowers the estimate most."""
@@ -52,7 +40,6 @@ FITTED = tuple(REASONS)
 """The features that have a weight."""
 OF_THE_TEXT = frozenset({"added", "suspicious", "usual on average"})
 """Features that the two texts determine alone."""
-NO_COMPETITION = {"patches": 0.0, "dearer": 0.0, "lead": MOST_LEAD}
 UNKNOWN = "little is known of it"
 
 
@@ -109,7 +96,7 @@ def natural(solution: Solution) -> bool:
     if estimate is None or not estimate.features:
         return True
     model = fitted()
-    alone = model.estimate({**estimate.features, **NO_COMPETITION}).log_odds
+    alone = model.estimate({**estimate.features, "patches": 0.0}).log_odds
     return alone - model.estimate(estimate.features).log_odds + estimate.log_odds >= 0
 
 

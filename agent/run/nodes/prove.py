@@ -150,12 +150,9 @@ def _ended(report: Report) -> str:
 
 
 def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
-    """A proof of level E2 with what the evidence adds to it or takes from it. One of E1 stays
-    there: its evidence counts for the confidence. Pure."""
+    """A proof of level E2 with what the evidence adds to it or takes from it; pure."""
     if holds_at_e1(seen):
         return proof.but(_held(seen), at_most="E1", evidence=seen)
-    if proof.level == "E1":
-        return proof.model_copy(update={"evidence": seen})
     if not reaches_e3(seen):
         return proof.but(_lacking_for_e3(seen, budget_s), evidence=seen)
     why = (
@@ -231,6 +228,7 @@ async def prove(state: State, ctx: Context) -> State:
         proof = proof.but(doubt, at_most="E1")
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     rivals: Alternatives | None = None
+    seen: Evidence | None = None
     elsewhere = any(one.path != solution.entry for one in solution.changed_from(base))
     if ctx.task.project is not None:
         known = state.get("rivals_id")
@@ -242,7 +240,9 @@ async def prove(state: State, ctx: Context) -> State:
     elif proof.level in ("E1", "E2") and budget_s > 0 and is_repaired(state):
         left_s = ctx.seconds_left - CLOSING_S if proof.level == "E2" else budget_s
         found = await _evidence(state, ctx, report, suite, budget_s, left_s)
-        proof, rivals = lifted(proof, found.evidence, budget_s), found.rivals
+        seen = found.evidence
+        if proof.level == "E2":  # at E1 it counts for the confidence alone
+            proof, rivals = lifted(proof, seen, budget_s), found.rivals
     elif proof.level == "E2" and state.get("rivals_id"):
         proof = proof.but("there was no time to judge its rivals", at_most="E1")
     chosen = bool(state.get("asked")) and not state.get("rivals_id")
@@ -254,7 +254,7 @@ async def prove(state: State, ctx: Context) -> State:
     likely = None
     if is_repaired(state):
         likely = await aside(
-            confidence, solution, base, suite.visible, proof, state["strategy"],
+            confidence, solution, base, suite.visible, proof, seen, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
         )
     chance, unsure = (None, "") if likely is None else (likely.probability, likely.reason)
