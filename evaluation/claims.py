@@ -166,7 +166,7 @@ def table(claims: Sequence[Claim]) -> Iterator[str]:
         f"not claimed and no patch shown: {every - len(shown)}; right among all shown: "
         f"{all_right} of {every} ({all_right / max(1, every):.0%})"
     )
-    first = [one["first_s"] for one in claims if one.get("first_s") is not None] or [0.0]
+    first = [found for one in claims if (found := one.get("first_s")) is not None] or [0.0]
     yield (
         f"median seconds {statistics.median([one['seconds'] for one in claims]):.1f}, "
         f"to the first patch {statistics.median(first):.1f}"

@@ -54,7 +54,8 @@ def test_the_first_screen_happens_as_it_is_shown(tmp_path: Path) -> None:
     heal.chmod(0o755)
     paths = [str(heal.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
     environment = {
-        **{name: text for name, text in os.environ.items() if name != "VIRTUAL_ENV"},
+        **{name: text for name, text in os.environ.items()
+           if name not in ("VIRTUAL_ENV", "HEAL_REQUIRE_CONFIDENCE")},
         "PATH": os.pathsep.join(paths), "HEAL_DATA_DIR": str(tmp_path / "data"),
         "LLM_PROVIDER": "mock", "HEAL_BUDGET_S": "900", "HEAL_SEARCH_S": "100",
     }

@@ -88,13 +88,13 @@ DATA = (
 """Programs that are data, of no room."""
 CEILINGS = {
     "app.py": 100, "setup.py": 74, "agent": 36, "agent/core": 2_623, "agent/doors": 6_486,
-    "agent/healing": 3_166, "agent/intake": 4_953, "agent/judge": 10_534, "agent/log": 2_848,
-    "agent/memory": 2_412, "agent/planning": 479, "agent/project": 2_586, "agent/repair": 5_463,
+    "agent/healing": 3_161, "agent/intake": 4_953, "agent/judge": 10_534, "agent/log": 2_848,
+    "agent/memory": 2_412, "agent/planning": 479, "agent/project": 2_586, "agent/repair": 5_426,
     "agent/repair/edits": 5_670, "agent/repair/screening": 2_762, "agent/repair/syntax": 2_160,
     "agent/run": 3_841, "agent/thinking": 1_799, "agent/tools": 1_577, "demo": 6_578,
-    "evaluation": 3_779, "llm": 6_752, "prompts": 1, "sandbox": 9_253, "selfheal": 94,
-    "tests": 4_886, "tests/agent": 27_594, "tests/agent/project": 1_823, "tests/agent/tools": 1_247,
-    "tests/demo": 5_235, "tests/llm": 6_603, "tests/sandbox": 4_764,
+    "evaluation": 3_784, "llm": 6_752, "prompts": 1, "sandbox": 9_253, "selfheal": 94,
+    "tests": 4_888, "tests/agent": 27_594, "tests/agent/project": 1_823, "tests/agent/tools": 1_247,
+    "tests/demo": 5_236, "tests/llm": 6_603, "tests/sandbox": 4_764,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

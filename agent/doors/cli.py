@@ -198,7 +198,7 @@ def run(
         )
         models = commands.RunOptions(
             provider, model, role or (), max_iterations, ask or None, budget_usd, timeout,
-            require_confidence,
+            require_confidence=require_confidence,
         )
         from agent.doors.project import choice
 

@@ -162,7 +162,8 @@ def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> 
     result = fold(from_jsonl((ASSETS / "example.jsonl").read_text(encoding="utf-8")))
     assert "4 of 4 tests pass" in result.reason
     shown = workbench(result)
-    assert shown.count("4 of 4 tests pass, and 12 of 12 added pass") == 1  # of each program
+    # Of the program, and in the timeline.
+    assert shown.count("4 of 4 tests pass, and 12 of 12 added pass") == 2
     assert " <small>4 of 4 tests pass, and 12 of 12 added pass</small>" in matrix(
         result, opens=False
     )
