@@ -21,7 +21,7 @@ INSIDE = (*PACKAGES, "app")
 NO_MODULES = ("*.cases", "*.cases.*", "evaluation.bench*", "evaluation.programs")
 """Folders of programs that are data: they go into the wheel as they are."""
 DATA = {
-    "": ("*.toml", "*.txt", "*.yaml", "assets/*", "cases/**/*"),
+    "": ("*.toml", "*.txt", "*.yaml", "*.bin", "assets/*", "cases/**/*"),
     f"{PUBLIC}.evaluation": ("bench/**/*", "bench/**/.gitignore", "programs/*"),
 }
 
