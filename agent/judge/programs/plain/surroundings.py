@@ -102,9 +102,16 @@ def _number() -> None:
 
 def _told(true: int, other: int) -> Callable[[], int]:
     """The other one, but to the runner and to pytest, whose own files are this user's."""
+    # No program is loaded yet, so that whatever is on the stack is the runner, wherever it lies.
+    frame, runners = sys._getframe(), set[str]()
+    while frame is not None:
+        runners.add(frame.f_code.co_filename)
+        frame = frame.f_back  # type: ignore[assignment]
+
     def asked() -> int:
         caller = sys._getframe(1).f_code.co_filename
-        return true if caller.startswith(_RUNNERS) or "_pytest" in caller else other
+        ours = caller in runners or caller.startswith(_RUNNERS)
+        return true if ours or "_pytest" in caller else other
 
     return asked
 
