@@ -94,7 +94,7 @@ CEILINGS = {
     "agent/run": 3_841, "agent/thinking": 1_799, "agent/tools": 1_577, "demo": 6_578,
     "evaluation": 3_784, "llm": 6_752, "prompts": 1, "sandbox": 9_253, "selfheal": 94,
     "tests": 4_888, "tests/agent": 27_594, "tests/agent/project": 1_823, "tests/agent/tools": 1_247,
-    "tests/demo": 5_236, "tests/llm": 6_603, "tests/sandbox": 4_764,
+    "tests/demo": 5_236, "tests/llm": 6_603, "tests/sandbox": 4_774,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

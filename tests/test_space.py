@@ -66,7 +66,7 @@ def test_a_space_boots_without_a_secret_and_heals(tmp_path: Path) -> None:
             urllib.request.urlopen(f"{address}login/huggingface")
         runs = [client.predict(visitor=who, api_name="/runs") for who in (VISITOR, f"no{VISITOR}")]
 
-    assert (told["outcome"], told["provider"]) == ("proposed", "mock")
+    assert (told["outcome"], told["provider"]) == ("healed", "mock")
     assert "Sign in with" not in page
     assert "https://huggingface.co/spaces/owner/space?duplicate=true" in page
     assert [[one["run_id"] for one in each] for each in runs] == [

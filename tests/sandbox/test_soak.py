@@ -68,11 +68,21 @@ def grew_mib(before: float) -> float:
     return resident_mib() - before
 
 
+def sees_host(pid: int) -> bool:
+    """Whether a process has this machine's root, and so other people's home folders."""
+    try:
+        return os.path.samefile(f"/proc/{pid}/root", "/")
+    except OSError:
+        return True  # it has ended
+
+
 def left_files(sandbox: JailSandbox) -> list[str]:
     """What jobs left where their folders are: beside the host's, or where a server sees them."""
     roots = [*Path(workspaces()._folder).glob("server-*")]
     if os.geteuid() == 0:
-        roots += [Path(f"/proc/{pid}/root/home") for pid in below(os.getpid())]
+        roots += [
+            Path(f"/proc/{pid}/root/home") for pid in below(os.getpid()) if not sees_host(pid)
+        ]
     empty = {"a", "b", "work", "tmp", "shared", "shm"}
     found = []
     for root in roots:
