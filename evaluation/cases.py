@@ -126,8 +126,8 @@ def read_cases(path: Path) -> tuple[Case, ...]:
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
-            case = Case.model_validate(told) if "truth" in told else _of_row(told)
+            parsed = json.loads(line)
+            case = Case.model_validate(parsed) if "truth" in parsed else _of_row(parsed)
         except (ValueError, TypeError, KeyError, ValidationError) as error:
             raise BadSuite(f"{path}, line {number}: {error}") from error
         found.append(case)
@@ -136,18 +136,18 @@ def read_cases(path: Path) -> tuple[Case, ...]:
     return tuple(found)
 
 
-def _of_row(told: dict[str, Json]) -> Case:
-    row = row_of(str(told["id"]), told)
+def _of_row(parsed: dict[str, Json]) -> Case:
+    row = row_of(str(parsed["id"]), parsed)
     if isinstance(row, BadRow):
         raise ValueError(row.why)
     return of_row(row)
 
 
 def of_row(row: Row) -> Case:
-    """A row of a suite as a case; raises `ValueError` where nothing tells right from wrong."""
+    """A row of a suite as a case; raises `ValueError` where there is no truth to compare with."""
     truth = row.truth
     if not truth.known:
-        raise ValueError(f"{row.id} has nothing that tells a right repair from a wrong one")
+        raise ValueError(f"{row.id} has no held-out test and no reference repair with inputs")
     groups = dict(row.groups)
     held = NAMES + "\n".join(truth.held_out) + "\n" if truth.held_out else ""
     agree = _AGREE.replace("{entry!r}", repr(truth.entry_point)) if truth.inputs else ""

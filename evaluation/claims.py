@@ -128,22 +128,22 @@ def healed(case: Case, suite: str) -> Claim:
             },
         )
         try:
-            told = json.loads(done.stdout)
+            document = json.loads(done.stdout)
         except ValueError as error:
             raise RuntimeError(f"{case.id}: {done.stderr[-500:]}") from error
         events = from_jsonl(log.read_text("utf-8")) if log.exists() else ()
         proved = [entry.event for entry in events if isinstance(entry.event, Proved)]
         patches = [entry.at for entry in events if isinstance(entry.event, PatchProposed)]
-    if told["outcome"] is None and done.returncode in (2, 3):
-        raise RuntimeError(f"{case.id}: {told['error'] or told['reason']}")
-    outcome = str(told["outcome"] or "refused")
-    changed = {path: text for path, text in told["files"].items()}
+    if document["outcome"] is None and done.returncode in (2, 3):
+        raise RuntimeError(f"{case.id}: {document['error'] or document['reason']}")
+    outcome = str(document["outcome"] or "refused")
+    changed = {path: text for path, text in document["files"].items()}
     return Claim(
-        id=case.id, suite=suite, author=case.author, outcome=outcome, proof=told["proof"],
-        confidence=told["confidence"], features=dict(proved[-1].features) if proved else {},
-        right=case.is_right(changed) if outcome in PATCHED else None, strategy=told["strategy"],
-        candidates=told["candidates"], seconds=told["seconds"], exit_code=done.returncode,
-        diff=told["diff"], first_s=patches[0] - events[0].at if patches else None,
+        id=case.id, suite=suite, author=case.author, outcome=outcome, proof=document["proof"],
+        confidence=document["confidence"], features=dict(proved[-1].features) if proved else {},
+        right=case.is_right(changed) if outcome in PATCHED else None, strategy=document["strategy"],
+        candidates=document["candidates"], seconds=document["seconds"], exit_code=done.returncode,
+        diff=document["diff"], first_s=patches[0] - events[0].at if patches else None,
     )
 
 

@@ -98,8 +98,8 @@ def _passing(program: str, asserts: list[str]) -> list[bool]:
             )
         except subprocess.TimeoutExpired:
             return []
-    told = done.stdout.rpartition("FOUND")[2]
-    return list(json.loads(told)) if done.returncode == 0 and told.strip() else []
+    printed = done.stdout.rpartition("FOUND")[2]
+    return list(json.loads(printed)) if done.returncode == 0 and printed.strip() else []
 
 
 if __name__ == "__main__":

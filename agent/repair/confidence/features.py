@@ -114,7 +114,7 @@ def _swallowed(text: str) -> int:
 
 
 def _vacuous(text: str) -> Iterator[str]:
-    """Operations that nobody would write: constants in conditions, equal operands, `+ 0`, `* 1`."""
+    """Operations without an effect: constants in conditions, equal operands, `+ 0`, `* 1`."""
     for node in readable_nodes(text):
         match node:
             case ast.BoolOp(values=values):

@@ -81,11 +81,11 @@ class Coefficients:
 @cache
 def fitted() -> Coefficients:
     """The coefficients that are installed."""
-    told = tomllib.loads(files(__package__).joinpath("coefficients.toml").read_text("utf-8"))
+    table = tomllib.loads(files(__package__).joinpath("coefficients.toml").read_text("utf-8"))
     return Coefficients(
-        told["intercept"],
-        {name: Weight(*pair) for name, pair in told["features"].items()},
-        **told["sources"],
+        table["intercept"],
+        {name: Weight(*pair) for name, pair in table["features"].items()},
+        **table["sources"],
     )
 
 

@@ -15,7 +15,7 @@ from agent.log.store import Store
 from agent.log.words import ending_words
 
 LEAST_PROPOSED = 0.3
-"""Patches that are less likely right are listed and not proposed."""
+"""Patches that are less likely right are shown as not kept, and not proposed."""
 UNLIKELY = "an edit that passes the tests was found, but it is unlikely to be right"
 
 
@@ -43,7 +43,8 @@ def conclude(
     report = store.get(state["report_id"], Report) if "report_id" in state else None
     kept, edit = base, ""
     outcome: RunOutcome = refused or "unresolved"
-    likely = state.get("confidence", 1.0)
+    # A patch without an estimate, as of a run of an earlier version, is a proposal.
+    likely = state.get("confidence", LEAST_PROPOSED if is_repaired(state) else 1.0)
     required = 0.0 if state.get("accepted") else required
     if refused is None and report is not None and report.passed:
         patched = kept = store.get(state["solution_id"], Solution)

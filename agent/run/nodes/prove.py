@@ -99,6 +99,14 @@ def proof_of(
     return Proof(level="E2", why=f"{passed}, {unseen}")
 
 
+def without_new_evidence(proof: Proof, suite: Suite) -> Proof:
+    """The proof, at most E1 where the held-out test passed before the repair and no competing patch
+    fails it: such a test says nothing for the repair. Pure."""
+    if not suite.held_passed or (proof.evidence and proof.evidence.refuted):
+        return proof
+    return proof.but(PASSED_BEFORE, at_most="E1")
+
+
 def of_a_suite(proof: Proof, rivals: int, left_open: bool = False) -> Proof:
     """The proof of a project's repair, with what its suite leaves open; pure. `rivals` pass all of
     it too, and others did where it was `left_open` when a remembered repair was learned."""
@@ -246,8 +254,8 @@ async def prove(state: State, ctx: Context) -> State:
     elif proof.level == "E2" and state.get("rivals_id"):
         proof = proof.but("there was no time to judge its rivals", at_most="E1")
     chosen = bool(state.get("asked")) and not state.get("rivals_id")
-    if suite.held_passed and not chosen and not (proof.evidence and proof.evidence.refuted):
-        proof = proof.but(PASSED_BEFORE, at_most="E1")
+    if not chosen:
+        proof = without_new_evidence(proof, suite)
     if state.get("caveat"):
         open_ = Evidence(others=1) if state.get("others_fit") else None
         proof = proof.but(state["caveat"], evidence=proof.evidence or open_)

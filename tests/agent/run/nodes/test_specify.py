@@ -5,6 +5,7 @@ import pytest
 from agent import intake
 from agent.core.domain import (
     Ending,
+    Evidence,
     Example,
     Integrity,
     Proof,
@@ -17,7 +18,13 @@ from agent.core.domain import (
 )
 from agent.core.state import Suite
 from agent.intake.asked.held_out import file_without_test
-from agent.run.nodes.prove import is_told, of_a_suite, proof_of, seen_through
+from agent.run.nodes.prove import (
+    is_told,
+    of_a_suite,
+    proof_of,
+    seen_through,
+    without_new_evidence,
+)
 from agent.run.nodes.specify import derived_test, hold_out, is_asked
 from tests.agent.values import program
 
@@ -241,6 +248,16 @@ def test_it_is_known_whether_a_held_out_test_passed_before(failing: str, passed:
     assert proof_of(ALL_PASS, suite, ADD).why == (
         "4 of 4 tests pass, 1 of them never seen by the repair"
     )
+
+
+@pytest.mark.parametrize(("passed", "refuted", "level"), [
+    (False, 0, "E2"), (True, 0, "E1"), (True, 1, "E2"),
+])
+def test_a_held_out_test_that_passed_before_raises_the_proof_only_if_a_competing_patch_fails_it(
+    passed: bool, refuted: int, level: str
+) -> None:
+    proof = Proof(level="E2", why="shown", evidence=Evidence(refuted=refuted))
+    assert without_new_evidence(proof, Suite(held_passed=passed)).level == level
 
 
 def test_an_object_is_asked_by_all_that_was_done_to_it() -> None:
