@@ -394,6 +394,8 @@ class Page:
                 known = await self._log(back)
             result = fold(known or ())
         except Unavailable:  # `heal` has said why
+            if self._host.leaving:  # the next server continues the run, or stops it
+                return buttons(running=False, stops=True)
             return {
                 "kept": kept, **buttons(running=False), **review_card(None),
                 **question_row(None), **paused_row(None),

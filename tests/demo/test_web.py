@@ -231,6 +231,15 @@ async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back() -
         assert (can_heal(settled), settled["stop"]["interactive"]) == (True, False)
 
 
+async def test_stop_stays_enabled_while_the_server_shuts_down(host: Host, page: Page) -> None:
+    kept = await begun(page, words="healed")
+    await healed(page, kept)
+    await host.close()
+    settled = await page.settle(kept, NEW_VISIT)
+    assert settled["stop"]["interactive"]
+    assert set(settled) == {"heal", "stop"}
+
+
 async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page) -> None:
     kept = await begun(page, "code", words="healed")
     await healed(page, kept)
