@@ -72,6 +72,7 @@ _FILES = frozenset({"FileNotFoundError", "PermissionError", "NotADirectoryError"
 _REFUSED = frozenset({"PermissionError", "OSError", "BlockingIOError", *_NETWORK})
 """What a refusal of the jail looks like to a program that does not catch it; of a file it is
 told with what to do, below."""
+_LISTS_A_FOLDER = re.compile(r"\b(listdir|scandir|walk)\(")
 _ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _NAMES = frozenset({"NameError", "UnboundLocalError"})
 
@@ -266,6 +267,8 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
         support = [file.path for file in task.support]
         if name and not name.startswith("/") and difflib.get_close_matches(name, support, n=1):
             return None
+        if name and "/" not in name and _LISTS_A_FOLDER.search(text):
+            return None  # the folder is missing from the path
         if not name and failure.name == "PermissionError":
             # A file would be named. A test's verdict does not tell which rule was met.
             return _surroundings(

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from agent.repair.edits.constants import together
 from agent.repair.edits.library import FIELDS, FUNCTIONS, MEMBERS, METHODS
 from agent.repair.program import BUILTINS, SEQUENCES, Program, Splice
 
@@ -38,11 +39,25 @@ def function(program: Program, node: ast.Name) -> Iterator[Splice]:
     """A function's sibling: `min` for `max`."""
     if isinstance(node.ctx, ast.Load):
         for sibling in FUNCTIONS.get(node.id, ()):
-            yield program.replace(node, sibling, 2.5)
+            start, end, cost = program.start(node), program.end(node), 2.5
+            edits = [(start, end, sibling), *_imported_too(program, node.id, sibling)]
+            yield together(program, edits, cost, node.lineno)
         if node.id in program.functions and _is_function(program, node):
             for other in program.callables(node):
                 if other != node.id:
                     yield program.replace(node, other, 3.5)
+
+
+def _imported_too(program: Program, name: str, sibling: str) -> Iterator[tuple[int, int, str]]:
+    """The import of a function beside that of its sibling, where it is not known yet."""
+    if sibling in {*BUILTINS, *program.imported, *program.functions}:
+        return
+    for one in program.nodes:
+        if isinstance(one, ast.ImportFrom):
+            for alias in one.names:
+                if alias.name == name and alias.asname is None:
+                    yield program.end(alias), program.end(alias), f", {sibling}"
+                    return
 
 
 def method(program: Program, node: ast.Attribute) -> Iterator[Splice]:

@@ -150,8 +150,21 @@ def _initial_values(
         if program.crash is not None and program.crash.exception == "UnboundLocalError":
             if name in program.module_values:
                 yield program.insert_before(first, [f"global {name}"], 0.2)
-            if isinstance(program.scope(scope), Function):
-                yield program.insert_before(first, [f"nonlocal {name}"], 0.3)
+            outer = program.scope(scope)
+            if isinstance(outer, Function):
+                both = _assigned(program, scope) & _assigned(program, outer)
+                for names in dict.fromkeys((name, ", ".join(sorted({name, *both})))):
+                    yield program.insert_before(first, [f"nonlocal {names}"], 0.3 - 0.1 * (
+                        names != name
+                    ))
+
+
+def _assigned(program: Program, scope: Function) -> set[str]:
+    """The variables that a function itself assigns, without those of functions in it."""
+    return {
+        one.id for one in ast.walk(scope) if isinstance(one, ast.Name)
+        and isinstance(one.ctx, ast.Store) and program.scope(one) is scope
+    }
 
 
 def import_place(program: Program) -> int:

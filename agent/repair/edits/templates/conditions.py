@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from agent.repair.edits.classes import class_of
 from agent.repair.edits.functions import changes
 from agent.repair.evidence import plain
 from agent.repair.program import Function, Program
@@ -121,6 +122,41 @@ def _repeated(program: Program, node: ast.AST, bound: Any) -> bool:
     return isinstance(at, ast.For | ast.While)
 
 
+def _changed_nearby(program: Program, node: ast.AST, bound: Any) -> bool:
+    """A container that its function changes, other than by this node."""
+    scope, name = program.scope(node), program.code(bound)
+    return isinstance(scope, Function) and changes(scope.body, name)
+
+
+def _changed_in_the_loop(program: Program, node: ast.AST, bound: Any) -> bool:
+    """What a loop goes through and changes."""
+    return isinstance(node, ast.For) and changes(node.body, program.code(bound))
+
+
+def _class_attribute(program: Program, node: ast.AST, bound: Any) -> bool:
+    """A name that the class around the node gives a value, and its constructor does not."""
+    owner = class_of(program, node)
+    return owner is not None and any(
+        isinstance(one, ast.Assign) and program.code(one.targets[0]) == bound for one in owner.body
+    ) and f"self.{bound} =" not in program.code(owner)
+
+
+def _exception(program: Program, node: ast.AST, bound: Any) -> bool:
+    """A caught exception, or a variable that keeps one."""
+    scope, name = program.scope(node), program.code(bound)
+    caught = {one.name for one in ast.walk(scope) if isinstance(one, ast.ExceptHandler)}
+    return name in caught or any(
+        isinstance(one, ast.Assign) and program.code(one.targets[0]) == name
+        and program.code(one.value) in caught for one in ast.walk(scope)
+    )
+
+
+def _a_fraction(program: Program, node: ast.AST, bound: Any) -> bool:
+    """An expression that may be a float, as far as was seen."""
+    seen = program.type_of(bound)
+    return not seen or "float" in seen
+
+
 def _unmoved(program: Program, node: ast.AST, bound: Any) -> bool:
     """An ordered table of whose entries the function moves none to the end."""
     scope = program.scope(node)
@@ -171,6 +207,12 @@ def _seen(program: Program, bound: Any) -> str:
     return dict([*moments, *values]).get(program.code(bound), "")
 
 
+def _scope(program: Program, node: ast.AST) -> str:
+    """The text of the function around a node."""
+    scope = program.scope(node)
+    return program.text if scope is program.tree else program.code(scope)
+
+
 def _called(bound: Any) -> str:
     is_name = isinstance(bound, ast.Call) and isinstance(bound.func, ast.Name)
     return bound.func.id if is_name else ""
@@ -188,8 +230,11 @@ CONDITIONS: Mapping[str, Callable[[Program, ast.AST, Any], bool]] = {
     **{one.__name__[1:].replace("_", " "): one for one in (
         _mutable, _once, _once_or_view, _read_twice, _read_after, _recursive, _wrapped_function,
         _gives_a_value, _own_generator, _own_class, _own_property, _decorator, _repeated,
-        _iterated, _unmoved, _blank, _naive, _nested,
+        _iterated, _unmoved, _blank, _naive, _nested, _changed_nearby, _changed_in_the_loop,
+        _class_attribute, _exception, _a_fraction,
     )},
+    "not committed": lambda program, node, bound: "commit" not in _scope(program, node),
+    "not flushed": lambda program, node, bound: "flush" not in _scope(program, node),
     "caught": lambda program, node, bound: isinstance(
         program.parents.get(node), ast.ExceptHandler
     ),

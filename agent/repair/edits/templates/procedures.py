@@ -11,8 +11,9 @@ from typing import Any
 from agent.core.trees import literal
 from agent.repair.edits.classes import parent
 from agent.repair.edits.constants import together
+from agent.repair.edits.crashes.missing import import_place
 from agent.repair.edits.forgotten import kept
-from agent.repair.edits.functions import mutable_default
+from agent.repair.edits.functions import changes, mutable_default
 from agent.repair.evidence import plain
 from agent.repair.program import ATOM, BUILTINS, Program, Splice
 from agent.repair.program.blocks import is_docstring, opening
@@ -270,6 +271,62 @@ def _keys(program: Program) -> Iterator[object]:
             pending += one
 
 
+def file_of_a_folder(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+    """The path of a file of which a listing of its folder gave the name alone."""
+    assert isinstance(node, ast.For | ast.comprehension)
+    match node.target, [one for one in ast.walk(node.iter) if isinstance(one, ast.Call)]:
+        case ast.Name(id=name), [*_, ast.Call(func=ast.Attribute(attr="listdir"), args=given)]:
+            folder = program.code(given[0]) if given else "'.'"
+        case ast.Name(id=name), []:
+            walked = next((
+                one.target.elts for one in program.nodes if isinstance(one, ast.For)
+                and isinstance(one.target, ast.Tuple) and len(one.target.elts) == 3
+                and program.code(one.target.elts[2]) == program.code(node.iter)
+            ), None)
+            if walked is None:
+                return
+            folder = program.code(walked[0])
+        case _:
+            return
+    around = node if isinstance(node, ast.For) else program.parents[node]
+    for one in ast.walk(around):
+        if isinstance(one, ast.Call) and program.code(one.func) != "os.path.join":
+            for given in one.args:
+                if isinstance(given, ast.Name) and given.id == name:
+                    yield program.replace(given, f"os.path.join({folder}, {name})", 0.0)
+
+
+def argument_changed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+    """A copy of a container that a caller gives and the function changes."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    first = opening(program, node)
+    if first is None:
+        return
+    for one in node.args.args:
+        is_copied = any(
+            isinstance(each, ast.Assign) and program.code(each.targets[0]) == one.arg
+            for each in node.body
+        )
+        if one.arg not in ("self", "cls") and changes(node.body, one.arg) and not is_copied:
+            seen = program.seen(one.arg) & {"list", "dict", "set"} or {"list"}
+            for kind in sorted(seen):
+                yield program.insert_before(first, [f"{one.arg} = {kind}({one.arg})"], 0.0)
+
+
+def wraps(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+    """The name and docstring of a function, kept by what a decorator puts in its place."""
+    assert isinstance(node, ast.FunctionDef)
+    outer = program.scope(node)
+    given = outer.args.args if isinstance(outer, ast.FunctionDef) else []
+    if not node.decorator_list and len(given) == 1 and node.args.vararg is not None:
+        decorator = f"@wraps({given[0].arg})"
+        at, start = import_place(program), program.whole_lines(node)[0]
+        edits = [(start, start, f"{program.indent(node)}{decorator}{program.newline}")]
+        if "wraps" not in program.imported:
+            edits.append((at, at, f"from functools import wraps{program.newline}"))
+        yield together(program, edits, 0.0, node.lineno)
+
+
 def hash_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """A `__hash__` of what `__eq__` compares."""
     assert isinstance(node, ast.ClassDef)
@@ -336,6 +393,9 @@ PROCEDURES: Mapping[
     "hash": ((ast.ClassDef,), hash_of),
     "parent": ((ast.FunctionDef,), parent_of),
     "doubled braces": ((ast.Call,), doubled_braces),
+    "file of a folder": ((ast.For, ast.comprehension), file_of_a_folder),
+    "argument changed": ((ast.FunctionDef, ast.AsyncFunctionDef), argument_changed),
+    "wraps": ((ast.FunctionDef,), wraps),
     "mutable default": ((ast.FunctionDef, ast.AsyncFunctionDef), _plainly(mutable_default)),
     "field of each object": ((ast.ClassDef,), _plainly(kept.of_each_object)),
     "finally": ((ast.Expr,), _plainly(kept.given_back)),
