@@ -118,9 +118,13 @@ _COOKIE = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.ASCII)
 
 
 def text_beside(path: Path) -> str:
-    """The text of a file beside the program, as it is laid down: its coding cookie, if any, says
-    UTF-8. Raises `BadInput`."""
-    lines = read_source(path, allow_empty=True).text.split("\n", 2)
+    """The text of a file beside the program, as it is written into the jail: that of a Python file
+    with a coding cookie, if any, that says UTF-8; any other with its own line ends and its mark of
+    the encoding. Raises `BadInput`."""
+    source = read_source(path, allow_empty=True)
+    if path.suffix not in (".py", ".pyi"):
+        return source.raw.decode(source.encoding)
+    lines = source.text.split("\n", 2)
     for index, line in enumerate(lines[:2]):
         lines[index] = _COOKIE.sub(r"\1utf-8", line)
     return "\n".join(lines)

@@ -147,3 +147,10 @@ def test_a_file_beside_the_program_says_how_it_is_laid_down(raw, text, tmp_path)
     (tmp_path / "a.py").write_bytes(raw)
 
     assert text_beside(tmp_path / "a.py") == text
+
+
+def test_a_data_file_beside_the_program_keeps_its_bytes(tmp_path):
+    raw = b'\xef\xbb\xbf{"h": 1}\r\n'
+    (tmp_path / "a.json").write_bytes(raw)
+
+    assert text_beside(tmp_path / "a.json").encode() == raw
