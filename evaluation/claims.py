@@ -114,7 +114,7 @@ def healed(case: Case, suite: str) -> Claim:
         asked = ["run", ".", "--json", "--log", str(log)]
         if case.mode != "project":
             asked[1] = "program.py"
-            for path in case.support:
+            for path in dict.fromkeys(path.partition("/")[0] for path in case.support):
                 asked += ["--with", path]
         if case.mode == "asserts":
             asked += ["--tests", case.tests]

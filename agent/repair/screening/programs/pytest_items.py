@@ -10,6 +10,7 @@ and what they share is set up as long as pytest would keep it.
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib
 import os
 import sys
@@ -63,6 +64,8 @@ class Items:
         self._session: pytest.Session | None = None
         self._codes: list[tuple[types.ModuleType, types.CodeType]] = []
         """Files of tests, and their fixtures', with their code."""
+        self._parameters: dict[Any, dict[str, Any]] = {}
+        """The parameters of each item, as they were before a candidate could change them."""
 
     def collected(self, session: pytest.Session, paths: dict[str, str]) -> None:
         """Remembers the session's items; `paths` leads from a file's name to its text."""
@@ -71,6 +74,8 @@ class Items:
             text = paths.get(os.path.basename(item.nodeid.partition("::")[0]))
             if text is not None:
                 self._items.setdefault(text, []).append(item)
+                with contextlib.suppress(Exception):  # what cannot be copied is shared
+                    self._parameters[item] = copy.deepcopy(_parameters(item))
                 module = getattr(item, "module", None)
                 if module is not None and module.__name__ not in self._bound:
                     self._bound[module.__name__] = self._origins(module)
@@ -96,6 +101,12 @@ class Items:
         for module, code in self._codes:
             exec(code, vars(module))
 
+    def restore(self) -> None:
+        """Before the first test of a candidate: where the files of tests have data of their own,
+        they are executed again, so that no candidate meets what an earlier one changed in it."""
+        if any(_has_data(one.module) for items in self._items.values() for one in items[:1]):
+            self.renew()
+
     def run(
         self, text: str, node: str, without: tuple[str, ...] = (), together: bool = False
     ) -> None:
@@ -112,6 +123,8 @@ class Items:
         for item in self._found[key]:
             if not together:
                 self._bind(item.module)
+            if kept := self._parameters.get(item):
+                item.callspec.params.update(copy.deepcopy(kept))
             if _is_plain(item):
                 _function(item)(**_parameters(item))
             elif together:
@@ -228,6 +241,17 @@ def _name_of(value: object, name: str, source: types.ModuleType) -> str | None:
         if other is value and not there.startswith("__"):
             return there
     return None
+
+
+_PLAIN = (types.FunctionType, types.ModuleType, type, str, int, float, bytes, type(None))
+
+
+def _has_data(module: types.ModuleType) -> bool:
+    """Whether a file of tests has values that a test could change."""
+    return any(
+        not isinstance(value, _PLAIN)
+        for name, value in vars(module).items() if not name.startswith("__")
+    )
 
 
 def _parameters(item: Any) -> dict[str, Any]:

@@ -106,6 +106,8 @@ class Harness:
         """The `pytest_items.Items` of tests that are nodes of pytest files."""
         self.keeps = False
         """Nodes run on the program as the test before has left it."""
+        self._tested: Code | None = None
+        """The candidate that the files of tests were last executed for."""
         self.base_output: str | None = None
         self._quiet = DiscardedOutput()
         self._fresh: list[str] = []
@@ -301,6 +303,9 @@ class Harness:
         assert self.items is not None
         if not self.keeps:
             self.module(code, self.stem)
+            if code is not self._tested:
+                self._tested = code
+                self.items.restore()
         self.items.run(test.text, test.node, test.without, self.keeps)
 
     def _with_output(self, code: Code, test: PreparedTest) -> None:

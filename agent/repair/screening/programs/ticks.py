@@ -24,7 +24,7 @@ from agent.repair.screening.programs.endless import Watch
 
 T = TypeVar("T")
 
-_OPENS_LOOP = re.compile(rb"\b(for|while|lambda|def|assert)\b")
+_OPENS_LOOP = re.compile(rb"\b(async|for|while|lambda|def|assert)\b")
 _OPENS_BLOCK = re.compile(rb"(if|for|while|with|try|async|def|class|match|@)\b|@")
 """No statement can stand before these on their line."""
 _NEWLINE = ord("\n")

@@ -167,6 +167,36 @@ async def test_nodes_of_a_pytest_file_are_collected_once_and_run_for_each_candid
     assert healed.passed == (True, True, True)
 
 
+async def test_what_a_candidate_changes_in_the_data_of_a_pytest_file_no_other_one_meets() -> None:
+    base = "class Shelf:\n    size = 0\n\ndef first(names):\n    return names[1]\n"
+    spoiler = base.replace("names[1]", "names.pop()")
+    right = base.replace("names[1]", "names[0]").replace("size = 0", "size = 3")
+    file = (
+        "import pytest\nfrom shop import Shelf, first\n\nNAMES = ['ann', 'bob']\nSHELF = Shelf()\n\n"
+        "def test_data():\n    assert first(NAMES) == 'ann'\n\n"
+        "@pytest.mark.parametrize('names', [['ann', 'bob']])\n"
+        "def test_parameter(names, tmp_path):\n    assert first(names) == 'ann'\n\n"
+        "def test_object():\n    assert SHELF.size == 3\n"
+    )
+    nodes = ("test_data", "test_parameter", "test_object")
+    tests = [Script(name=node, origin="user", code=file, node=node) for node in nodes]
+    *_, healed = await screened([spoiler, spoiler, right], tests, base=base)
+
+    assert healed.passed == (True, True, True)
+
+
+@pytest.mark.parametrize("edit", ["async for", "for"])
+async def test_a_loop_that_becomes_asynchronous_is_screened_as_it_runs(edit: str) -> None:
+    base = (
+        "import asyncio\nasync def steps():\n    yield 1\nasync def total():\n    t = 0\n"
+        "    for n in steps():\n        t += n\n    return t\ndef run():\n    return asyncio.run(total())\n"
+    )
+    test = Example(name="run", origin="user", call="run()", expected="1")
+    [found] = await screened([base.replace("for n", f"{edit} n")], [test], base=base)
+
+    assert found.passed == (edit == "async for",)
+
+
 async def test_a_pytest_file_is_collected_though_the_base_does_not_compile() -> None:
     file = "from shop import triple\n\ndef test_it():\n    assert triple(1) == 3\n"
     tests = [Script(name="test_it", origin="user", code=file, node="test_it")]
