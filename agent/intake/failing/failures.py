@@ -269,6 +269,8 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
             return None
         if name and "/" not in name and _LISTS_A_FOLDER.search(text):
             return None  # the folder is missing from the path
+        if failure.test and name.startswith("/") and "/pytest-of-" in name:
+            return None  # a file that the test alone could have made
         if not name and failure.name == "PermissionError":
             # A file would be named. A test's verdict does not tell which rule was met.
             return _surroundings(
@@ -281,6 +283,9 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
             f"The program {verb} {what}. Bring it beside the program, if it is text that it reads "
             "(`--with FILE` in a terminal)."
         )
+    codes = "\n".join([text, *(test.code for test in task.tests)])
+    if re.search(rf"\b{failure.name}\(", codes):
+        return None  # the program or its tests raise it themselves
     if failure.name in _NETWORK or "Network is unreachable" in failure.message:
         return _surroundings("The program needs a network connection, which the jail has not.")
     if failure.name == "KeyError" and "environ" in line:

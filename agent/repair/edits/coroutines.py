@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from agent.repair.edits.library import AWAITED
-from agent.repair.program import Program, Splice
+from agent.repair.program import Function, Program, Splice
 
 
 def awaited(program: Program, node: ast.Call) -> Iterator[Splice]:
@@ -21,6 +21,8 @@ def awaited(program: Program, node: ast.Call) -> Iterator[Splice]:
             cost = 0.4
         case ast.Attribute(value=ast.Name(id="asyncio"), attr=name) if name in AWAITED:
             cost = 0.4
+        case ast.Name(id=name) if name in _parameters(program, node):
+            cost = 0.8
         case ast.Attribute(attr=name) if name in AWAITED:
             cost = 1.6
         case _:
@@ -44,6 +46,15 @@ def looped(program: Program, node: ast.For) -> Iterator[Splice]:
         ):
             at = program.start(node)
             yield Splice(at, at, "async ", 0.4, node.lineno)
+
+
+def _parameters(program: Program, node: ast.AST) -> set[str]:
+    """The names of what the functions around a node are given, as a decorator's function is."""
+    at, found = program.scope(node), set[str]()
+    while isinstance(at, Function):
+        found |= {one.arg for one in at.args.args}
+        at = program.scope(at)
+    return found
 
 
 def _coroutines(program: Program) -> set[str]:

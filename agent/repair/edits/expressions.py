@@ -58,7 +58,10 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
         added, times = program.grouped(node, 10), program.grouped(node, 11)
         numbers = [repr(v) for v in program.constants(node, int) if v not in (0, 1, -1)][:4]
         known = [name for name in names if program.may_be(name, NUMBERS) and name != text]
-        for other in (*known, *numbers):
+        sized = [
+            f"len({name})" for name in names if program.seen(name) & (SEQUENCES | {"dict", "set"})
+        ]
+        for other in (*known, *numbers, *sized):
             yield program.replace(node, f"{added} + {other}", 5.0)
             yield program.replace(node, f"{added} - {other}", 5.0)
             yield program.replace(node, f"{times} * {other}", 5.6)

@@ -113,6 +113,10 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
                     texts.setdefault(f"{name}.append({other_name}[0])", 5.9)
             if "set" in seen:
                 texts.setdefault(f"{name}.add({other_name})", 5.4)
+            if seen & {"list", "set"}:
+                texts.setdefault(f"{name}.remove({other_name})", 5.4)
+            if "dict" in seen:
+                texts.setdefault(f"{name}.pop({other_name}, None)", 5.6)
     last = block_of(program, node)[-1] is node
     for text, cost in texts.items():
         yield program.insert_before(node, [text], cost)

@@ -11,6 +11,9 @@ from agent.repair.edits.library import FIELDS, FUNCTIONS, MEMBERS, METHODS
 from agent.repair.program import BUILTINS, SEQUENCES, Program, Splice
 
 
+_TAKES_ONE = frozenset({"remove", "discard", "append", "add", "index", "count"})
+
+
 def variable(program: Program, node: ast.Name) -> Iterator[Splice]:
     """Another variable that can be read here."""
     if not isinstance(node.ctx, ast.Load) or _is_function(program, node):
@@ -65,7 +68,13 @@ def method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     parent = program.parents.get(node)
     if isinstance(parent, ast.Call) and parent.func is node:
         for sibling in METHODS.get(node.attr, ()):
-            yield attribute_name(program, node, sibling, 2.5)
+            if parent.args or sibling not in _TAKES_ONE:
+                yield attribute_name(program, node, sibling, 2.5)
+                continue
+            base = program.code(node.value)
+            for name in program.variables(node):
+                if name != base:
+                    yield program.replace(parent, f"{base}.{sibling}({name})", 2.7)
 
 
 def attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:

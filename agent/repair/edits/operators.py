@@ -142,6 +142,10 @@ def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
         cost = (2.0 if position < 3 else 2.8) + IN_ORDER * position
         yield Splice(start, start + len(old), new, cost, node.lineno)
     yield Splice(start, start + len(old) + 1, "=", 2.8, node.lineno)
+    seen = program.type_of(node.target)
+    for name in program.variables(node) if seen else ():
+        if name not in (target, value) and program.seen(name) & seen:
+            yield program.replace_statement(node, f"{target} = {name}", 3.0)
     need = BINARY[type(node.op)][1]
     grouped = program.grouped(node.value, need)
     yield program.replace_statement(node, f"{target} = {grouped} {old} {target}", 3.2)

@@ -166,6 +166,23 @@ FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
         task("open('dta.csv')\n", support=(File(path="data.csv", text="1"),)),
         ended("FileNotFoundError", "[Errno 2] No such file: 'dta.csv'"), "crash", (),
     ),
+    "a file whose folder was listed": (
+        task("import os\nfor name in os.listdir('x'):\n    open(name)\n"),
+        ended("FileNotFoundError", "[Errno 2] No such file: 'a.txt'", 3), "crash", (),
+    ),
+    "a file that the test made, or not": (
+        task("def read(path):\n    return open(path)\n"),
+        failed("FileNotFoundError: [Errno 2] No such file or directory: "
+               "'/home/1/a/tmp/pytest-of-project/pytest-0/test_it0/no.txt' at line 2 (a.py)",
+               "error"),
+        "crash", (),
+    ),
+    "a connection that a test has fail": (
+        task("def load(get):\n    return get()\n", tests=(Script(
+            name="t", origin="user", code="def broken(): raise ConnectionError('no')\nload(broken)",
+        ),)),
+        failed("ConnectionError: no at line 2 (a.py)", "error"), "crash", (),
+    ),
     "an exception that is handed on": (
         task("try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise error\n"),
         ended("ZeroDivisionError", "division by zero", 4), "crash", (),

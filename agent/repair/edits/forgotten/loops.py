@@ -18,6 +18,8 @@ def order(program: Program, node: ast.expr) -> Iterator[Splice]:
     if not isinstance(parent, ast.For | ast.comprehension) or parent.iter is not node:
         return
     called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    if called == "range":
+        yield program.replace(node, f"reversed({program.code(node)})", 3.0)
     if called in ("range", "reversed", "sorted", "zip", "enumerate"):
         return
     text = program.code(node)

@@ -16,7 +16,7 @@ from agent.repair.edits.forgotten import kept
 from agent.repair.edits.functions import changes, mutable_default
 from agent.repair.evidence import plain
 from agent.repair.program import ATOM, BUILTINS, Program, Splice
-from agent.repair.program.blocks import is_docstring, opening
+from agent.repair.program.blocks import block_of, is_docstring, opening
 
 _THOUSANDS = re.compile(r"\D*\d{1,3}(,\d{3})+(\.\d+)?\D*")
 _KEYS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
@@ -313,6 +313,55 @@ def argument_changed(program: Program, node: ast.AST, known: Known) -> Iterator[
                 yield program.insert_before(first, [f"{one.arg} = {kind}({one.arg})"], 0.0)
 
 
+def reset_together(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+    """What begins beside a variable, and is not set back where that one is."""
+    assert isinstance(node, ast.Assign)
+    around, name = block_of(program, node), program.code(node.targets[0])
+    scope = program.scope(node)
+    if not isinstance(node.value, _START) or getattr(scope, "body", around) is around:
+        return
+    for one in ast.walk(scope):
+        if isinstance(one, ast.Assign) and one not in around and name == program.code(
+            one.targets[0]
+        ) and isinstance(one.value, _START):
+            block = block_of(program, one)
+            at = block.index(one)
+            for other in (*block[max(0, at - 3) : at], *block[at + 1 : at + 4]):
+                text = program.code(other)
+                if isinstance(other, ast.Assign) and isinstance(other.value, _START) and (
+                    program.code(other.targets[0]) not in map(_target, around)
+                ):
+                    yield program.insert_after(node, [text], 0.0)
+
+
+_START = (ast.Constant, ast.List, ast.Dict)
+
+
+def _target(node: ast.stmt) -> str:
+    return ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else ""
+
+
+def cleaned_before(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+    """A value as it was given, where a variable holds it in the spelling that is looked up."""
+    assert isinstance(node, ast.Assign)
+    target = program.code(node.targets[0])
+    given = [
+        one for one in ast.walk(node.value)
+        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript)
+        and isinstance(program.parents.get(one), ast.Attribute | ast.Call)
+    ]
+    texts = {program.code(one) for one in given if program.code(one) != target}
+    if not isinstance(node.value, ast.Call) or not isinstance(node.targets[0], ast.Name):
+        return
+    block = block_of(program, node)
+    for later in block[block.index(node) + 1 :]:
+        for one in ast.walk(later):
+            if isinstance(one, ast.expr) and isinstance(getattr(one, "ctx", None), ast.Load) and (
+                program.code(one) in texts
+            ):
+                yield program.replace(one, target, 0.0)
+
+
 def wraps(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """The name and docstring of a function, kept by what a decorator puts in its place."""
     assert isinstance(node, ast.FunctionDef)
@@ -396,6 +445,8 @@ PROCEDURES: Mapping[
     "file of a folder": ((ast.For, ast.comprehension), file_of_a_folder),
     "argument changed": ((ast.FunctionDef, ast.AsyncFunctionDef), argument_changed),
     "wraps": ((ast.FunctionDef,), wraps),
+    "reset together": ((ast.Assign,), reset_together),
+    "cleaned before": ((ast.Assign,), cleaned_before),
     "mutable default": ((ast.FunctionDef, ast.AsyncFunctionDef), _plainly(mutable_default)),
     "field of each object": ((ast.ClassDef,), _plainly(kept.of_each_object)),
     "finally": ((ast.Expr,), _plainly(kept.given_back)),
