@@ -287,6 +287,9 @@ class Terminal:
         if result.partial is not None and not (result.best is not None and result.drafted):
             self.say(sentence(partial_words(result.partial)), "bold yellow")
             self.talk.print(coloured(result.partial.diff), end="")
+        for one in result.unlikely[1:]:
+            self.say(f"As unlikely: {one.note or 'another patch'}", "bold yellow")
+            self.talk.print(coloured(one.diff), end="")
         if result.best is not None:
             self.say(best_words(result), "bold yellow")
 

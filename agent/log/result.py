@@ -14,6 +14,7 @@ from typing import Literal, assert_never
 from agent.core.domain import (
     INTEGRITY_ORDER,
     PROOF_ORDER,
+    Behaviour,
     Diagnosis,
     Ending,
     Evidence,
@@ -295,6 +296,13 @@ class Result:
         if self.outcome not in ("healed", "proposed") or self.rivals is None:
             return None
         return self.rivals if self.rivals.call else None
+
+    @property
+    def unlikely(self) -> tuple[Behaviour, ...]:
+        """The best patches, each of another behaviour, of a run whose patches all pass the tests
+        and are too unlikely to be right to propose one."""
+        known = self.outcome == "unresolved" and self.confidence is not None and self.rivals
+        return known.behaviours if known else ()
 
     def proven(self, required: ProofLevel) -> bool:
         """Whether the proof reaches `required`; without a proof only E0 is reached."""
@@ -594,7 +602,9 @@ def _after(result: Result, stamped: Stamped) -> Result:
                 candidates=max(result.candidates, event.candidates),
                 tokens=event.tokens, cost_usd=event.cost_usd, seconds=event.seconds,
                 # Of a repair that did not stand, nobody need be asked what else would do.
-                rivals=result.rivals if event.outcome in REPAIRED else None,
+                rivals=result.rivals if (
+                    event.outcome in REPAIRED or event.confidence is not None
+                ) else None,
                 waiting=None, error="",
             )
         case RunFailed():

@@ -117,9 +117,18 @@ def _unjudged(result: Result) -> str:
             '<div class="partial"><p class="which"><b>Best partial patch</b> '
             '<small class="warn">not a fix</small></p>'
             f'<p class="note">{prose(partial_facts(result.partial))}</p>'
-            f"{diff(result.partial.diff)}</div>"
+            f"{diff(result.partial.diff)}</div>{_unlikely(result)}"
         )
     return ""
+
+
+def _unlikely(result: Result) -> str:
+    """The other patches that pass the tests, folded."""
+    return "".join(
+        f'<details data-key="unlikely-{one.label}"><summary>As unlikely: '
+        f"{escaped(one.note or 'another patch', 300)}</summary>{diff(one.diff)}</details>"
+        for one in result.unlikely[1:]
+    )
 
 
 def _against(result: Result) -> str:

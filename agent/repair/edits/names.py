@@ -10,7 +10,6 @@ from agent.repair.edits.constants import together
 from agent.repair.edits.library import FIELDS, FUNCTIONS, MEMBERS, METHODS
 from agent.repair.program import BUILTINS, SEQUENCES, Program, Splice
 
-
 _TAKES_ONE = frozenset({"remove", "discard", "append", "add", "index", "count"})
 
 

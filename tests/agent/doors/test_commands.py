@@ -34,6 +34,7 @@ from agent.core.events import (
     PartialFound,
     Proved,
     RunFailed,
+    Stamped,
     Waiting,
     to_jsonl,
 )
@@ -42,6 +43,8 @@ from agent.doors.cli import app
 from agent.doors.exits import BELOW, EXIT_CODES, HEALED, NEXT_PROOF
 from agent.doors.terminal import Terminal
 from agent.intake.errors import NotFixable
+from agent.log.result import fold
+from demo.shown.programs import changes
 from llm import NoProvider
 from sandbox import SandboxUnavailable
 from tests.agent.doors.conftest import BROKEN, MENDED, judged, started
@@ -675,6 +678,26 @@ RIVALS = Rivals(call="add(0, 1)", behaviours=(
         label="B", raises="KeyError", solution=SOLUTION, note="other", diff="-a\n+c\n"
     ),
 ))
+
+
+def test_all_patches_that_pass_and_are_unlikely_are_shown(program: Path, healing: Any) -> None:
+    unlikely = healing.events[-1].model_copy(update={
+        "outcome": "unresolved", "confidence": 0.1, "diff": "", "proof": None,
+    })
+    found = PartialFound(diff="-a\n+b\n", passed=1, total=1, note="plus")
+    healing.events = [
+        *healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS), found, unlikely,
+    ]
+    result = invoke(healing, "run", program, *TEST)
+    shown = result.stderr
+
+    assert result.exit_code == 1
+    assert shown.index("+b\n") < shown.index("As unlikely: other") < shown.index("+c\n")
+    log = tuple(
+        Stamped(run="r", seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
+        for n, event in enumerate(healing.events, start=1)
+    )
+    assert "<summary>As unlikely: other</summary>" in changes(fold(log))
 
 
 def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(

@@ -172,7 +172,8 @@ async def test_what_a_candidate_changes_in_the_data_of_a_pytest_file_no_other_on
     spoiler = base.replace("names[1]", "names.pop()")
     right = base.replace("names[1]", "names[0]").replace("size = 0", "size = 3")
     file = (
-        "import pytest\nfrom shop import Shelf, first\n\nNAMES = ['ann', 'bob']\nSHELF = Shelf()\n\n"
+        "import pytest\nfrom shop import Shelf, first\n\n"
+        "NAMES = ['ann', 'bob']\nSHELF = Shelf()\n\n"
         "def test_data():\n    assert first(NAMES) == 'ann'\n\n"
         "@pytest.mark.parametrize('names', [['ann', 'bob']])\n"
         "def test_parameter(names, tmp_path):\n    assert first(names) == 'ann'\n\n"
@@ -189,7 +190,8 @@ async def test_what_a_candidate_changes_in_the_data_of_a_pytest_file_no_other_on
 async def test_a_loop_that_becomes_asynchronous_is_screened_as_it_runs(edit: str) -> None:
     base = (
         "import asyncio\nasync def steps():\n    yield 1\nasync def total():\n    t = 0\n"
-        "    for n in steps():\n        t += n\n    return t\ndef run():\n    return asyncio.run(total())\n"
+        "    for n in steps():\n        t += n\n    return t\n"
+        "def run():\n    return asyncio.run(total())\n"
     )
     test = Example(name="run", origin="user", call="run()", expected="1")
     [found] = await screened([base.replace("for n", f"{edit} n")], [test], base=base)
