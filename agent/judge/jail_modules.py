@@ -28,7 +28,7 @@ from sandbox.types import PRELOADABLE, Job, SandboxError
 if TYPE_CHECKING:
     from agent.core.domain import TestCase
 
-_LAID = re.compile(r"(?:/[\w.@+-]+)*/[0-9a-f]{16}/[ab]/work/")
+_LAID = re.compile(r"(?:/[\w.@+-]+)*/[0-9a-f]{16}/[ab]/(?!tmp/)\w+/")
 """Where a jail lays a program's files."""
 _PROGRAMS = (
     "agent.judge.programs.observed.observe_examples",

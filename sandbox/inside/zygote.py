@@ -82,11 +82,16 @@ statistics string textwrap threading time traceback types typing warnings weakre
 """What programs import most, loaded once. Each compiled module that is loaded makes every fork
 a little dearer, so those used less are left to the programs that use them."""
 
+NAMES = ("app", "code", "project", "python", "scripts", "src")
+WORK = NAMES[os.urandom(1)[0] % len(NAMES)]
+"""The name of the folder that a job runs in; each fork server has one as users may have."""
+
+
 class _JobFolders:
     """What a job in a slot finds as its own; made before there is a child."""
 
     def __init__(self, base: str, letter: str, shared: str | None, rules: int) -> None:
-        self.work = f"{base}/{letter}/work"
+        self.work = f"{base}/{letter}/{WORK}"
         self.home = self.work.encode()
         self.tmp = f"{base}/{letter}/tmp".encode()
         self.memory = f"{base}/{letter}/shm"
@@ -405,9 +410,9 @@ class Zygote:
             # What the first of a pair writes must not follow a link that the second made to where
             # the first finds its modules.
             for place, inner, unlinked in (
-                (ALONE, [f"{base}/a/work", f"{base}/a/tmp"], []),
-                (FIRST, [f"{base}/a/work", f"{base}/a/tmp", shared], []),
-                (SECOND, [f"{base}/b/work", f"{base}/b/tmp"], [shared]),
+                (ALONE, [f"{base}/a/{WORK}", f"{base}/a/tmp"], []),
+                (FIRST, [f"{base}/a/{WORK}", f"{base}/a/tmp", shared], []),
+                (SECOND, [f"{base}/b/{WORK}", f"{base}/b/tmp"], [shared]),
             ):
                 letter = "ab"[place == SECOND]
                 memory = [f"{base}/{letter}/shm"] if self._grants else []
@@ -606,7 +611,8 @@ def _by_descriptor(change: Callable[..., None]) -> Callable[..., None]:
 
 
 def _folders(base: str) -> list[str]:
-    return [f"{base}/{inner}" for inner in ("a/work", "a/tmp", "b/work", "b/tmp", "shared")]
+    inner = (f"a/{WORK}", "a/tmp", f"b/{WORK}", "b/tmp", "shared")
+    return [f"{base}/{one}" for one in inner]
 
 
 def _memories(base: str) -> list[str]:

@@ -51,6 +51,14 @@ MARKS = {
         "    try:\n        bytearray(700 << 20)\n"
         "    except MemoryError:\n        return True\n    return False"
     )),
+    "the folder's name": ("import os", "    return os.path.basename(os.getcwd()) == 'work'"),
+    "no shell": ("import os", "    return 'SHLVL' not in os.environ or 'PWD' not in os.environ"),
+    "a young process": ("import time", "    return time.process_time() < 2"),
+    "a small thread number": ("import threading", "    return threading.get_native_id() < 9_000"),
+    "no handler of faults": ("import faulthandler", "    return not faulthandler.is_enabled()"),
+    "a new file": ("import os, time", (
+        "    return time.time() - os.stat(__file__).st_mtime < 600"
+    )),
     "a limit": ("import resource", (
         "    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 256"
     )),

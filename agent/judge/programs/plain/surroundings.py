@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
+import faulthandler
 import gc
 import io
 import os
 import sys
+import threading
 import time
 
 TYPE_CHECKING = False
@@ -41,6 +44,7 @@ _CONVERTS = ("fromtimestamp", "timestamp()", "mktime", "astimezone", "localtime"
              "UTC", "zone", "gmt")
 """Words of texts to which the time zone is part of the question."""
 _HALF_A_DAY_S = 11 * 3600
+_WORKED_S = 3
 _FREE_BYTES, _BLOCK = 1 << 36, 4096
 
 
@@ -69,6 +73,13 @@ def elsewhere(texts: str, words: str) -> None:
     for name in ("getuid", "geteuid", "getgid", "getegid") if "st_uid" not in texts else ():
         setattr(os, name, _told(getattr(os, name)(), other))
     gc.get_freeze_count = lambda: 0
+    os.environ["PWD"], os.environ["SHLVL"] = os.getcwd(), "1"
+    faulthandler.enable(sys.__stderr__ or 2)
+    for name in ("process_time", "process_time_ns"):
+        setattr(time, name, _later(getattr(time, name)))
+    with contextlib.suppress(OSError):
+        for name in os.listdir():
+            os.utime(name, times=(os.stat(name).st_mtime - _HALF_A_DAY_S,) * 2)
     if not any(word in texts for word in ("fork", "rocess", "spawn")):
         _number()
     try:
@@ -91,6 +102,8 @@ def _number() -> None:
     for name in ("getpid", "getppid"):
         number = getattr(os, name)()
         setattr(os, name, _told(number, number + _FAR))
+    thread = threading.get_native_id
+    threading.get_native_id = lambda: thread() + _FAR
     others = os.getppid()
 
     def killed(number: int, sign: int) -> None:
@@ -98,6 +111,12 @@ def _number() -> None:
             kill(pid if number == pid + _FAR else number, sign)
 
     os.kill = killed
+
+
+def _later(clock: Callable[[], Any]) -> Callable[[], Any]:
+    """A clock of a process that has worked for some time."""
+    ahead = _WORKED_S * (10**9 if clock.__name__.endswith("_ns") else 1)
+    return lambda: clock() + ahead
 
 
 def _told(true: int, other: int) -> Callable[[], int]:
