@@ -248,7 +248,7 @@ def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
                 (program.start(one), program.end(one)) for one in program.nodes
                 if isinstance(one, ast.Name) and one.id == name and one not in program.hidden
             ]
-            for place, other in enumerate(difflib.get_close_matches(name, modules, 4, 0.6)):
+            for place, other in enumerate(difflib.get_close_matches(name, modules, 4, 0.7)):
                 text = program.code(node).replace(name, other, 1)
                 edits = [(program.start(node), program.end(node), text)]
                 edits += [(start, end, other) for start, end in uses]
