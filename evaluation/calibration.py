@@ -22,10 +22,10 @@ from agent.repair.confidence.model import FITTED
 from evaluation.claims import Claim, read_claims
 
 BINS = 10
-PENALTY = 10.0
+PENALTY = 15.0
 """Of the squares of the weights of standardised features."""
 STEPS = 30
-PEOPLE = 3.0
+PEOPLE = 2.0
 """What a patch of a case in people's form counts; that of a single function counts 1."""
 
 

@@ -83,7 +83,6 @@ def _text(before: str, after: str) -> dict[str, float]:
     return {
         "added": math.log1p(len(added)), "suspicious": float(min(3, _suspicious(before, after))),
         "usual on average": sum(added) / len(added) if added else 0.0,
-        "subscripts": math.log1p(len(_subscripts(after) - _subscripts(before))),
     }
 
 
@@ -97,13 +96,6 @@ def _suspicious(before: str, after: str) -> int:
         + len(dropped_guards(before, after)) + len(unread_names(before, after))
         + len({*undefined_exceptions(after)} - {*undefined_exceptions(before)})
     )
-
-
-def _subscripts(text: str) -> set[str]:
-    """The elements and slices that a text takes."""
-    return {
-        ast.unparse(node) for node in readable_nodes(text) if isinstance(node, ast.Subscript)
-    }
 
 
 def _dead(text: str) -> int:

@@ -29,7 +29,6 @@ REASONS: dict[str, str] = {
     "changed": "it changes little beyond what the tests check",
     "usual on average": "the new code is unusual",
     "added": "it adds hardly any code",
-    "subscripts": "it takes parts of values that the program did not take",
     "suspicious": "it contains code that a reviewer would reject",
     "lines": "the program is short",
     "functions": "the tests see little of so many functions",
@@ -39,7 +38,7 @@ REASONS: dict[str, str] = {
 """What to say where a feature lowers the estimate most."""
 FITTED = tuple(REASONS)
 """The features that have a weight."""
-OF_THE_TEXT = frozenset({"added", "subscripts", "suspicious", "usual on average"})
+OF_THE_TEXT = frozenset({"added", "suspicious", "usual on average"})
 """Features that the two texts determine alone."""
 UNKNOWN = "little is known of it"
 
