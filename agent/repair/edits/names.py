@@ -57,8 +57,9 @@ def _imported_too(program: Program, name: str, sibling: str) -> Iterator[tuple[i
     for one in program.nodes:
         if isinstance(one, ast.ImportFrom):
             for alias in one.names:
-                if alias.name == name and alias.asname is None:
-                    yield program.end(alias), program.end(alias), f", {sibling}"
+                if alias.name == name and alias.asname is None and alias.end_col_offset:
+                    end = program.line_start(alias.lineno) + alias.end_col_offset
+                    yield end, end, f", {sibling}"
                     return
 
 

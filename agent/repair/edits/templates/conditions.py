@@ -210,7 +210,7 @@ def _seen(program: Program, bound: Any) -> str:
 def _scope(program: Program, node: ast.AST) -> str:
     """The text of the function around a node."""
     scope = program.scope(node)
-    return program.text if scope is program.tree else program.code(scope)
+    return program.code(scope) if isinstance(scope, Function) else program.text
 
 
 def _called(bound: Any) -> str:

@@ -291,9 +291,9 @@ def file_of_a_folder(program: Program, node: ast.AST, known: Known) -> Iterator[
     around = node if isinstance(node, ast.For) else program.parents[node]
     for one in ast.walk(around):
         if isinstance(one, ast.Call) and program.code(one.func) != "os.path.join":
-            for given in one.args:
-                if isinstance(given, ast.Name) and given.id == name:
-                    yield program.replace(given, f"os.path.join({folder}, {name})", 0.0)
+            for place in one.args:
+                if isinstance(place, ast.Name) and place.id == name:
+                    yield program.replace(place, f"os.path.join({folder}, {name})", 0.0)
 
 
 def argument_changed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
