@@ -53,6 +53,20 @@ MARKS = {
     )),
     "the folder's name": ("import os", "    return os.path.basename(os.getcwd()) == 'work'"),
     "no shell": ("import os", "    return 'SHLVL' not in os.environ or 'PWD' not in os.environ"),
+    "no terminal": ("import os", (
+        "    try:\n        os.close(os.open('/dev/tty', os.O_RDWR))\n"
+        "    except OSError:\n        return True\n    return False"
+    )),
+    "no network card": ("import socket", "    return len(socket.if_nameindex()) < 2"),
+    "few variables": ("import os", "    return not {'SHELL', 'TERM'} <= {*os.environ}"),
+    "no shell above": ("import os", (
+        "    try:\n        with open(f'/proc/{os.getppid()}/stat') as file:\n"
+        "            return 'sh)' not in file.read()\n    except OSError:\n        return True"
+    )),
+    "its user map": ("", (
+        "    with open('/proc/self/uid_map') as file:\n"
+        "        return file.read().split() != ['0', '0', '4294967295']"
+    )),
     "a young process": ("import time", "    return time.process_time() < 2"),
     "a small thread number": ("import threading", "    return threading.get_native_id() < 9_000"),
     "no handler of faults": ("import faulthandler", "    return not faulthandler.is_enabled()"),

@@ -26,6 +26,8 @@ _TEXTS = {
     "/proc/uptime": "90000.00 80000.00\n", "/proc/version": "Linux version 6\n",
     "/proc/self/status": "Name:\tpython\nSeccomp:\t0\n", "/proc/self/cgroup": "0::/\n",
     "/proc/1/cgroup": "0::/\n", "/proc/mounts": "/dev/vda / ext4 rw 0 0\n",
+    "/proc/self/uid_map": "0 0 4294967295\n",
+    "/proc/self/mountinfo": "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n",
 }
 _FOLDERS = (
     "/proc", "/proc/self", "/etc", "/sys", "/run", "/var", "/var/tmp", "/root", "/boot", "/mnt",
@@ -73,7 +75,10 @@ def elsewhere(texts: str, words: str) -> None:
     for name in ("getuid", "geteuid", "getgid", "getegid") if "st_uid" not in texts else ():
         setattr(os, name, _told(getattr(os, name)(), other))
     gc.get_freeze_count = lambda: 0
-    os.environ["PWD"], os.environ["SHLVL"] = os.getcwd(), "1"
+    os.environ |= {"PWD": os.getcwd(), "SHLVL": "1", "SHELL": "/bin/bash", "TERM": "xterm"}
+    with contextlib.suppress(ImportError):
+        import socket
+        socket.if_nameindex = lambda: [(1, "lo"), (2, "eth0")]
     faulthandler.enable(sys.__stderr__ or 2)
     for name in ("process_time", "process_time_ns"):
         setattr(time, name, _later(getattr(time, name)))
@@ -165,7 +170,13 @@ def _space() -> None:
 
 
 def _files() -> None:
-    plain = builtins.open
+    plain, low = builtins.open, os.open
+    for number, name, parent in ((os.getpid(), "python", os.getppid()), (os.getppid(), "bash", 1)):
+        for place in {str(number), str(number + _FAR)}:
+            _TEXTS[f"/proc/{place}/stat"] = f"{place} ({name}) S {parent} {number} 0\n"
+    os.open = lambda path, *args, **named: low(
+        os.devnull if path == "/dev/tty" else path, *args, **named
+    )
 
     def opened(path: Any, *args: Any, **named: Any) -> Any:
         text = _TEXTS.get(str(path))

@@ -106,7 +106,7 @@ class Harness:
         """The `pytest_items.Items` of tests that are nodes of pytest files."""
         self.keeps = False
         """Nodes run on the program as the test before has left it."""
-        self._tested: Code | None = None
+        self.tested: Code | None = None
         """The candidate that the files of tests were last executed for."""
         self.base_output: str | None = None
         self._quiet = DiscardedOutput()
@@ -303,8 +303,8 @@ class Harness:
         assert self.items is not None
         if not self.keeps:
             self.module(code, self.stem)
-            if code is not self._tested:
-                self._tested = code
+            if code is not self.tested:
+                self.tested = code
                 self.items.restore()
         self.items.run(test.text, test.node, test.without, self.keeps)
 

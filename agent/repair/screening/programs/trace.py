@@ -31,6 +31,8 @@ def _seen(
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         run = TestRun(False, exception=type(error).__name__, line=getattr(error, "lineno", None))
     else:
+        # What one test leaves in its file is seen by the next: it may be why that one fails.
+        harness.tested = code
         if together:
             run = watcher.run(lambda: harness.begin_together(code, limits))
         for index in places:
