@@ -284,9 +284,10 @@ def _environment(failure: Failure, task: Task, text: str) -> Diagnosis | None:
             "(`--with FILE` in a terminal)."
         )
     codes = "\n".join([text, *(test.code for test in task.tests)])
-    if re.search(rf"\b{failure.name}\(", codes):
-        return None  # the program or its tests raise it themselves
-    if failure.name in _NETWORK or "Network is unreachable" in failure.message:
+    is_raised = re.search(rf"\b{re.escape(failure.name)}\(", codes)
+    if "Network is unreachable" in failure.message or (
+        failure.name in _NETWORK and not is_raised  # by the program or its tests themselves
+    ):
         return _surroundings("The program needs a network connection, which the jail has not.")
     if failure.name == "KeyError" and "environ" in line:
         variable = failure.message.strip("'\"")

@@ -93,6 +93,10 @@ NOT_FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
         task("import os\nos.environ['TOKEN']\n"), ended("KeyError", "'TOKEN'", 2),
         "environment", ("TOKEN",),
     ),
+    "a variable, in a program that raises KeyError elsewhere": (
+        task("import os\ndef f(): raise KeyError('x')\nos.environ['TOKEN']\n"),
+        ended("KeyError", "'TOKEN'", 3), "environment", ("TOKEN",),
+    ),
     "a network": (
         task(SOCKET), ended("gaierror", "Name not known", 2), "environment", ("network",),
     ),
