@@ -532,6 +532,7 @@
       answer = await fetched(...(own ? inSession(given) : given));
     } catch (error) {
       if (own && error.name !== "AbortError") lookNow();
+      if (error.name !== "AbortError" && asked.includes("queue/data?")) return refused();
       if (!told || error.name === "AbortError") throw error;
       return Response.json({ error: UNHEARD, detail: UNHEARD }, { status: 500 });
     }
@@ -574,13 +575,15 @@
       ? how.body.replace(/"session_hash":"\w+/, `$&_${broken}`) : how && how.body;
     return [asked, { ...how, body }];
   };
+  // A server that is full, a proxy whose server is away, or a connection cut before the answer.
+  const refused = () => {
+    broken += 1;
+    unfollowed = true;
+    setTimeout(lookNow, 1000);
+    return new Response(ENDS, { headers: { "content-type": "text/event-stream" } });
+  };
   const whole = (answer) => {
-    if (!answer.ok) {  // a server that is full, or a proxy whose server is away
-      broken += 1;
-      unfollowed = true;
-      setTimeout(lookNow, 1000);
-      return new Response(ENDS, { headers: { "content-type": "text/event-stream" } });
-    }
+    if (!answer.ok) return refused();
     const begun = performance.now();
     const reader = answer.body.getReader();
     const read = new TextDecoder();

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.cutting import cutting
 from tests.browser.test_page import HEALED, ended, heal, ready_to_edit
@@ -130,5 +130,32 @@ def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_ty
                 approve.evaluate("(button) => button.click()")
             page.wait_for_timeout(2_000)
         ended(page, HEALED)
+        assert loaded == []
+    page.context.close()
+
+
+def test_a_stream_that_is_cut_before_its_answer_costs_neither_the_page_nor_the_run(
+    browser: Browser, tmp_path: Path
+) -> None:
+    port = free_port()
+    page = browser.new_context().new_page()
+    loaded: list[Page] = []
+    cut: list[str] = []
+    slow = f"import time\ntime.sleep(0.2)\n{RIGHT}"
+
+    def refuse(route: Route) -> None:
+        cut.append(route.request.url)
+        route.abort("connectionreset")
+
+    with started("app.py", port=port, env=quick(port, tmp_path)) as (home, _):
+        page.goto(home)
+        expect(page.locator("#plan .badge").first).to_be_visible()
+        page.on("load", lambda one: loaded.append(one))
+        page.route("**/queue/data?*", refuse, times=2)
+        waits_for_a_review(page, WRONG, slow)
+        page.get_by_role("button", name="Approve the patch").click()
+        ended(page, HEALED)
+        page.wait_for_timeout(2_500)
+        assert len(cut) == 2
         assert loaded == []
     page.context.close()

@@ -177,7 +177,7 @@ FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
     "a file that the test made, or not": (
         task("def read(path):\n    return open(path)\n"),
         failed("FileNotFoundError: [Errno 2] No such file or directory: "
-               "'/home/1/a/tmp/pytest-of-project/pytest-0/test_it0/no.txt' at line 2 (a.py)",
+               "'/somewhere/a/tmp/pytest-of-project/pytest-0/test_it0/no.txt' at line 2 (a.py)",
                "error"),
         "crash", (),
     ),
