@@ -8,12 +8,14 @@ cheap; what a command needs is imported when it runs.
 from __future__ import annotations
 
 import gc
+import shlex
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 from agent.doors.conclude import conclude
 from agent.doors.exits import EXIT_CODES, USAGE, Requirements
@@ -70,8 +72,18 @@ EPILOG = "\b\nExit codes:\n" + "\n".join(
     f"{code:>5}  {words}" for code, words in EXIT_CODES.items()
 )
 
+
+class Commands(TyperGroup):
+    """The commands; for a file or folder in place of one, the error names `run`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # click's or typer's own types
+        if args[0] not in self.commands and Path(args[0]).exists():
+            ctx.fail(f"{args[0]!r} is no command; to heal it: heal run {shlex.join(args)}")
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
-    name="heal", help=HELP, epilog=EPILOG,
+    name="heal", help=HELP, epilog=EPILOG, cls=Commands,
     # The styled help imports rich, and takes twice as long to appear.
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )

@@ -82,6 +82,16 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if path.is_file()}
 
 
+def test_a_file_in_place_of_a_command_is_refused_with_the_command_that_heals_it(
+    program: Path, healing: Any
+) -> None:
+    result = invoke(healing, program.name, "--tests", "assert total([1, 2]) == 3")
+
+    assert result.exit_code == 2
+    command = "heal run sum.py --tests 'assert total([1, 2]) == 3'"
+    assert f"'sum.py' is no command; to heal it: {command}" in result.stderr
+
+
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_by_default_the_patch_goes_to_stdout_and_nothing_is_written(
     program: Path, healing: Any, more: tuple[str, ...]
