@@ -55,18 +55,25 @@ async def test_a_level_that_is_lost_is_a_fault_of_the_sandbox_and_no_weaker_run(
         await sandbox.run(Job("jail.send(0)", seed=4_444))
 
 
+async def settled() -> int:
+    """How many descriptors are open, once that has not changed for half a second."""
+    seen = [descriptors()]
+    while len(seen) < 5 or len(set(seen[-5:])) > 1:
+        await asyncio.sleep(0.1)
+        seen.append(descriptors())
+    return seen[-1]
+
+
 async def test_a_server_with_waiting_children_leaves_no_descriptor() -> None:
     SERVERS.close()  # else one of other tests may be ended meanwhile, to make room
     sandbox = JailSandbox()
     job = Job("pass", seed=4_343)
     await sandbox.run(Job("pass"))
-    await asyncio.sleep(0.1)  # the next children are being made
-    before = descriptors()
+    before = await settled()  # the next children are being made
 
     await sandbox.run(job)
     server = await sandbox._server(job)
-    await asyncio.sleep(0.1)
-    held = descriptors()
+    held = await settled()
     server.close()
 
     assert held > before
