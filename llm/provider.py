@@ -180,6 +180,8 @@ class Row:
     """Whether it takes the wish for token counts at a stream's end."""
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """What it calls the most tokens of an answer."""
+    seeds: bool = False
+    """Whether it takes a seed."""
     lists_windows: bool = False
     """Whether its list of models may tell how long a question may be: known before the first one,
     it can be cut to that. Far servers have room for nearly every question of ours."""

@@ -81,6 +81,9 @@ class Request:
     """Wall seconds the whole call may take, with its retries."""
     temperature: float | None = None
     """`None` is the provider's own choice; some models take none, and their provider says so."""
+    seed: int | None = None
+    """Of a sample, where the provider takes one (`Row.seeds`): the same seed gives the same answer,
+    another one another sample."""
     effort: Effort | None = None
     """How much a model that thinks should think; others know nothing of it."""
     prompt: str = ""

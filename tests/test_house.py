@@ -92,9 +92,9 @@ CEILINGS = {
     "agent/memory": 2_412, "agent/planning": 479, "agent/project": 2_586, "agent/repair": 5_426,
     "agent/repair/edits": 5_887, "agent/repair/screening": 2_793, "agent/repair/syntax": 2_160,
     "agent/run": 3_850, "agent/thinking": 1_799, "agent/tools": 1_577, "demo": 6_589,
-    "evaluation": 3_784, "llm": 6_752, "prompts": 1, "sandbox": 9_259, "selfheal": 94,
-    "tests": 4_956, "tests/agent": 27_733, "tests/agent/project": 1_823,
-    "tests/agent/tools": 1_247, "tests/demo": 5_245, "tests/llm": 6_603, "tests/sandbox": 4_775,
+    "evaluation": 3_784, "llm": 7_479, "prompts": 1, "sandbox": 9_259, "selfheal": 94,
+    "tests": 4_956, "tests/agent": 27_734, "tests/agent/project": 1_823,
+    "tests/agent/tools": 1_247, "tests/demo": 5_245, "tests/llm": 7_128, "tests/sandbox": 4_782,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

@@ -139,7 +139,7 @@ def test_the_example_environment_changes_nothing_as_it_stands() -> None:
     text = (ROOT / ".env.example").read_text(encoding="utf-8")
     # Setting one of these changes the plan, so they stand as comments; and no line that is
     # uncommented may make a value of a remark.
-    commented = {"OLLAMA_GENERATOR_MODEL", "OLLAMA_BASE_URL", "HF_MODEL"}
+    commented = {"GGUF_MODEL", "OLLAMA_GENERATOR_MODEL", "OLLAMA_BASE_URL", "HF_MODEL"}
     assert all(f"\n# {name}=" in text for name in commented)
     keys = re.findall(r"^# (\w+_API_KEY)=(.*)$", text, re.MULTILINE)
     assert {value for _, value in keys} == {""}

@@ -224,6 +224,8 @@ class OpenAiProvider(HttpProvider):
             "model": self.model, "stream": True, row.limit: request.max_tokens,
             **self.sampling(request),
         }
+        if request.seed is not None and row.seeds:
+            asked["seed"] = request.seed
         has_tools = isinstance(request.output, Tools) and row.tools
         if has_tools and TOOLS in self.refused:
             raise ToolsRefused(f"{self.place} takes no tools, as it has said before")

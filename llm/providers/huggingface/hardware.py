@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from llm.providers.machine import free_mib
+
 Dtype = Literal["float32", "bfloat16", "float16"]
 
 _NATIVE_BFLOAT16 = {"avx512_bf16", "amx_bf16"}
@@ -54,7 +56,7 @@ def this_hardware() -> Hardware:
         free, _ = torch.cuda.mem_get_info(0)
         capability: tuple[int, int] = torch.cuda.get_device_capability(0)
         return Hardware("cuda", capability, free_mib=free // 2**20)
-    return Hardware("cpu", flags=_flags(), free_mib=_free_mib())
+    return Hardware("cpu", flags=_flags(), free_mib=free_mib())
 
 
 def _flags() -> frozenset[str]:
@@ -65,19 +67,3 @@ def _flags() -> frozenset[str]:
     return frozenset(
         flag for line in lines if line.startswith("flags") for flag in line.split(":")[1].split()
     )
-
-
-def _free_mib() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").split("\n")
-    except OSError:
-        return None
-    available = next(line for line in lines if line.startswith("MemAvailable"))
-    free = int(available.split()[1]) // 2**10
-    try:
-        group = Path("/sys/fs/cgroup")
-        limit = group.joinpath("memory.max").read_text(encoding="utf-8").strip()
-        used = group.joinpath("memory.stat").read_text(encoding="utf-8").split()[1]
-    except OSError:
-        return free  # no container with a limit of its own
-    return min(free, (int(limit) - int(used)) // 2**20) if limit.isdecimal() else free

@@ -70,7 +70,8 @@ GIVEN: dict[str, tuple[str, str, object]] = {
 OPTIONS: dict[str, Option] = {
     "ANTHROPIC_MODEL": "a", "ANTHROPIC_FAST_MODEL": "b", "ANTHROPIC_BASE_URL": "http://c",
     "OLLAMA_GENERATOR_MODEL": "d", "OLLAMA_BASE_URL": "http://e", "OLLAMA_NUM_CTX": 4_096,
-    "OLLAMA_KEEP_ALIVE": "1m", "HF_MODEL": "f", "USE_4BIT": True, "OPENAI_MODEL": "g",
+    "OLLAMA_KEEP_ALIVE": "1m", "GGUF_MODEL": "i.gguf", "GGUF_THREADS": 3, "GGUF_CONTEXT": 2_048,
+    "GGUF_SLOTS": 1, "GGUF_IDLE_S": 60, "HF_MODEL": "f", "USE_4BIT": True, "OPENAI_MODEL": "g",
     "OPENAI_PRESET": "groq", "OPENAI_BASE_URL": "http://h",
 }
 

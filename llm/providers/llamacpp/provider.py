@@ -1,0 +1,162 @@
+"""A local model as a provider: llama.cpp's server in a child process, asked as a server like
+OpenAI's."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+import httpx2
+
+from llm.errors import CallFailed, TimedOut
+from llm.keys import NO_KEY
+from llm.provider import Connection, estimated_tokens, sayable
+from llm.providers.llamacpp.child import Child, Children, Speed, State, Which, children
+from llm.providers.openai import OpenAiProvider
+from llm.providers.wire import Answer
+from llm.types import Request, Stream
+
+NOWHERE = "http://127.0.0.1/v1"
+"""Stands for the address of a child that has not started."""
+COUNTING_S = 2.0
+NEW_TOKENS = 64
+"""Tokens of a question that were not read before, from which on its speed is telling."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A model as the page shows it."""
+
+    model: str
+    state: State
+    fault: str
+    share: float
+    memory_mib: int
+    recent: tuple[Speed, ...]
+
+    def __str__(self) -> str:
+        text = f"{self.model}: {self.state}"
+        if self.state == "downloading" and self.share:
+            text += f" {self.share:.0%}"
+        if self.fault:
+            text += f" ({self.fault})"
+        if self.state == "loaded":
+            text += f", llama.cpp, about {self.memory_mib:,} MiB"
+        if self.recent:
+            text += f"; last call {self.recent[-1].written:.1f} tokens/s"
+        return text
+
+
+class LlamaCppProvider(OpenAiProvider):
+    """Asks a model that a child process runs; providers of the same model share the process.
+
+    The first call downloads and loads the model, within its deadline or beyond it: the next one
+    then finds it. A crash of native code ends a call; the next one starts another process.
+    """
+
+    def __init__(self, connection: Connection, host: Children | None = None) -> None:
+        for package in ("xllamacpp", "huggingface_hub"):
+            if find_spec(package) is None:
+                raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+        super().__init__(replace(connection, base_url=NOWHERE, key=NO_KEY))
+        self.connection = connection
+        self.place = f"llama.cpp with {self.model}"
+        self._host = host if host is not None else children()
+        self._child: Child = self._host.held(Which(
+            self.model, threads=int(connection.option("threads")),
+            context=int(connection.option("context")), slots=int(connection.option("slots")),
+            idle_s=int(connection.option("idle_s")),
+        ))
+        self._held = True
+        self._counted: dict[str, int] = {}
+        self._counter: httpx2.Client | None = None
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self._child.listening() is not None
+
+    @property
+    def window(self) -> int | None:
+        return self._child.which.context
+
+    @window.setter
+    def window(self, told: int | None) -> None:
+        """It is what was asked for, whatever a list of models tells."""
+
+    async def stream(self, request: Request) -> Stream:
+        await self._ready(request.deadline_s)
+        with self._child.in_use():
+            async with aclosing(super().stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    def read(self, piece: object, answer: Answer) -> str:
+        told = getattr(piece, "timings", None)
+        if isinstance(told, dict):
+            is_telling = int(told.get("prompt_n") or 0) >= NEW_TOKENS
+            self._child.recent.append(Speed(
+                float(told.get("prompt_per_second") or 0) if is_telling else None,
+                float(told.get("predicted_per_second") or 0),
+            ))
+        return super().read(piece, answer)
+
+    async def listed(self) -> tuple[str, ...]:
+        """This one, if it can be served, for which it is loaded."""
+        await self._ready(self.connection.stall_s)
+        return (self.model,)
+
+    def count(self, text: str) -> int:
+        """By the model's own vocabulary, once it is loaded."""
+        address = self._child.listening()
+        if address is None:
+            return estimated_tokens(text)
+        if text not in self._counted:
+            if self._counter is None:
+                self._counter = httpx2.Client(timeout=COUNTING_S, trust_env=False)
+            reply = self._counter.post(
+                f"{address.url.removesuffix('/v1')}/tokenize", json={"content": sayable(text)},
+                headers={"Authorization": f"Bearer {address.key.reveal()}"},
+            )
+            self._counted[text] = len(reply.raise_for_status().json()["tokens"])
+        return self._counted[text]
+
+    def describe(self) -> Description:
+        """How the model is doing; for people."""
+        one = self._child
+        return Description(
+            self.model, one.state, one.fault, one.share, one.memory_mib, tuple(one.recent)
+        )
+
+    def warm(self) -> None:
+        """Begins to load the model. Whoever asks first waits for it, and learns of its faults."""
+        self._child.started(self.connection.key)
+
+    async def close(self) -> None:
+        await super().close()
+        if self._counter is not None:
+            self._counter.close()
+        if self._held:
+            self._held = False
+            self._host.release(self._child)
+
+    async def _ready(self, within_s: float) -> None:
+        """Waits for the child; raises an `LlmError`."""
+        try:
+            async with asyncio.timeout(within_s):
+                start = asyncio.wrap_future(self._child.started(self.connection.key))
+                address = await asyncio.shield(start)
+        except TimeoutError:
+            doing = str(self.describe()).partition(": ")[2]
+            raise TimedOut(
+                f"{self.model} is not ready after {within_s:g} s ({doing}): ask again, or allow "
+                "more"
+            ) from None
+        self._client.base_url, self.key = address.url, address.key
+
+    def _fault(self, error: BaseException, answer: Answer, sent: str = "") -> CallFailed:
+        fault = super()._fault(error, answer, sent)
+        died = self._child.end_in_words()
+        return type(fault)(f"{fault}; {died}", started=fault.started, usage=fault.usage) \
+            if died else fault
