@@ -22,6 +22,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agent.intake.found.words import tests_from_words
 from evaluation.suite import BadRow, BadSuite, Row, row_of
 from sandbox import Json
 
@@ -62,7 +63,9 @@ class Case(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     id: str
-    mode: Literal["asserts", "pytest", "crash", "project"] = "asserts"
+    mode: Literal["asserts", "pytest", "crash", "project", "task"] = "asserts"
+    task: str = ""
+    """Of a program that is to be written: what it must do, in words with examples."""
     program: str = ""
     tests: str = ""
     support: dict[str, str] = Field(default_factory=dict)
@@ -89,7 +92,7 @@ class Case(BaseModel):
         """Whether the tests pass, or the crash is gone, with these texts of some files."""
         files = {**self.submitted, **changed}
         match self.mode:
-            case "asserts":
+            case "asserts" | "task":
                 return _ends_well({**files, "_tests.py": NAMES + self.tests}, ["_tests.py"])
             case "pytest":
                 files["test_program.py"] = self.tests
@@ -104,9 +107,23 @@ class Case(BaseModel):
         files = {**self.submitted, **changed, **self.hidden, "_truth.py": self.truth}
         return _ends_well(files, ["_truth.py"], DONE)
 
+    def failure(self) -> str:
+        """The last line of what the user sees of it; empty for a task, or a project."""
+        files, arguments = dict(self.submitted), ["program.py"]
+        if self.mode in ("task", "project"):
+            return ""
+        if self.mode == "asserts":
+            files["_tests.py"], arguments = NAMES + self.tests, ["_tests.py"]
+        if self.mode == "pytest":
+            files["test_program.py"] = self.tests
+            arguments = ["-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider"]
+        done = _ran(files, arguments)
+        lines = [] if done is None else (done.stdout + done.stderr).strip().splitlines()
+        return lines[-1] if lines else ""
+
     def refuted(self) -> str:
         """What is wrong with a case by its own measure; empty where nothing is."""
-        if self.passes({}) or self.is_right({}):
+        if self.mode != "task" and (self.passes({}) or self.is_right({})):
             return "the program passes its tests, or its truth, as it is"
         if not self.fixed:
             return ""
@@ -151,8 +168,11 @@ def of_row(row: Row) -> Case:
     groups = dict(row.groups)
     held = NAMES + "\n".join(truth.held_out) + "\n" if truth.held_out else ""
     agree = _AGREE.replace("{entry!r}", repr(truth.entry_point)) if truth.inputs else ""
+    words = row.broken.words
+    tests = row.broken.tests or tuple(test.code for test in tests_from_words(words))
     return Case(
-        id=row.id, program=row.broken.program, tests="\n".join(row.broken.tests) + "\n",
+        id=row.id, mode="task" if words else "asserts", task=words,
+        program="" if words else row.broken.program, tests="\n".join(tests) + "\n",
         truth=f"{held}{agree}\nprint({DONE!r})\n", fixed=truth.fixed,
         hidden={
             "_fixed.py": truth.fixed, "_inputs.json": json.dumps([json.dumps(one) for one in
@@ -162,18 +182,25 @@ def of_row(row: Row) -> Case:
 
 
 def _ends_well(files: Mapping[str, str], arguments: list[str], said: str = "") -> bool:
+    done = _ran(files, arguments)
+    return done is not None and done.returncode == 0 and said in done.stdout
+
+
+def _ran(
+    files: Mapping[str, str], arguments: list[str]
+) -> subprocess.CompletedProcess[str] | None:
+    """A plain Python process over these files; `None` where it does not end in time."""
     with tempfile.TemporaryDirectory(prefix="case-") as name:
         folder = Path(name)
         write(files, folder)
         try:
-            done = subprocess.run(
+            return subprocess.run(
                 [sys.executable, *arguments], cwd=folder, capture_output=True, text=True,
                 timeout=TRUTH_S, stdin=subprocess.DEVNULL, check=False,
                 env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
             )
         except (subprocess.TimeoutExpired, UnicodeDecodeError):
-            return False
-    return done.returncode == 0 and said in done.stdout
+            return None
 
 
 def write(files: Mapping[str, str], folder: Path) -> None:

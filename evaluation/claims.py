@@ -48,6 +48,9 @@ class Claim(TypedDict):
     """`None` where no patch was shown."""
     strategy: str | None
     candidates: int
+    calls: int
+    """Of models, with their tokens."""
+    tokens: int
     seconds: float
     exit_code: int
     diff: str
@@ -112,7 +115,9 @@ def healed(case: Case, suite: str) -> Claim:
         write(case.submitted, folder)
         log = Path(name) / "log.jsonl"
         asked = ["run", ".", "--json", "--log", str(log)]
-        if case.mode != "project":
+        if case.mode == "task":
+            asked[1:2] = ["--task", case.task]
+        elif case.mode != "project":
             asked[1] = "program.py"
             for path in dict.fromkeys(path.partition("/")[0] for path in case.support):
                 asked += ["--with", path]
@@ -137,12 +142,15 @@ def healed(case: Case, suite: str) -> Claim:
     if document["outcome"] is None and done.returncode in (2, 3):
         raise RuntimeError(f"{case.id}: {document['error'] or document['reason']}")
     outcome = str(document["outcome"] or "refused")
-    changed = {path: text for path, text in document["files"].items()}
+    changed = dict(document["files"])
+    if case.mode == "task":
+        changed = {"program.py": next(iter(changed.values()), "")}
     return Claim(
         id=case.id, suite=suite, author=case.author, outcome=outcome, proof=document["proof"],
         confidence=document["confidence"], features=dict(proved[-1].features) if proved else {},
         right=case.is_right(changed) if outcome in PATCHED else None, strategy=document["strategy"],
-        candidates=document["candidates"], seconds=document["seconds"], exit_code=done.returncode,
+        candidates=document["candidates"], calls=document["calls"], tokens=document["tokens"],
+        seconds=document["seconds"], exit_code=done.returncode,
         diff=document["diff"], first_s=patches[0] - events[0].at if patches else None,
     )
 

@@ -237,14 +237,15 @@ class _Resolver:
             beside = self.everywhere(BESIDE, "thinking roles run on Claude")
             split = {role: home[role] if role in writes else beside[role] for role in self.roles}
             return split, f"{why}; Claude thinks"
-        reason = f"{absent}: the same local model thinks"
+        reason = f"{absent}: rules do what else is thought"
         lack = absent if absent.startswith("no key") else f"no Claude ({absent})"
         self.note = (
-            f"There is {lack}, so every role runs on {next(iter(home.values())).words}; a small "
-            "model thinks less well."
+            f"There is {lack}, so {next(iter(home.values())).words} writes programs and rules do "
+            "the rest: a small model's reviews and diagnoses cost more than they bring."
         )
         return {
-            role: one if role in writes else replace(one, why=reason) for role, one in home.items()
+            role: one if role in writes else Choice(role, MOCK, "", reason)
+            for role, one in home.items()
         }, f"{why}; {reason}"
 
     def everywhere(self, name: str, why: str = "") -> dict[str, Choice]:

@@ -88,13 +88,13 @@ DATA = (
 """Programs that are data, of no room."""
 CEILINGS = {
     "app.py": 100, "setup.py": 74, "agent": 36, "agent/core": 2_623, "agent/doors": 6_501,
-    "agent/healing": 3_161, "agent/intake": 4_966, "agent/judge": 10_571, "agent/log": 2_858,
+    "agent/healing": 3_179, "agent/intake": 4_966, "agent/judge": 10_571, "agent/log": 2_858,
     "agent/memory": 2_412, "agent/planning": 479, "agent/project": 2_586, "agent/repair": 5_426,
     "agent/repair/edits": 5_887, "agent/repair/screening": 2_793, "agent/repair/syntax": 2_160,
-    "agent/run": 3_850, "agent/thinking": 1_799, "agent/tools": 1_577, "demo": 6_589,
-    "evaluation": 3_784, "llm": 7_479, "prompts": 1, "sandbox": 9_259, "selfheal": 94,
-    "tests": 4_956, "tests/agent": 27_734, "tests/agent/project": 1_823,
-    "tests/agent/tools": 1_247, "tests/demo": 5_245, "tests/llm": 7_128, "tests/sandbox": 4_782,
+    "agent/run": 3_850, "agent/thinking": 1_919, "agent/tools": 1_577, "demo": 6_589,
+    "evaluation": 4_025, "llm": 7_503, "prompts": 1, "sandbox": 9_259, "selfheal": 94,
+    "tests": 4_956, "tests/agent": 27_782, "tests/agent/project": 1_823,
+    "tests/agent/tools": 1_247, "tests/demo": 5_245, "tests/llm": 7_132, "tests/sandbox": 4_782,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""
@@ -289,6 +289,6 @@ def test_no_prompt_holds_an_answer_of_a_demo_or_a_benchmark() -> None:
         for name in re.findall(r"\b(?:def|class) ([a-z]+_\w+|[A-Z][a-z]+[A-Z]\w*)", text)
     }
     prompts = {path.name: path.read_text("utf-8") for path in (ROOT / "prompts").glob("*.yaml")}
-    assert (len(names) > 50, len(prompts)) == (True, 8)
+    assert (len(names) > 50, len(prompts)) == (True, 9)
     assert holding(prompts, long_lines(*programs)) == []
     assert {word for text in prompts.values() for word in re.findall(r"\w+", text)} & names == set()

@@ -17,6 +17,8 @@ BROUGHT: tuple[Approach, ...] = ("search", "minimal", "tournament", "rewrite", "
 """For a program that a user brought, or has brought tests for."""
 DRAFTED: tuple[Approach, ...] = ("minimal", "tournament", "search", "rewrite", "fresh")
 """For a program that a model wrote from words: it is a guess, and so is an edit of it."""
+SMALL: tuple[Approach, ...] = ("search", "minimal", "fresh")
+"""For a small model: the search first, then samples, then other drafts of the words."""
 UNSURE = 0.3
 """The confidence of a diagnosis below which no small edit is asked for."""
 MOST_AGAIN = 2
@@ -40,6 +42,8 @@ class Situation:
     """Of the newest diagnosis by a model."""
     suggested: Approach | None = None
     """The way that this diagnosis would go."""
+    small: bool = False
+    """The model that repairs is a small one."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ def next_approach(rounds: Sequence[Round], now: Situation) -> Approach | NoMore:
     """The next way, or why there is none."""
     if len(rounds) >= now.most:
         return NoMore("iterations")
-    ways = [one for one in (DRAFTED if now.drafted else BROUGHT) if _can(one, now)]
+    all_ways = SMALL if now.small else DRAFTED if now.drafted else BROUGHT
+    ways = [one for one in all_ways if _can(one, now)]
     start = 0
     if rounds:
         last = rounds[-1]

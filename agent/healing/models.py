@@ -20,7 +20,7 @@ from llm import Connection, NoProvider, Plan, Provider, Secret, open_provider, r
 from llm.errors import NeedsKey
 from llm.plan import Choice, connection, with_preset
 from llm.prices import Prices, prices_with
-from llm.provider import PROVIDERS, row_of
+from llm.provider import MOCK, PROVIDERS, row_of
 from llm.records import BadRecord, Recording, Replaying, answered, writable
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
@@ -41,15 +41,16 @@ def key_names() -> tuple[str, ...]:
 
 
 def replayed(path: Path) -> Plan:
-    """Who answered in a record, as the plan of a run that it answers; raises `BadRecord`."""
+    """Who answered in a record, as the plan of a run that it answers; rules answer a role that no
+    model was asked for. Raises `BadRecord`."""
     by_role, notice = answered(path)
     if not by_role:
         raise BadRecord(f"{path} holds no call of a model: leave HEAL_REPLAY out")
     why = f"HEAL_REPLAY: answered from the record {path.name}"
-    anyone = next(iter(by_role.values()))
-    choices = tuple(Choice(role, *by_role.get(role, anyone)[0], why) for role in ROLES)
+    rules = ((MOCK, ""),)
+    choices = tuple(Choice(role, *by_role.get(role, rules)[0], why) for role in ROLES)
     others = dict.fromkeys(whom for listed in by_role.values() for whom in listed[1:])
-    used = dict.fromkeys(choice.provider for choice in choices)
+    used = dict.fromkeys(choice.provider for choice in choices if choice.asks)
     return Plan(
         " + ".join(used), why, choices, tuple(Choice("", *whom, why) for whom in others),
         notes=(f"HEAL_REPLAY: {notice}.",) if notice else (),

@@ -44,7 +44,7 @@ def attempt_of(state: State, ctx: Context) -> Attempt:
         tests=tuple(test for test in suite.oracle if test.name not in suite.flaky),
         report=suite.seen_of(ctx.store.get(state["report_id"], Report)),
         diagnosis=ctx.store.get(state["diagnosis_id"], Diagnosis),
-        together=bool(suite.together),
+        together=bool(suite.together), is_second=bool(state.get("doubtful_id")),
         nearer=ctx.store.get(state["solution_id"], Solution) if refuted else None,
     )
 
@@ -74,6 +74,10 @@ def by_diagnosis(state: State, ctx: Context) -> Approach:
 
 def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
     """The way of the next round, or why there is none."""
+    if state.get("doubtful_id") and is_small(ctx) and "minimal" in {
+        one.approach for one in rounds.all
+    }:
+        return NoMore("stuck")  # its further tries cost more than a second opinion is worth
     suite = ctx.store.get(state["suite_id"], Suite)
     has_model = may_ask(ctx)
     confidence, suggested = 1.0, None
@@ -88,7 +92,7 @@ def go_on(state: State, ctx: Context, rounds: Rounds) -> Approach | NoMore:
         drafted=is_guess(ctx.task, suite.oracle), has_model=has_model,
         may_search=ctx.settings.enable_search and (pinned or not has_model),
         most=ctx.settings.max_iterations, parallel=side_by_side(ctx),
-        confidence=confidence, suggested=suggested,
+        confidence=confidence, suggested=suggested, small=is_small(ctx),
     ))
 
 
@@ -109,6 +113,12 @@ def side_by_side(ctx: Context) -> int:
     one_by_one = choice is not None and row_of(choice.provider).in_process
     most = 1 + len(ctx.plan.rivals) if one_by_one else ctx.settings.parallel_strategies
     return min(most, ctx.settings.parallel_strategies)
+
+
+def is_small(ctx: Context) -> bool:
+    """Whether the generator is a small model, which needs a plain question and several samples."""
+    choice = ctx.plan.of(GENERATOR)
+    return choice is not None and row_of(choice.provider).small
 
 
 def begun(state: State, ctx: Context, approach: Approach, found: Round) -> State:

@@ -58,6 +58,8 @@ class Attempt:
     diagnosis: Diagnosis
     together: bool = False
     """Some of the tests fail together with the others alone."""
+    is_second: bool = False
+    """A doubtful repair is in reserve, and another is asked for to compare it with."""
     nearer: Solution | None = None
     """A repair that passed all it was shown and then failed a test that it had not seen."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.core.domain import Approach, Report, Solution, TestCase, counted
@@ -10,20 +10,28 @@ from agent.core.events import ModelCalled, Notice, Recalled
 from agent.core.rounds import Try
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
+from agent.healing.rounds import fingerprint, is_small
 from agent.healing.strategies import Attempt, pins, searched_near
 from agent.intake import untouched
 from agent.repair.ranking.blindness import blindness
-from agent.thinking.roles import ask_for_code, ask_for_edits, share_of_an_answer
+from agent.thinking.roles import SMALL_GENERATOR, ask_for_code, ask_for_edits, share_of_an_answer
 from agent.thinking.several_files import edited_solution, question_of_files, searched_around
-from agent.thinking.wording import repair_question
+from agent.thinking.wording import in_a_line, repair_question, tests
 from llm import BadReply, LlmError
 from llm.errors import NeedsKey, NotRecorded, OverBudget
-from llm.provider import row_of
 
 MOST_WHOLE = 0.9
 """The part of an answer's room that a whole program may take: a repair may add lines."""
 MOST_REWRITTEN = 0.5
 """Where it takes more, a strong model is asked for edits of it, which are cheaper and miss less."""
+SAMPLES = 4
+"""Answers of a small model to one question, of which each is another sample."""
+SECOND_SAMPLES = 2
+"""Where a repair is there already, and another is asked for to compare it with."""
+PLAIN_FORMS = ("repair", "repair", "reasoned")
+"""The templates of a small model's question, by turns: another form brings other answers."""
+LEFT_TO_SAMPLE = 0.3
+"""The part of a run's seconds below which no further sample is asked for."""
 WARM = 0.7
 """The temperature of attempts that stand beside another, where a model takes one."""
 
@@ -53,6 +61,8 @@ async def one_try(
         plan = ctx.plan.beside(GENERATOR, place)
         ctx = replace(ctx, plan=plan, router=ctx.router.following(plan))
     way = _Way(templates[place % len(templates)], tuple(told), WARM if place else None)
+    if is_small(ctx) and len(attempt.solution.files) == 1 and project is None:
+        return await _sampled(attempt, ctx, fresh=approach == "fresh")
     try:
         if len(attempt.solution.files) == 1 and project is None:
             candidate = attempt.solution.with_text(
@@ -81,6 +91,102 @@ async def one_try(
     near = near.model_copy(update={"origin": "model", "note": note})
     found = await ctx.judge(near, attempt.tests)
     return Try(solution=near, report=found, by=by, candidates=1 + count)
+
+
+async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
+    """Several answers of a small model to a plain question, until one passes: at first what it
+    finds likeliest, then samples. Each program counts once; those that fail are searched around,
+    the best first. `fresh` samples of a program that was written from words are other drafts.
+    """
+    choice = ctx.plan.of(GENERATOR)
+    by = _model(ctx) if choice is None else choice.words
+    drafted = fresh and ctx.task.solution is None
+    forms = ("draft",) if drafted else PLAIN_FORMS
+    try:
+        await _fits(attempt, ctx)
+    except LlmError as error:
+        return Try(fault=str(error), by=by, is_models_fault=True)
+    seen = {fingerprint(attempt.solution)}
+    failing: list[tuple[Solution, Report]] = []
+    last = Try(fault="leaves the program as it is", by=by)
+    for number in range(SECOND_SAMPLES if attempt.is_second else SAMPLES):
+        warm = WARM if number or fresh else None
+        try:
+            text = await ask_for_code(
+                ctx, forms[number % len(forms)], _plain_question(attempt, ctx, forms), warm,
+                seed=number + (SAMPLES if fresh else 0), prompt=SMALL_GENERATOR,
+            )
+        except (OverBudget, NeedsKey, NotRecorded):
+            raise
+        except BadReply as error:
+            last = Try(fault=str(error), by=by, is_models_fault=True)
+            continue
+        except LlmError as error:
+            last = Try(fault=str(error), by=by, is_models_fault=True)
+            break
+        candidate = attempt.solution.with_text(text, origin="model")
+        candidate = candidate.model_copy(update={"note": f"a repair by {by}"})
+        if fingerprint(candidate) in seen:
+            continue
+        seen.add(fingerprint(candidate))
+        fault, report = await _judged(attempt, ctx, candidate)
+        last = Try(solution=candidate, report=report, fault=fault, by=by, candidates=len(seen) - 1)
+        if report is not None and report.passed:
+            return last
+        if report is not None:
+            failing.append((candidate, report))
+        if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
+            break
+    return await _near_a_sample(attempt, ctx, failing, last)
+
+
+async def _fits(attempt: Attempt, ctx: Context) -> None:
+    """Raises `ProgramTooLong` where an answer cannot hold the program: a small model copies one
+    more surely than it quotes the lines to change."""
+    share = await share_of_an_answer(ctx, attempt.solution.text, SMALL_GENERATOR)
+    if share > MOST_WHOLE:
+        raise ProgramTooLong(
+            f"the program takes {share:.0%} of the longest answer that {_model(ctx)} may give, "
+            f"and no more than {MOST_WHOLE:.0%} is sure to hold a repair of it; give the "
+            "generator to a stronger model, or bring a shorter program"
+        )
+
+
+async def _near_a_sample(
+    attempt: Attempt, ctx: Context, failing: list[tuple[Solution, Report]], last: Try
+) -> Try:
+    """The best of samples that fail, with a search around each; `last` where there is none."""
+    tried = len(failing)
+    failing.sort(key=lambda one: one[1].score, reverse=True)
+    for candidate, report in failing:
+        near, count = await around(attempt, ctx, candidate, report)
+        tried += count
+        if near is not None:
+            note = f"{candidate.note}, and {near.note}"
+            near = near.model_copy(update={"origin": "model", "note": note})
+            found = await ctx.judge(near, attempt.tests)
+            return Try(solution=near, report=found, by=last.by, candidates=tried)
+    if not failing:
+        return last
+    best, report = failing[0]
+    return Try(
+        solution=best, report=report, fault=_failure(report), by=last.by, candidates=tried
+    )
+
+
+def _plain_question(
+    attempt: Attempt, ctx: Context, forms: tuple[str, ...]
+) -> Mapping[str, str]:
+    """The variables of a plain template, or of a draft."""
+    if forms == ("draft",):
+        return {"task": ctx.task.text}
+    failing = attempt.report.failing
+    names = {verdict.test for verdict in failing}
+    cases = [test for test in attempt.tests if test.name in names] or [*attempt.tests]
+    return {
+        "code": attempt.solution.text, "task": ctx.task.text, "tests": tests(cases),
+        "failures": in_a_line(attempt.report),
+    }
 
 
 @dataclass(frozen=True)
@@ -118,11 +224,14 @@ async def _judged(
         if blindness(one.before, one.after, codes) == "refused":
             return "only gives, or prints besides, what the tests expect", None
     report = await ctx.judge(candidate, attempt.tests)
-    if report.passed:
-        return "", report
+    return "" if report.passed else _failure(report), report
+
+
+def _failure(report: Report) -> str:
+    """How many tests a program fails, and how."""
     passed = sum(verdict.passed for verdict in report.verdicts)
     failing = "; ".join(f"{one.name}: {one.message}" for one in report.failing[:3])
-    return f"passes {passed} of {counted(len(report.verdicts), 'test')} ({failing[:600]})", report
+    return f"passes {passed} of {counted(len(report.verdicts), 'test')} ({failing[:600]})"
 
 
 async def _repaired(attempt: Attempt, ctx: Context, way: _Way) -> str:
@@ -139,16 +248,8 @@ async def _repaired(attempt: Attempt, ctx: Context, way: _Way) -> str:
     if choice is None:
         return await ask_for_code(ctx, way.template, question, way.temperature)
     share = await share_of_an_answer(ctx, attempt.solution.text)
-    # A small model copies a program more surely than it quotes the lines to change.
-    small = row_of(choice.provider).small
-    if share <= (MOST_WHOLE if small else MOST_REWRITTEN):
+    if share <= MOST_REWRITTEN:
         return await ask_for_code(ctx, way.template, question, way.temperature)
-    if small:
-        raise ProgramTooLong(
-            f"the program takes {share:.0%} of the longest answer that {_model(ctx)} may give, "
-            f"and no more than {MOST_WHOLE:.0%} is sure to hold a repair of it; give the "
-            "generator to a stronger model, or bring a shorter program"
-        )
     try:
         return await ask_for_edits(ctx, question, way.temperature)
     except BadReply as error:

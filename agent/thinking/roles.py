@@ -32,6 +32,8 @@ from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
 T = TypeVar("T", bound=Value)
 Read = TypeVar("Read")
 
+SMALL_GENERATOR = "small_generator"
+"""The file of prompts for a generator that is a small model."""
 ANSWER_SHARE = 2
 """The part of a window that an answer takes is one of so many at most: the rest is the question's,
 also where a small window would not hold the role's longest answer."""
@@ -271,13 +273,15 @@ async def if_it_answers(
 
 
 async def ask_for_code(
-    ctx: Context, template: str, variables: Mapping[str, str], temperature: float | None = None
+    ctx: Context, template: str, variables: Mapping[str, str], temperature: float | None = None,
+    seed: int | None = None, prompt: str = GENERATOR,
 ) -> str:
     """A whole program of one file from the generator; raises an `LlmError`. `temperature` is asked
-    for in place of its prompt's."""
+    for in place of its prompt's, and `seed` is a sample's; `prompt` names another file of prompts.
+    """
     answerer = await ctx.answerer(GENERATOR)
-    request = _request(ctx, answerer, GENERATOR, template, variables)
-    return await ask_code(answerer, _warmed(request, temperature))
+    request = _request(ctx, answerer, GENERATOR, template, variables, prompt=prompt)
+    return await ask_code(answerer, replace(_warmed(request, temperature), seed=seed))
 
 
 async def ask_for_edits(
@@ -304,11 +308,11 @@ def _warmed(request: Request, temperature: float | None) -> Request:
     return request if temperature is None else replace(request, temperature=temperature)
 
 
-async def share_of_an_answer(ctx: Context, program: str) -> float:
+async def share_of_an_answer(ctx: Context, program: str, prompt: str = GENERATOR) -> float:
     """How much of the generator's longest answer a whole program takes, by its model's count; above
     1 it does not fit. Raises an `LlmError`."""
     answerer = await ctx.answerer(GENERATOR)
-    return answerer.count(program) / _most_said(_prompt(ctx, GENERATOR), answerer)
+    return answerer.count(program) / _most_said(_prompt(ctx, prompt), answerer)
 
 
 @cache
@@ -327,17 +331,19 @@ def _request(
     form: str = "",
     turns: Sequence[Message] = (),
     tools: tuple[Tool, ...] = (),
+    prompt: str = "",
 ) -> Request:
-    """The question, cut to the window of the model that answers it."""
-    prompt = _prompt(ctx, role)
-    system = prompt.instructions(form)
+    """The question, cut to the window of the model that answers it; `prompt` names the file where
+    it is another than the role's."""
+    asked = _prompt(ctx, prompt or role)
+    system = asked.instructions(form)
     more = texts_of(Request(role, system, tuple(turns), Tools({}, tools)))
-    text = _fitted(ctx, prompt, template, more, variables, answerer)
+    text = _fitted(ctx, asked, template, more, variables, answerer)
     return Request(
         role, system, (Message("user", text), *turns),
         variables={**(known or {}), **variables},
-        max_tokens=_most_said(prompt, answerer), deadline_s=prompt.deadline_s,
-        temperature=prompt.temperature, effort=prompt.effort, prompt=prompt.hash,
+        max_tokens=_most_said(asked, answerer), deadline_s=asked.deadline_s,
+        temperature=asked.temperature, effort=asked.effort, prompt=asked.hash,
     )
 
 

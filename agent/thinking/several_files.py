@@ -10,6 +10,7 @@ from typing import Literal
 from agent.core.domain import REST, File, Project, Report, Script, Solution, SuspectFile
 from agent.healing.context import Context
 from agent.healing.project_search import search_project
+from agent.healing.rounds import is_small
 from agent.healing.strategies import AROUND, Attempt, reserved_s
 from agent.intake.environment import standard_modules
 from agent.intake.task import PASTED
@@ -17,7 +18,7 @@ from agent.judge.project_run import laid
 from agent.project.suite import open_suite
 from agent.project.tree import is_test_code
 from agent.repair.syntax import compiles
-from agent.thinking.roles import ask_for_files
+from agent.thinking.roles import SMALL_GENERATOR, ask_for_code, ask_for_files
 from agent.thinking.wording import diagnosis, lessons, suspects, tests
 from agent.thinking.wording_of_files import (
     failing_cases,
@@ -50,7 +51,11 @@ async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
                 raise BadReply(wrong)
         return found
 
-    texts = await ask_for_files(ctx, "draft", {"task": ctx.task.text}, read)
+    words = {"task": ctx.task.text}
+    if is_small(ctx):
+        texts = {PASTED: await ask_for_code(ctx, "draft", words, prompt=SMALL_GENERATOR)}
+    else:
+        texts = await ask_for_files(ctx, "draft", words, read)
     return Solution(
         files=tuple(File(path=path, text=text) for path, text in texts.items()),
         entry=next(iter(texts)), origin=origin,

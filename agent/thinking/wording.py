@@ -41,6 +41,14 @@ def failures(report: Report) -> str:
     return "\n".join(told)
 
 
+def in_a_line(report: Report) -> str:
+    """The first failure, or the last line of the crash: what a small model makes use of."""
+    ending = report.ending
+    if not report.failing and ending is not None and ending.traceback:
+        return ending.traceback.rstrip().splitlines()[-1]
+    return failures(report).split("\n")[0]
+
+
 def _failure(verdict: Verdict) -> str:
     if verdict.call and verdict.expected and verdict.got:
         differs = f"{verdict.call} gives {verdict.got} where {verdict.expected} is expected"

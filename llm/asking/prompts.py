@@ -6,6 +6,7 @@
     templates   name to text: paragraphs, of which each may show one variable; a list of texts is
                 one text, so that templates can share a piece by YAML's `&name` and `*name`
     parts       variable to how much of it must stay where a window is small: see `trimming`
+    data        `marked`, as below, or `fenced`, for small models
     max_tokens, deadline_s, temperature, effort    the settings of a call
 
 A variable stands in double braces on a line of its own, and what it holds is data that nobody has
@@ -54,6 +55,8 @@ class Trim(_Strict):
     priority: int
     floor: Annotated[int, Field(ge=0)] | Literal["whole"]
     keep: Keep
+    fence: str = ""
+    """The language of the fence around it, where the prompt's data is `fenced`."""
 
     def part(self, name: str, text: str) -> Part:
         floor = None if self.floor == "whole" else self.floor
@@ -72,6 +75,9 @@ class Prompt(_Strict):
 
     role: str
     version: Annotated[int, Field(ge=1)]
+    data: Literal["marked", "fenced"] = "marked"
+    """How values are shown. A small model copies marks into its program, so it is shown fences as
+    they are usual: an instruction in a value may then be followed, whose answer is judged."""
     system: Annotated[str, Field(min_length=1)]
     templates: Annotated[
         dict[str, Annotated[str, BeforeValidator(_one_text)]], Field(min_length=1)
@@ -105,7 +111,8 @@ class Prompt(_Strict):
             raise BadPrompt(
                 f"the system prompt of {self.role!r} {lack} {SCHEMA}, the form of a JSON answer"
             )
-        return f"{self.system.strip().replace(SCHEMA, schema)}\n\n{DATA_RULE}"
+        rule = f"\n\n{DATA_RULE}" if self.data == "marked" else ""
+        return f"{self.system.strip().replace(SCHEMA, schema)}{rule}"
 
     def render(self, template: str, variables: Mapping[str, str]) -> str:
         """The user's message; raises `BadPrompt` when a variable is missing or unknown."""
@@ -118,7 +125,10 @@ class Prompt(_Strict):
             raise BadPrompt(
                 f"the template {template!r} of {self.role!r} has no variable {', '.join(unknown)}"
             )
-        return rendered(self.templates[template], variables)
+        fences = {name: part.fence for name, part in self.parts.items()}
+        return rendered(
+            self.templates[template], variables, None if self.data == "marked" else fences
+        )
 
     def laid_out(self, template: str, variables: Mapping[str, str]) -> tuple[Part, ...]:
         """The variables of a template as parts that can be cut, in its order."""
@@ -127,8 +137,10 @@ class Prompt(_Strict):
         )
 
 
-def rendered(template: str, variables: Mapping[str, str]) -> str:
-    """A template's paragraphs with their values between marks."""
+def rendered(
+    template: str, variables: Mapping[str, str], fences: Mapping[str, str] | None = None
+) -> str:
+    """A template's paragraphs with their values between marks, or in fences of these languages."""
     values = {name: sayable(text) for name, text in variables.items()}
     mark = mark_for((template, *values.values()))
     paragraphs = []
@@ -137,7 +149,8 @@ def rendered(template: str, variables: Mapping[str, str]) -> str:
         if found is None:
             paragraphs.append(paragraph)
         elif values[found[1]]:
-            block = fenced(found[1], values[found[1]], mark)
+            name, value = found[1], values[found[1]]
+            block = fenced(name, value, mark) if fences is None else shown(value, fences[name])
             paragraphs.append(paragraph.replace(found[0], block))
     return "\n\n".join(paragraphs) + "\n"
 
@@ -145,6 +158,16 @@ def rendered(template: str, variables: Mapping[str, str]) -> str:
 def fenced(name: str, value: str, mark: str) -> str:
     """A value between two lines with a mark that it does not contain."""
     return f'<data name="{name}" mark="{mark}">\n{value.rstrip(chr(10))}\n</data mark="{mark}">'
+
+
+def shown(value: str, language: str) -> str:
+    """A value in a fence that is longer than any in it; as it is where no language is named."""
+    value = value.strip("\n")
+    if not language:
+        return value
+    longest = max((len(found) for found in re.findall(r"`+", value)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{value}\n{fence}"
 
 
 def mark_for(texts: Sequence[str]) -> str:

@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agent.core.settings import ROLES, Settings
+from agent.core.settings import GENERATOR, ROLES, Settings
 from agent.healing.context import PROMPTS
+from agent.thinking.roles import SMALL_GENERATOR
 from llm.asking.prompts import load
 from tests.llm.fakes.anthropic import MESSAGES, answers, fails, whole
 from tests.llm.fakes.server import Exchange, FakeServer, Handler
@@ -36,6 +37,8 @@ def role_of_system(text: str) -> str:
     for role in ROLES:
         if text.startswith(load(PROMPTS, role).system.strip().partition("{{")[0].strip()[:60]):
             return role
+    if text.startswith(load(PROMPTS, SMALL_GENERATOR).system.strip()):
+        return GENERATOR
     raise AssertionError(text)
 
 

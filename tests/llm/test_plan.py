@@ -63,12 +63,16 @@ def test_a_local_provider_takes_the_generator_and_claude_thinks(local: str) -> N
     assert found.notes == ()
 
 
-@pytest.mark.parametrize("local", ["ollama", "huggingface"])
-def test_without_a_key_for_claude_the_local_model_thinks_too_and_that_is_told(local: str) -> None:
+@pytest.mark.parametrize("local", ["ollama", "llamacpp", "huggingface"])
+def test_without_a_key_for_claude_a_local_model_writes_and_rules_do_the_rest(local: str) -> None:
     found = plan("OPENAI_API_KEY", provider=local)
-    assert len({choice.words for choice in found.choices}) == 1
+    assert {choice.role for choice in found.choices if choice.asks} == {"generator"}
     assert found.provider == local
     assert "There is no key for Claude" in found.notes[0]
+    assert "rules do the rest" in found.notes[0]
+
+    given = plan("OPENAI_API_KEY", provider=local, by_role={"critic": local})
+    assert {choice.role for choice in given.choices if choice.asks} == {"generator", "critic"}
 
 
 def test_a_server_without_a_default_model_takes_the_one_that_is_named_with_it() -> None:

@@ -26,6 +26,7 @@ from agent.healing.context import PROMPTS, Context
 from agent.healing.strategies import Attempt
 from agent.thinking.rewriting import one_try
 from agent.thinking.roles import GENERATOR
+from llm import Request
 from llm.asking.prompts import Prompts, load
 from llm.plan import Choice, Plan
 from tests.llm.scripted import Answer, Scripted
@@ -91,8 +92,15 @@ async def proposed(
 
 async def asked_as(approach: Approach, place: int, text: str) -> tuple[Scripted, Try]:
     model = Scripted([Answer((whole(repaired(text)),))])
-    found, _ = await _tried(model, "ollama", text, approach, place, ())
+    found, _ = await _tried(model, "anthropic", text, approach, place, ())
     return model, found
+
+
+async def sampled(text: str, *answers: str) -> tuple[Try, list[Request]]:
+    """What a small model's answers come to, and what it was asked."""
+    model = Scripted([Answer((said,)) for said in answers])
+    found, _ = await _tried(model, "llamacpp", text, "minimal", 0, ())
+    return found, model.asked
 
 
 async def _tried(
@@ -160,11 +168,11 @@ async def test_after_bad_edits_a_program_that_does_not_fit_is_not_asked_for() ->
 
 async def test_a_repair_that_does_not_pass_says_how_and_the_next_question_shows_it() -> None:
     text = program(100)
-    found, (first,), _ = await proposed("ollama", text, whole(text + "# once\n"))
+    found, (first,), _ = await proposed("anthropic", text, whole(text + "# once\n"))
     assert found.report is not None
     assert (found.fault, found.report.passed) == ("passes 0 of 1 test (f: gives 1)", False)
     assert "# once" not in first
-    _, (second,), _ = await proposed("ollama", text, whole(repaired(text)), told=["+# once"])
+    _, (second,), _ = await proposed("anthropic", text, whole(repaired(text)), told=["+# once"])
     assert "+# once" in second
 
 
@@ -193,3 +201,36 @@ async def test_an_answer_that_changes_nothing_is_told() -> None:
     assert (found.solution, found.fault, found.is_models_fault) == (
         None, "leaves the program as it is", False
     )
+
+
+async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes() -> None:
+    text = program(100)
+    wrong = text.replace("return 1", "return 3 - 2 +  1 - 1\n    return 1")
+    found, asked = await sampled(text, whole(wrong), whole(text), whole(repaired(text)))
+    assert found.solution is not None
+    assert found.report is not None
+    assert (found.report.passed, found.by) == (True, "llamacpp/m")
+    assert [(one.temperature, one.seed) for one in asked] == [(0.0, 0), (0.7, 1), (0.7, 2)]
+    questions = [one.messages[-1].text for one in asked]
+    assert all("Fix this Python program." in one for one in questions)
+    assert questions[0] == questions[1] != questions[2], "the last is put in another form"
+    assert "do not write" not in questions[0]
+    assert "suspicion" not in questions[0]
+
+
+async def test_samples_that_say_the_same_count_once_and_the_best_is_told() -> None:
+    text = program(100)
+    wrong = text.replace("return 1\n", "x = 2\n    return 1\n")
+    found, asked = await sampled(text, *[whole(wrong)] * 4)
+    assert len(asked) == 4
+    assert found.solution is not None
+    assert found.solution.text == wrong
+    assert found.fault == "passes 0 of 1 test (f: gives 1)"
+    assert found.candidates == 1
+
+
+async def test_a_sample_in_a_wrong_form_is_followed_by_another() -> None:
+    text = program(100)
+    found, asked = await sampled(text, "I think", "No.", whole(repaired(text)))
+    assert found.solution is not None
+    assert [one.seed for one in asked] == [0, 0, 1]

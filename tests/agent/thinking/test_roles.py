@@ -27,6 +27,7 @@ from agent.thinking.roles import (
     PREDICTOR,
     QA_ADVERSARY,
     ROLES,
+    SMALL_GENERATOR,
     SPEC_TESTER,
     Role,
     ask,
@@ -39,6 +40,7 @@ from llm import BadPrompt, BadReply, Code, Json
 from llm.asking.prompts import Prompts, load
 from llm.asking.schemas import closing_room, complete, in_words
 from llm.errors import ContextOverflow
+from llm.plan import Choice, Plan
 from llm.provider import estimated_tokens
 from llm.providers.openai import strict_schema
 from tests.llm.scripted import Scripted, saying
@@ -83,7 +85,8 @@ def rendering(role: str, template: str) -> str:
 
 TEMPLATES = [
     (role, template)
-    for role in settings.ROLES for template in sorted(load(PROMPTS, role).templates)
+    for role in (*settings.ROLES, SMALL_GENERATOR)
+    for template in sorted(load(PROMPTS, role).templates)
 ]
 
 
@@ -101,7 +104,7 @@ def test_a_prompt_reads_as_it_was_last_looked_at(role: str, template: str) -> No
 
 
 def test_every_file_of_prompts_is_a_role_and_every_golden_one_a_template() -> None:
-    assert {path.stem for path in PROMPTS.glob("*.yaml")} == {*settings.ROLES}
+    assert {path.stem for path in PROMPTS.glob("*.yaml")} == {*settings.ROLES, SMALL_GENERATOR}
     assert {path.name for path in GOLDEN.iterdir()} == {
         f"{role}.{template}.txt" for role, template in TEMPLATES
     }
@@ -162,6 +165,7 @@ class Surroundings:
     provider: Scripted
     prompts: Prompts = field(default_factory=lambda: Prompts(PROMPTS))
     told: list[Event] = field(default_factory=list)
+    plan = Plan("anthropic", "", (Choice("generator", "anthropic", "m", ""),))
 
     def emit(self, event: Event) -> None:
         self.told.append(event)
@@ -172,7 +176,7 @@ class Surroundings:
 
 def context(model: Scripted) -> tuple[Context, list[Event]]:
     here = Surroundings(model)
-    return cast(Context, here), here.told  # only these three fields are read
+    return cast(Context, here), here.told  # only these fields are read
 
 
 CRITIQUE = '{"note": "plain", "approve": true}'

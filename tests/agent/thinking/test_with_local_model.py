@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from agent.core.events import ModelCalled, ModelFailed, RoundEnded, RunStarted
-from agent.core.settings import ROLES
 from agent.intake import from_page
 from agent.log.result import fold
 from agent.run.session import Settings, open_session
@@ -39,7 +38,7 @@ async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did
 ) -> None:
     settings = Settings.from_env(
         {"HF_MODEL": str(folder)}, data_dir=tmp_path / "data", max_candidates=50,
-        roles={"critic": "mock"}, role_budgets={"generator": Caps(seconds=0.5)},
+        roles={"debugger": "huggingface"}, role_budgets={"generator": Caps(seconds=0.5)},
     )
     async with open_session(settings) as session:
         task = from_page("def f(x):\n    return x\n", "assert f('b') == ['q!']").task
@@ -48,7 +47,7 @@ async def test_a_run_with_a_local_model_alone_costs_nothing_and_says_what_it_did
             pass
         log = session.log(run)
     start = next(one.event for one in log if isinstance(one.event, RunStarted))
-    assert {choice.role for choice in start.roles} == {*ROLES} - {"critic"}
+    assert {choice.role for choice in start.roles} == {"generator", "debugger"}
     assert {(choice.provider, choice.model) for choice in start.roles} == {
         ("huggingface", str(folder))
     }

@@ -1,0 +1,206 @@
+"""What the loop adds to a model: one plain question, the best of several, and `heal`, on one suite.
+
+    LLM_PROVIDER=llamacpp GGUF_MODEL=FILE python -m evaluation.with_model --suite FILE --out DIR
+
+Each case is healed by the terminal command, as `evaluation.claims` does it. Then the generator's
+model is asked the plain question again and again, first at temperature 0, then warm with a seed of
+its own, until it has used as many tokens as the loop has: the first answer is *one-shot*, the first
+that passes the user's tests is *best of n*. The hidden truth is asked of each. A suite is one of
+`evaluation.cases`; a row with `task` is a task in words.
+
+Printed for each way: right, wrong (shown as passing, and not right), precision with its 95 %
+interval (Wilson), calls, tokens and seconds (medians). `DIR/with_model.jsonl` has a line a
+case, and `DIR/traces.jsonl` every question and answer of the plain ways.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import TypedDict
+
+from agent.core.settings import GENERATOR, Settings
+from agent.healing.models import OWNER, Models
+from demo.panels.measured import Share
+from evaluation.cases import Case, read_cases
+from evaluation.claims import Claim, healed
+from evaluation.suite import BadSuite
+from llm import Message, Provider, Reply, Request
+from llm.asking.answers import code_of
+from llm.errors import BadReply
+
+WARM = 0.7
+MOST_ANSWERS = 8
+MOST_TOKENS = 1_024
+SYSTEM = "You are a careful Python programmer."
+FORM = "Answer with the whole program in one block that starts with ```python and ends with ```."
+
+
+class Way(TypedDict):
+    """What one way of asking came to."""
+
+    right: bool | None
+    """`None` where it showed no program that passes the user's tests."""
+    calls: int
+    tokens: int
+    seconds: float
+
+
+class Found(TypedDict):
+    """What came of a case."""
+
+    id: str
+    one_shot: Way
+    best_of_n: Way
+    heal: Way
+    claim: Claim
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.with_model", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--suite", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth case")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose id has this")
+    wanted = parser.parse_args()
+    models = Models(Settings.from_env())
+    choice = models.plan().of(GENERATOR)
+    if choice is None:
+        parser.error("no model is set up: set LLM_PROVIDER")
+    try:
+        cases = [one for one in read_cases(wanted.suite)[:: wanted.every] if wanted.only in one.id]
+    except BadSuite as error:
+        parser.error(str(error))
+    wanted.out.mkdir(parents=True, exist_ok=True)
+    file = wanted.out / "with_model.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    done: dict[str, Found] = {one["id"]: one for one in map(json.loads, lines)}
+    for case in cases:
+        if case.id not in done:
+            found = asyncio.run(_measured(case, wanted, models))
+            done[case.id] = found
+            with file.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(found) + "\n")
+            said = (f"{name} {way['right']}" for name, way in _ways(found).items())
+            print(case.id, *said, file=sys.stderr, flush=True)
+    for line in table([done[case.id] for case in cases]):
+        print(line)
+    return 0
+
+
+WAYS = ("one_shot", "best_of_n", "heal")
+
+
+async def _measured(case: Case, wanted: argparse.Namespace, models: Models) -> Found:
+    claim = await asyncio.to_thread(healed, case, wanted.suite.stem)
+    choice = models.plan().of(GENERATOR)
+    assert choice is not None
+    provider = models.provider(choice, OWNER)
+    try:
+        answers = [one async for one in _plain(case, provider, claim["tokens"], wanted.out)]
+    finally:
+        await provider.close()
+    first = answers[0]
+    best = next((one for one in answers if one["right"] is not None), answers[-1])
+    spent = answers[: answers.index(best) + 1]
+    return {
+        "id": case.id, "one_shot": first, "claim": claim,
+        "best_of_n": {
+            "right": best["right"], "calls": len(spent),
+            "tokens": sum(one["tokens"] for one in spent),
+            "seconds": sum(one["seconds"] for one in spent),
+        },
+        "heal": {
+            "right": claim["right"], "calls": claim["calls"], "tokens": claim["tokens"],
+            "seconds": claim["seconds"],
+        },
+    }
+
+
+async def _plain(
+    case: Case, provider: Provider, most: int, out: Path
+) -> AsyncIterator[Way]:
+    """Answers to the plain question, until one passes or as many tokens are used."""
+    used = 0
+    for number in range(MOST_ANSWERS):
+        if number and used >= most:
+            return
+        request = Request(
+            GENERATOR, SYSTEM, (Message("user", question(case)),), max_tokens=MOST_TOKENS,
+            temperature=WARM if number else 0.0, seed=number, deadline_s=300.0,
+        )
+        begun, reply = time.monotonic(), None
+        async for piece in provider.stream(request):
+            reply = piece if isinstance(piece, Reply) else reply
+        assert reply is not None
+        try:
+            text = code_of(reply.text)
+        except BadReply:
+            text = ""
+        passes = bool(text) and await asyncio.to_thread(case.passes, {"program.py": text})
+        right = await asyncio.to_thread(case.is_right, {"program.py": text}) if passes else None
+        used += reply.usage.total
+        with (out / "traces.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps({
+                "id": case.id, "number": number, "question": question(case), "answer": reply.text,
+                "passes": passes, "right": right,
+            }) + "\n")
+        yield {"right": right, "calls": 1, "tokens": reply.usage.total,
+               "seconds": time.monotonic() - begun}
+        if passes:
+            return
+
+
+def question(case: Case) -> str:
+    """A case as its user would ask a model."""
+    if case.mode == "task":
+        return f"{case.task}\n\n{FORM}"
+    tests = f"It must pass these tests:\n\n```python\n{case.tests}\n```\n\n" if case.tests else ""
+    failure = case.failure()
+    return (
+        f"Fix this Python program.\n\n```python\n{case.program}\n```\n\n{tests}"
+        f"{f'Now it fails: {failure}' if failure else ''}\n\n{FORM}"
+    )
+
+
+def table(found: Sequence[Found]) -> Iterator[str]:
+    """The figures as lines of text."""
+    every = len(found)
+    yield f"{every} cases"
+    yield "way         right   wrong   precision (95 %)       calls   tokens   seconds (medians)"
+    for name in WAYS:
+        ways = [_ways(one)[name] for one in found]
+        right = sum(one["right"] is True for one in ways)
+        wrong = sum(one["right"] is False for one in ways)
+        share = Share(right, right + wrong)
+        low, high = share.interval if right + wrong else (0.0, 1.0)
+        yield (
+            f"{name:10} {right:5} {wrong:7}   {right / max(1, right + wrong):5.0%} "
+            f"({low:.0%} to {high:.0%}) {statistics.median(one['calls'] for one in ways):10.1f} "
+            f"{statistics.median(one['tokens'] for one in ways):8.0f} "
+            f"{statistics.median(one['seconds'] for one in ways):8.1f}"
+        )
+    claims = [one["claim"] for one in found if one["claim"]["outcome"] == "healed"]
+    yield (f"called HEALED: {len(claims)}, right {sum(one['right'] is True for one in claims)}; "
+           f"right by either: {sum(_right(one) for one in found)}")
+
+
+def _ways(one: Found) -> dict[str, Way]:
+    return {"one_shot": one["one_shot"], "best_of_n": one["best_of_n"], "heal": one["heal"]}
+
+
+def _right(one: Found) -> bool:
+    return any(way["right"] is True for way in _ways(one).values())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
