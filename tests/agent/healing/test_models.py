@@ -143,7 +143,8 @@ async def test_a_record_answers_as_whom_it_was_made_with(tmp_path: Path) -> None
     plan = found.plan()
     assert {choice.words for choice in plan.choices if choice.asks} == {"groq/some/model"}
     assert {choice.role for choice in plan.choices} == {*ROLES}
-    again = found.provider(plan.choices[0], "")
+    (asked,) = [choice for choice in plan.choices if choice.asks]
+    again = found.provider(asked, "")
     (*_, reply) = [item async for item in again.stream(REQUEST)]
     assert isinstance(reply, Reply)
     assert (reply.text, reply.cached, reply.usage) == ("hello world", True, Usage(10, 5))
