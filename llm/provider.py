@@ -156,7 +156,7 @@ class Row:
     local: bool = False
     """It runs on the user's machine, where loading a model may take minutes."""
     in_process: bool = False
-    """Its model is loaded into this process."""
+    """Its model is loaded by this process, into itself or a child."""
     free: bool = False
     """Nothing is paid for it; else its price is looked up by its name and the model."""
     base_url: str = ""
