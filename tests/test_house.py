@@ -93,7 +93,7 @@ CEILINGS = {
     "agent/repair/edits": 5_887, "agent/repair/screening": 2_793, "agent/repair/syntax": 2_160,
     "agent/run": 3_850, "agent/thinking": 1_919, "agent/tools": 1_577, "demo": 6_589,
     "evaluation": 4_025, "llm": 7_503, "prompts": 1, "sandbox": 9_259, "selfheal": 94,
-    "tests": 4_956, "tests/agent": 27_783, "tests/agent/project": 1_823,
+    "tests": 4_956, "tests/agent": 27_784, "tests/agent/project": 1_823,
     "tests/agent/tools": 1_247, "tests/demo": 5_245, "tests/llm": 7_132, "tests/sandbox": 4_782,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
