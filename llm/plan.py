@@ -237,11 +237,12 @@ class _Resolver:
             beside = self.everywhere(BESIDE, "thinking roles run on Claude")
             split = {role: home[role] if role in writes else beside[role] for role in self.roles}
             return split, f"{why}; Claude thinks"
-        reason = f"{absent}: rules do what else is thought"
+        reason = f"{absent}: rules answer the other roles"
         lack = absent if absent.startswith("no key") else f"no Claude ({absent})"
         self.note = (
-            f"There is {lack}, so {next(iter(home.values())).words} writes programs and rules do "
-            "the rest: a small model's reviews and diagnoses cost more than they bring."
+            f"There is {lack}, so {next(iter(home.values())).words} writes programs, and rules "
+            "answer the other roles: a small model's reviews and diagnoses cost more than they "
+            "bring."
         )
         return {
             role: one if role in writes else Choice(role, MOCK, "", reason)

@@ -36,7 +36,7 @@ def question_of(provider: str, model: str, request: Request) -> Question:
         "output": {"kind": type(output).__name__.lower(), **schema},
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
-        "seed": None,  # no request has one; the hashes in records and logs were made with it
+        "seed": request.seed,
         "effort": request.effort,
         "prompt": request.prompt,
     }

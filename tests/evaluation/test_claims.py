@@ -8,6 +8,8 @@ from pathlib import Path
 from evaluation.calibration import reliability
 from evaluation.cases import read_cases
 from evaluation.claims import table
+from evaluation.with_model import question
+from evaluation.with_model import table as compared
 
 
 def test_only_what_the_hidden_truth_confirms_is_right(tmp_path: Path) -> None:
@@ -39,3 +41,48 @@ def test_a_proposal_is_no_claim() -> None:
     lines = [*table([claim, wrong])]  # type: ignore[list-item]
     assert lines[0].startswith("claimed (HEALED): 1 of 2, right 0, wrong 1")
     assert lines[1].startswith("proposed: 1 of 2, right 1, wrong 0")
+
+
+def test_a_task_in_words_is_judged_by_its_own_examples_and_then_by_the_truth(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "suite.jsonl"
+    file.write_text(json.dumps({
+        "id": "one", "task": "Write f(x), which adds two. f(0) returns 2.", "tests": [],
+        "entry_point": "f", "fixed": "def f(x):\n    return x + 2\n",
+        "held_out": ["assert f(5) == 7"],
+    }) + "\n")
+    [case] = read_cases(file)
+    constant = {"program.py": "def f(x):\n    return 2\n"}
+    assert (case.mode, case.program, case.failure()) == ("task", "", "")
+    assert case.passes(constant)
+    assert not case.is_right(constant)
+    assert "adds two" in question(case)
+
+
+def test_a_bug_is_asked_about_with_its_program_its_tests_and_the_last_line_of_its_failure(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "suite.jsonl"
+    file.write_text(json.dumps({
+        "id": "one", "mode": "crash", "program": "print(nme)\n", "truth": "print('TRUTH OK')",
+    }) + "\n")
+    [case] = read_cases(file)
+    assert "print(nme)" in question(case)
+    assert "Now it fails: NameError: name 'nme' is not defined" in question(case)
+
+
+def test_the_table_counts_what_each_way_showed_right_and_wrong() -> None:
+    def way(right: bool | None, calls: int) -> dict[str, object]:
+        return {"right": right, "calls": calls, "tokens": 100 * calls, "seconds": 1.0}
+
+    found = [
+        {"id": name, "one_shot": way(None, 1), "best_of_n": way(False, 3), "heal": way(True, 2),
+         "claim": {"outcome": outcome, "right": True}}
+        for name, outcome in (("a", "healed"), ("b", "proposed"))
+    ]
+    lines = [*compared(found)]  # type: ignore[arg-type]
+    assert [line.split()[:3] for line in lines[2:5]] == [
+        ["one_shot", "0", "0"], ["best_of_n", "0", "2"], ["heal", "2", "0"],
+    ]
+    assert lines[-1] == "called HEALED: 1, right 1; right by either: 2"

@@ -69,7 +69,7 @@ def test_without_a_key_for_claude_a_local_model_writes_and_rules_do_the_rest(loc
     assert {choice.role for choice in found.choices if choice.asks} == {"generator"}
     assert found.provider == local
     assert "There is no key for Claude" in found.notes[0]
-    assert "rules do the rest" in found.notes[0]
+    assert "rules answer the other roles" in found.notes[0]
 
     given = plan("OPENAI_API_KEY", provider=local, by_role={"critic": local})
     assert {choice.role for choice in given.choices if choice.asks} == {"generator", "critic"}

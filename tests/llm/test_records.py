@@ -375,3 +375,11 @@ def test_a_question_keeps_the_hash_that_files_have_of_it() -> None:
     assert fingerprint(asked) == (
         "7c3cda54745e681c4bc82f1a2a1582494fdd12303d58e25adad04ad67e1d1cba"
     )
+
+
+def test_samples_that_differ_in_their_seed_are_two_questions() -> None:
+    first, second = (
+        fingerprint(question_of("llamacpp", "m", replace(asks(), temperature=0.7, seed=seed)))
+        for seed in (1, 2)
+    )
+    assert first != second

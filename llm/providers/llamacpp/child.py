@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -113,10 +113,10 @@ class Server:
         try:
             process.stdin.write(json.dumps(orders) + "\n")
             process.stdin.flush()
-            told: dict[str, str] = json.loads(process.stdout.readline() or "{}")
+            reply: dict[str, str] = json.loads(process.stdout.readline() or "{}")
         except (OSError, ValueError):
             return {}
-        return told
+        return reply
 
     def complaint(self) -> str:
         """The first reason that the library gave; empty where it gave none."""
@@ -154,6 +154,8 @@ class Child:
     """One model's server. Its methods may be called from any thread."""
 
     which: Which
+    make_room: Callable[[], None]
+    """Called before it is started, in the thread that starts it."""
     state: State = "waiting"
     fault: str = ""
     """Why it could not be started."""
@@ -238,6 +240,7 @@ class Child:
 
     def _begin(self, start: Future[Address], key: Secret) -> None:
         try:
+            self.make_room()
             with self._lock:
                 self._end()
             self.fault = ""
@@ -265,13 +268,13 @@ class Child:
             )
         key = secrets.token_urlsafe(24)
         self._server = server = Server()
-        told = server.asked(self.which.orders(path, key))
-        if "address" in told:
-            return Address(f"{told['address'].rstrip('/')}/v1", Secret(key))
+        reply = server.asked(self.which.orders(path, key))
+        if "address" in reply:
+            return Address(f"{reply['address'].rstrip('/')}/v1", Secret(key))
         server.process.wait(STOP_S)
         complaint = server.complaint()
         why = f"{complaint}; set GGUF_MODEL to another file" if complaint else (
-            told.get("fault", "") or server.end_in_words()
+            reply.get("fault", "") or server.end_in_words()
         )
         raise UnknownModel(f"{self.which.model} cannot be loaded: {why}")
 
@@ -285,19 +288,25 @@ class Children:
         atexit.register(self.stop)
 
     def held(self, which: Which) -> Child:
-        """The child of a model, kept for a provider; those that nobody holds are ended."""
+        """The child of a model, kept for a provider until it is released."""
         with self._lock:
-            child = self._all.setdefault(which, Child(which))
+            if which not in self._all:
+                self._all[which] = Child(which, self._end_unused)
+            child = self._all[which]
             child.holders += 1
-            others = [one for one in self._all.values() if one is not child and not one.holders]
-        for one in others:
-            one.stop()
         return child
 
     def release(self, child: Child) -> None:
-        """Takes that back. The server stays until another model is wanted."""
+        """Takes that back. The server stays until another model is loaded."""
         with self._lock:
             child.holders -= 1
+
+    def _end_unused(self) -> None:
+        """Ends the servers that no provider holds, before another model is loaded."""
+        with self._lock:
+            unused = [one for one in self._all.values() if not one.holders]
+        for child in unused:
+            child.stop()
 
     def stop(self) -> None:
         """Ends all of them."""

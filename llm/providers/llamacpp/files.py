@@ -68,8 +68,8 @@ def _from_hub(repo: str, file: str, key: Secret, progress: Progress) -> Path:
             fcntl.flock(part, fcntl.LOCK_EX)  # another process may be at it
             if not path.is_file():
                 # A token must not follow a redirect to another host.
-                ours = urlsplit(asked.location).netloc == urlsplit(url).netloc
-                headers = build_hf_headers(token=token if ours else False)
+                same_host = urlsplit(asked.location).netloc == urlsplit(url).netloc
+                headers = build_hf_headers(token=token if same_host else False)
                 _complete(part, asked, headers, progress, name)
                 Path(part.name).replace(path)
     except LlmError:
@@ -82,7 +82,7 @@ def _from_hub(repo: str, file: str, key: Secret, progress: Progress) -> Path:
 def _complete(
     part: BinaryIO, asked: HfFileMetadata, headers: dict[str, str], progress: Progress, name: str
 ) -> None:
-    """Appends what a file lacks, and checks the whole. The Hub's own download begins anew after
+    """Appends what a file lacks, and checks the whole. The Hub's own download starts again after
     each break, for which 2 GB are too many."""
     from huggingface_hub.file_download import http_get
 
@@ -142,7 +142,7 @@ def _sha256(path: Path) -> str:
 
 
 def _bar(progress: Progress) -> Any:  # what the Hub's client takes for a bar of tqdm's
-    """A class of progress bars that draws nothing and tells how far it is."""
+    """A class of progress bars that draws nothing and reports how far it is."""
 
     class Bar:
         def __init__(self, *, total: int | None = None, initial: int = 0, **_: object) -> None:

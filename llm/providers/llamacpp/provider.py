@@ -72,18 +72,20 @@ class LlamaCppProvider(OpenAiProvider):
         self._held = True
         self._counted: dict[str, int] = {}
         self._counter: httpx2.Client | None = None
+        self._is_counting = True
+        """Whether the last count was the server's."""
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        return self._child.listening() is not None
+        return self._is_counting and self._child.listening() is not None
 
     @property
     def window(self) -> int | None:
         return self._child.which.context
 
     @window.setter
-    def window(self, told: int | None) -> None:
-        """It is what was asked for, whatever a list of models tells."""
+    def window(self, value: int | None) -> None:
+        """It is what was configured, whatever a list of models says."""
 
     async def stream(self, request: Request) -> Stream:
         await self._ready(request.deadline_s)
@@ -93,12 +95,12 @@ class LlamaCppProvider(OpenAiProvider):
                     yield piece
 
     def read(self, piece: object, answer: Answer) -> str:
-        told = getattr(piece, "timings", None)
-        if isinstance(told, dict):
-            is_telling = int(told.get("prompt_n") or 0) >= NEW_TOKENS
+        timings = getattr(piece, "timings", None)
+        if isinstance(timings, dict):
+            is_telling = int(timings.get("prompt_n") or 0) >= NEW_TOKENS
             self._child.recent.append(Speed(
-                float(told.get("prompt_per_second") or 0) if is_telling else None,
-                float(told.get("predicted_per_second") or 0),
+                float(timings.get("prompt_per_second") or 0) if is_telling else None,
+                float(timings.get("predicted_per_second") or 0),
             ))
         return super().read(piece, answer)
 
@@ -108,18 +110,23 @@ class LlamaCppProvider(OpenAiProvider):
         return (self.model,)
 
     def count(self, text: str) -> int:
-        """By the model's own vocabulary, once it is loaded."""
+        """By the model's own vocabulary, once it is loaded and while its server answers."""
         address = self._child.listening()
         if address is None:
             return estimated_tokens(text)
         if text not in self._counted:
             if self._counter is None:
                 self._counter = httpx2.Client(timeout=COUNTING_S, trust_env=False)
-            reply = self._counter.post(
-                f"{address.url.removesuffix('/v1')}/tokenize", json={"content": sayable(text)},
-                headers={"Authorization": f"Bearer {address.key.reveal()}"},
-            )
-            self._counted[text] = len(reply.raise_for_status().json()["tokens"])
+            try:
+                reply = self._counter.post(
+                    f"{address.url.removesuffix('/v1')}/tokenize", json={"content": sayable(text)},
+                    headers={"Authorization": f"Bearer {address.key.reveal()}"},
+                )
+                self._counted[text] = len(reply.raise_for_status().json()["tokens"])
+            except (httpx2.HTTPError, ValueError, KeyError):
+                self._is_counting = False  # the next call finds out what has become of it
+                return estimated_tokens(text)
+            self._is_counting = True
         return self._counted[text]
 
     def describe(self) -> Description:
@@ -130,7 +137,7 @@ class LlamaCppProvider(OpenAiProvider):
         )
 
     def warm(self) -> None:
-        """Begins to load the model. Whoever asks first waits for it, and learns of its faults."""
+        """Begins to load the model. The first call waits for it, and raises its errors."""
         self._child.started(self.connection.key)
 
     async def close(self) -> None:

@@ -1,5 +1,5 @@
-"""Runs llama.cpp's own server over one model file, as a program by itself: it imports nothing of
-ours, so that a crash of native code ends this process and no other.
+"""Runs llama.cpp's own server over one model file, as a program by itself: it imports
+no other module of this package, so that a crash of native code ends this process and no other.
 
 The first line of standard input is a JSON object (see `Which.orders` in `child.py`); one line of
 JSON goes to standard output, `{"address": URL}` or `{"fault": TEXT}`. It ends when its standard
@@ -41,13 +41,13 @@ def main() -> int:
         import xllamacpp
 
         server = xllamacpp.Server(parameters(asked))
-        told = {"address": server.listening_address}
-    except Exception as error:  # noqa: BLE001 - told to the parent, whatever it is
-        told = {"fault": f"{type(error).__name__}: {error}"}
-    print(json.dumps(told), file=answers, flush=True)
-    if "address" in told:
+        reply = {"address": server.listening_address}
+    except Exception as error:  # noqa: BLE001 - reported to the parent, whatever it is
+        reply = {"fault": f"{type(error).__name__}: {error}"}
+    print(json.dumps(reply), file=answers, flush=True)
+    if "address" in reply:
         sys.stdin.read()
-    os._exit("fault" in told)  # the library's threads do not end in order
+    os._exit("fault" in reply)  # the library's threads do not end in order
 
 
 if __name__ == "__main__":

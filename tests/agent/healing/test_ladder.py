@@ -61,3 +61,15 @@ def test_what_a_suggestion_has_passed_over_is_tried_before_there_is_nothing_left
         "search", "fresh", "minimal", "minimal", "tournament", "rewrite", "fresh",
     ]
     assert way == NoMore("stuck")
+
+
+@pytest.mark.parametrize("drafted", [False, True])
+def test_a_small_model_is_asked_after_the_search_and_only_in_ways_that_fit_it(
+    drafted: bool,
+) -> None:
+    small = replace(NOW, small=True, drafted=drafted)
+    assert next_approach([], small) == "search"
+    assert next_approach([], replace(small, may_search=False)) == "minimal"
+    assert next_approach(failed("search"), small) == "minimal"
+    assert next_approach(failed("search", "minimal", "minimal"), small) == "fresh"
+    assert isinstance(next_approach(failed("search", "minimal", "minimal", "fresh"), small), NoMore)

@@ -96,21 +96,24 @@ async def asked_as(approach: Approach, place: int, text: str) -> tuple[Scripted,
     return model, found
 
 
-async def sampled(text: str, *answers: str) -> tuple[Try, list[Request]]:
+async def sampled(
+    text: str, *answers: str, is_second: bool = False
+) -> tuple[Try, list[Request]]:
     """What a small model's answers come to, and what it was asked."""
     model = Scripted([Answer((said,)) for said in answers])
-    found, _ = await _tried(model, "llamacpp", text, "minimal", 0, ())
+    found, _ = await _tried(model, "llamacpp", text, "minimal", 0, (), is_second)
     return found, model.asked
 
 
 async def _tried(
-    model: Scripted, provider: str, text: str, approach: Approach, place: int, told: Sequence[str]
+    model: Scripted, provider: str, text: str, approach: Approach, place: int, told: Sequence[str],
+    is_second: bool = False,
 ) -> tuple[Try, list[Event]]:
     here = Surroundings(model, Plan(provider, "", (Choice(GENERATOR, provider, "m", ""),)))
     solution = Solution(files=(File(path="f.py", text=text),), entry="f.py")
     attempt = Attempt(
         solution, (CASE,), Report(solution=solution.id, verdicts=(verdict("failed"),)),
-        Diagnosis(category="wrong_result", cause="f() gives 1"),
+        Diagnosis(category="wrong_result", cause="f() gives 1"), is_second=is_second,
     )
     given = cast(Context, here)  # only these fields are read
     return await one_try(attempt, given, approach, told, place), here.told
@@ -234,3 +237,9 @@ async def test_a_sample_in_a_wrong_form_is_followed_by_another() -> None:
     found, asked = await sampled(text, "I think", "No.", whole(repaired(text)))
     assert found.solution is not None
     assert [one.seed for one in asked] == [0, 0, 1]
+
+
+async def test_a_second_opinion_is_two_samples() -> None:
+    text = program(100)
+    found, asked = await sampled(text, *[whole(text)] * 4, is_second=True)
+    assert (len(asked), found.solution, found.fault) == (2, None, "leaves the program as it is")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm import BadPrompt
-from llm.asking.prompts import DATA_RULE, Prompt, load, mark_for, rendered
+from llm.asking.prompts import DATA_RULE, Prompt, load, mark_for, rendered, shown
 
 GOOD = """\
 role: critic
@@ -243,3 +243,19 @@ def test_marks_that_a_text_contains_are_passed_over(monkeypatch: pytest.MonkeyPa
 
 def test_what_no_encoding_carries_is_written_out() -> None:
     assert "a\\ud800b" in rendered(TEMPLATE, {"code": "a\ud800b", "output": ""})
+
+
+@given(st.text("`a\n", max_size=30))
+def test_a_fence_is_longer_than_any_in_its_value(code: str) -> None:
+    lines = shown(code, "python").split("\n")
+    fence = lines[0].removesuffix("python")
+    assert set(fence) == {"`"}
+    assert lines[-1] == fence
+    assert not any(fence in line for line in lines[1:-1])
+
+
+def test_a_small_models_values_stand_in_fences_without_marks() -> None:
+    template = "Fix it.\n\n{{code}}\n\nIt says:\n{{error}}"
+    values = {"code": "x = 1\n", "error": "no"}
+    text = rendered(template, values, {"code": "python", "error": ""})
+    assert text == "Fix it.\n\n```python\nx = 1\n```\n\nIt says:\nno\n"

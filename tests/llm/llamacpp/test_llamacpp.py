@@ -147,6 +147,8 @@ async def test_providers_of_one_model_share_a_process_that_ends_when_another_is_
     await two.close()
     assert process.poll() is None, "kept for the next who asks"
     other = provided(written(tmp_path / "other.gguf"), host)
+    assert process.poll() is None, "naming another model ends nothing"
+    await asked(other)
     assert process.poll() is not None
     await other.close()
 
@@ -166,7 +168,17 @@ async def test_a_process_that_is_killed_ends_a_call_and_the_next_call_starts_ano
     assert process_of(tiny).pid != process.pid
 
 
-async def test_it_leaves_memory_when_nobody_asks_and_comes_back(
+async def test_a_count_that_the_server_does_not_give_is_an_estimate_and_said_to_be_one(
+    tiny: LlamaCppProvider,
+) -> None:
+    await asked(tiny)
+    process_of(tiny).kill()
+    process_of(tiny).wait()
+    assert tiny.count("x" * 300) == 100
+    assert not tiny.exact
+
+
+async def test_it_leaves_memory_without_calls_and_comes_back(
     model: Path, host: Children
 ) -> None:
     provider = provided(model, host, idle_s=1)
