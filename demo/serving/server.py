@@ -1,4 +1,4 @@
-"""Serves the page until it is told to end."""
+"""Serves the page until a signal ends it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from types import FrameType
@@ -29,8 +29,8 @@ from demo.serving.sessions import Sessions
 
 _AS_SHIPPED = Settings()
 DRAIN_S = 1.5
-"""How long a server that is told to end waits for its runs to be left in order: whoever tells it
-may kill it soon after."""
+"""How long a server that has been sent a signal to end waits for its runs to be left in order:
+whoever sent it may kill the process soon after."""
 
 
 def serve(
@@ -56,7 +56,7 @@ def serve(
         async with host.serving():
             yield
 
-    with _told_to_end() as end:
+    with _end_signals() as received:
         ui.launch(
             server_name=server_name,
             server_port=server_port,
@@ -82,23 +82,27 @@ def serve(
                 )],
             },
         )
-        # Python hears of a signal that another thread was given once this one wakes.
-        while not end.wait(0.25):
-            pass
+        # A signal that the system delivers to another thread is handled when this one wakes.
+        while not received:
+            time.sleep(0.25)
     _leave(host, loops)
 
 
 @contextmanager
-def _told_to_end() -> Iterator[threading.Event]:
-    """Set once somebody has the process end, by Ctrl+C or from outside."""
-    end = threading.Event()
+def _end_signals() -> Iterator[list[int]]:
+    """The signals so far that ask the process to end, SIGINT (Ctrl+C) or SIGTERM.
 
-    def ended(_number: int, _frame: FrameType | None) -> None:
-        end.set()
+    A handler must not take a lock: it interrupts the main thread, which may hold it. An `Event` is
+    one, and a server that waited for it did not end now and then.
+    """
+    received: list[int] = []
+
+    def ended(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
 
     before = {number: signal.signal(number, ended) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield end
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -68,7 +68,7 @@ def ended(process: BaseProcess) -> None:
         return
     process.terminate()
     process.join(60)
-    assert process.exitcode == 0
+    assert process.exitcode == 0, f"the page's process has exit code {process.exitcode}"
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ import httpx
 import pytest
 
 from agent.log.store import Store
+from demo.serving.server import _end_signals
 from tests.demo.apart import ended, free_port, started
 from tests.demo.served import LONG, RIGHT, WRONG, Program, Refused
 
@@ -23,6 +26,26 @@ def read_on(told: Iterator[Any]) -> None:
     """As a program that holds its connection until the server is gone."""
     with suppress(httpx.HTTPError, Refused):
         list(told)
+
+
+def test_the_handler_of_a_signal_takes_no_lock_that_the_main_thread_may_hold() -> None:
+    called: list[str] = []
+
+    def profile(_frame: Any, event: str, argument: Any) -> None:
+        if event == "c_call":
+            called.append(argument.__qualname__)
+
+    with _end_signals() as received:
+        handler = signal.getsignal(signal.SIGTERM)
+        assert callable(handler)
+        sys.setprofile(profile)
+        try:
+            handler(signal.SIGTERM, None)
+        finally:
+            sys.setprofile(None)
+        signal.raise_signal(signal.SIGINT)
+    assert received == [signal.SIGTERM, signal.SIGINT]
+    assert [name for name in called if name not in ("list.append", "setprofile")] == []
 
 
 def test_every_run_that_a_told_end_cuts_is_taken_up_by_the_next_server(
