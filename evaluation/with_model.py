@@ -38,8 +38,8 @@ from llm.errors import BadReply
 WARM = 0.7
 MOST_ANSWERS = 8
 MOST_TOKENS = 1_024
-SYSTEM = "You are a careful Python programmer."
-FORM = "Answer with the whole program in one block that starts with ```python and ends with ```."
+SYSTEM = "You are a helpful assistant."
+FORM = "Give the whole program and nothing else."
 
 
 class Way(TypedDict):
@@ -163,12 +163,13 @@ async def _plain(
 def question(case: Case) -> str:
     """A case as its user would ask a model."""
     if case.mode == "task":
-        return f"{case.task}\n\n{FORM}"
-    tests = f"It must pass these tests:\n\n```python\n{case.tests}\n```\n\n" if case.tests else ""
+        return f"{case.task}\n\nWrite the program in Python. {FORM}"
+    tests = f"These tests should pass:\n\n```python\n{case.tests}\n```\n\n" if case.tests else ""
     failure = case.failure()
+    error = f"The error is:\n{failure}\n\n" if failure else ""
     return (
-        f"Fix this Python program.\n\n```python\n{case.program}\n```\n\n{tests}"
-        f"{f'Now it fails: {failure}' if failure else ''}\n\n{FORM}"
+        f"This Python program has a bug:\n\n```python\n{case.program}\n```\n\n{tests}"
+        f"{error}Write the corrected program. {FORM}"
     )
 
 

@@ -182,6 +182,8 @@ class Row:
     """What it calls the most tokens of an answer."""
     seeds: bool = False
     """Whether it takes a seed."""
+    frames: bool = False
+    """Whether it goes on from a text that its answer begins with (`Request.frame`)."""
     lists_windows: bool = False
     """Whether its list of models may tell how long a question may be: known before the first one,
     it can be cut to that. Far servers have room for nearly every question of ours."""

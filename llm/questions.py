@@ -37,6 +37,7 @@ def question_of(provider: str, model: str, request: Request) -> Question:
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
         "seed": request.seed,
+        **({} if request.frame is None else {"frame": asdict(request.frame)}),
         "effort": request.effort,
         "prompt": request.prompt,
     }

@@ -63,6 +63,15 @@ Output = Text | Code | Json | Tools
 
 
 @dataclass(frozen=True)
+class Frame:
+    """Text around what a model writes, part of its answer: it goes on from the opening, and stops
+    before the closing. A small model so begins with its program, and adds no words after it."""
+
+    opening: str
+    closing: str
+
+
+@dataclass(frozen=True)
 class Request:
     """One question to a model.
 
@@ -84,6 +93,8 @@ class Request:
     seed: int | None = None
     """Of a sample, where the provider takes one (`Row.seeds`): the same seed gives the same answer,
     another one another sample."""
+    frame: Frame | None = None
+    """Kept to by providers that can go on from a text (`Row.frames`); others know nothing of it."""
     effort: Effort | None = None
     """How much a model that thinks should think; others know nothing of it."""
     prompt: str = ""

@@ -24,12 +24,11 @@ MOST_WHOLE = 0.9
 """The part of an answer's room that a whole program may take: a repair may add lines."""
 MOST_REWRITTEN = 0.5
 """Where it takes more, a strong model is asked for edits of it, which are cheaper and miss less."""
-SAMPLES = 4
-"""Answers of a small model to one question, of which each is another sample."""
+PLAIN_FORMS = (*("repair",) * 4, *("reasoned",) * 2)
+"""The templates of a small model's questions: each answer is another sample. The second form finds
+other repairs than the first, and is asked later because its answers are longer."""
 SECOND_SAMPLES = 2
 """Where a repair is there already, and another is asked for to compare it with."""
-PLAIN_FORMS = ("repair", "repair", "reasoned")
-"""The templates of a small model's question, by turns: another form brings other answers."""
 LEFT_TO_SAMPLE = 0.3
 """The part of a run's seconds below which no further sample is asked for."""
 WARM = 0.7
@@ -101,7 +100,7 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     choice = ctx.plan.of(GENERATOR)
     by = _model(ctx) if choice is None else choice.words
     drafted = fresh and ctx.task.solution is None
-    forms = ("draft",) if drafted else PLAIN_FORMS
+    forms = ("draft",) * len(PLAIN_FORMS) if drafted else PLAIN_FORMS
     try:
         await _fits(attempt, ctx)
     except LlmError as error:
@@ -109,12 +108,12 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     seen = {fingerprint(attempt.solution)}
     failing: list[tuple[Solution, Report]] = []
     last = Try(fault="leaves the program as it is", by=by)
-    for number in range(SECOND_SAMPLES if attempt.is_second else SAMPLES):
+    for number, form in enumerate(forms[:SECOND_SAMPLES] if attempt.is_second else forms):
         warm = WARM if number or fresh else None
         try:
             text = await ask_for_code(
-                ctx, forms[number % len(forms)], _plain_question(attempt, ctx, forms), warm,
-                seed=number + (SAMPLES if fresh else 0), prompt=SMALL_GENERATOR,
+                ctx, form, _plain_question(attempt, ctx, form), warm,
+                seed=number + (len(forms) if fresh else 0), prompt=SMALL_GENERATOR,
             )
         except (OverBudget, NeedsKey, NotRecorded):
             raise
@@ -175,10 +174,10 @@ async def _near_a_sample(
 
 
 def _plain_question(
-    attempt: Attempt, ctx: Context, forms: tuple[str, ...]
+    attempt: Attempt, ctx: Context, form: str
 ) -> Mapping[str, str]:
     """The variables of a plain template, or of a draft."""
-    if forms == ("draft",):
+    if form == "draft":
         return {"task": ctx.task.text}
     failing = attempt.report.failing
     names = {verdict.test for verdict in failing}

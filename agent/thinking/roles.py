@@ -344,6 +344,7 @@ def _request(
         variables={**(known or {}), **variables},
         max_tokens=_most_said(asked, answerer), deadline_s=asked.deadline_s,
         temperature=asked.temperature, effort=asked.effort, prompt=asked.hash,
+        frame=asked.frame(template),
     )
 
 

@@ -226,6 +226,9 @@ class OpenAiProvider(HttpProvider):
         }
         if request.seed is not None and row.seeds:
             asked["seed"] = request.seed
+        frame = request.frame if row.frames else None
+        if frame is not None:
+            asked["stop"] = [frame.closing]
         has_tools = isinstance(request.output, Tools) and row.tools
         if has_tools and TOOLS in self.refused:
             raise ToolsRefused(f"{self.place} takes no tools, as it has said before")
@@ -252,7 +255,8 @@ class OpenAiProvider(HttpProvider):
             [_turn(turn) for turn in turns_with_calls(request.messages)]
             if has_tools else turns(request)
         )
-        asked["messages"] = [*first, *told]
+        last = [{"role": "assistant", "content": frame.opening}] if frame is not None else []
+        asked["messages"] = [*first, *told, *last]
         if row.local:
             asked["timeout"] = self._patience(self.loading_s(request))
         return asked

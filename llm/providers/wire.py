@@ -272,6 +272,7 @@ class HttpProvider(ABC):
             request = replace(request, system=f"{request.system}{form_words(request.output)}")
         # Whether a text is the answer, or words before a call, is known at its end.
         holds = isinstance(request.output, Tools)
+        frame = request.frame if self.row.frames else None
         try:
             async with await self.opened(request, answer) as pieces:
                 while True:
@@ -279,7 +280,11 @@ class HttpProvider(ABC):
                         piece = await self.next_of(pieces, answer)
                     if piece is None:
                         break
+                    is_first = not answer.pieces
                     text = self._text_of(piece, answer)
+                    if text and is_first and frame is not None:
+                        answer.pieces.insert(0, frame.opening)
+                        text = frame.opening + text
                     if text and not holds:
                         yield text
         except self._faults as error:
@@ -290,6 +295,9 @@ class HttpProvider(ABC):
             raise fault  # out here, where no fault of the SDK, which may quote a key, hangs on it
         usage = answer.usage(sent_text(request))
         self.ended(request, answer, usage)
+        if frame is not None and answer.finish == "stop":
+            answer.pieces.append(frame.closing)
+            yield frame.closing
         if holds and answer.called:
             answer.pieces = [call_text(answer.called, "".join(answer.arguments))]
         if holds:

@@ -31,7 +31,7 @@ from llm.errors import (
 )
 from llm.provider import PROVIDERS
 from llm.providers.openai import OpenAiProvider
-from llm.types import Output, Usage
+from llm.types import Frame, Output, Usage
 from tests.llm.fakes.openai import (
     CHAT,
     DONE,
@@ -134,6 +134,42 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
     assert seen.headers["authorization"] == f"Bearer {KEY}"
     assert (reply.text, reply.finish, reply.note) == ("hello world", "stop", "")
     assert reply.usage == Usage(input=30, output=20, read=60, written=10)
+
+
+FRAME = Frame("```python\n", "\n```")
+
+
+async def test_a_framed_answer_is_begun_and_stopped_where_the_server_goes_on_from_a_text(
+    server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, answers())
+
+    pieces = await collected(opened("llama-server").stream(question(frame=FRAME)))
+
+    (seen,) = server.seen
+    assert seen.json["messages"][-1] == {"role": "assistant", "content": FRAME.opening}
+    assert seen.json["stop"] == [FRAME.closing]
+    *texts, reply = pieces
+    assert "".join(texts) == reply.text == "```python\nhello world\n```"
+
+
+async def test_a_framed_answer_that_is_not_whole_is_not_closed(
+    server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, answers([*whole("length")]))
+    reply = await reply_of(opened("llama-server"), question(frame=FRAME))
+    assert (reply.text, reply.finish) == ("```python\nhello world", "length")
+
+
+async def test_a_frame_is_not_sent_to_a_server_that_begins_its_answers_itself(
+    server: FakeServer, opened: Opened
+) -> None:
+    server.on("POST", CHAT, answers())
+    reply = await reply_of(opened("vllm"), question(frame=FRAME))
+    (seen,) = server.seen
+    assert "stop" not in seen.json
+    assert [one["role"] for one in seen.json["messages"]] == ["system", "user"]
+    assert reply.text == "hello world"
 
 
 async def test_nothing_of_the_environment_is_sent(

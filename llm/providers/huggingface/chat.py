@@ -19,8 +19,9 @@ Turn = dict[str, str]
 
 
 def tokens_of(tokenizer: Any, request: Request) -> tuple[int, ...]:
-    """The whole question, ready for the answer."""
-    return _tokens(tokenizer, request.system, request.messages)
+    """The whole question, ready for the answer, which has begun where it has a frame."""
+    begun = () if request.frame is None else _plain(tokenizer, request.frame.opening)
+    return _tokens(tokenizer, request.system, request.messages) + begun
 
 
 def shared_tokens(tokenizer: Any, request: Request, question: Sequence[int]) -> tuple[int, ...]:

@@ -116,6 +116,10 @@ class LocalModel:
                 self.grammars().constraint(request.output.schema, asked.shape[1], limit)
             )
         fence = Fence() if isinstance(request.output, Code) else None
+        if request.frame is not None:
+            heard(request.frame.opening)
+            if fence is not None:
+                fence.heard(request.frame.opening)
         listener = Listener(self._decode, self.ends, heard, fence)
         step = _Step(listener, asked.shape[1], cancelled)
         self.network.generate(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from llm.errors import ContextOverflow
-from llm.types import Code, Message, Output, Request, Text, Usage
+from llm.types import Code, Frame, Message, Output, Request, Text, Usage
 
 if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
@@ -55,6 +55,19 @@ def test_a_greedy_answer_is_the_same_with_lookup_and_with_a_kept_prefix(
     assert one.usage.written == two.usage.read == three.usage.read >= 16
     assert one.usage.total == two.usage.total
     assert two.usage.written == 0
+
+
+def test_an_answer_goes_on_from_the_opening_of_its_frame(model: LocalModel) -> None:
+    from llm.providers.huggingface.chat import tokens_of
+
+    frame = Frame("Here it is:\n\n```python\n", "\n```")
+    framed = replace(question(output=Code()), frame=frame)
+    text, _ = answered(fresh(model), framed)
+    plain = tokens_of(model.tokenizer, question(output=Code()))
+    asked = tokens_of(model.tokenizer, framed)
+    assert text.startswith(frame.opening)
+    assert asked[:len(plain)] == plain
+    assert model.tokenizer.decode(asked[len(plain):]) == frame.opening
 
 
 def test_several_system_prompts_are_kept_and_the_oldest_let_go(model: LocalModel) -> None:

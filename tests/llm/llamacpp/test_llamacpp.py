@@ -18,7 +18,7 @@ from llm import Message, NoProvider, Reply, Request, open_provider
 from llm.asking.ask import ask_typed
 from llm.errors import ContextOverflow, LlmError, TimedOut, UnknownModel
 from llm.provider import Connection
-from llm.types import Json
+from llm.types import Frame, Json
 
 pytest.importorskip("gguf")
 pytest.importorskip("xllamacpp")
@@ -97,6 +97,17 @@ async def test_seeds_make_samples_that_come_again(tiny: LlamaCppProvider) -> Non
         (await asked(tiny, one))[1].text for one in (warm, warm, replace(warm, seed=2))
     ]
     assert first == again != other
+
+
+async def test_an_answer_goes_on_from_the_opening_of_its_frame(tiny: LlamaCppProvider) -> None:
+    _, plain = await asked(tiny)
+    opening = "Hello again "
+    pieces, reply = await asked(tiny, replace(HELLO, frame=Frame(opening, "never written")))
+    assert "".join(pieces) == reply.text
+    assert reply.text.startswith(opening)
+    assert reply.finish == "length", "so that it is not closed"
+    more = reply.usage.total - plain.usage.total
+    assert more == tiny.count(opening), "the model has read it"
 
 
 async def test_a_form_holds_even_a_model_that_says_nothing(tiny: LlamaCppProvider) -> None:
