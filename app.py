@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,27 @@ def served(settings: Settings, *, public: bool) -> Settings:
     return settings.model_copy(update={"host_keys": settings.allow_host_keys or not public})
 
 
+ON_A_SPACE = "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF:qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+"""The model of a Space on processors that names none: the front matter of the README has the
+platform fetch it while the Space is built."""
+
+
+def with_local_model(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    """The settings of a Space with nothing set, where a small model on its processors then turns
+    words into programs; as they are anywhere else, beside a GPU, and where a model or a key is set.
+    """
+    from agent.healing.models import Models
+
+    has_gpu = "SPACES_ZERO_GPU" in environment or Path("/proc/driver/nvidia").exists()
+    if "SPACE_ID" not in environment or has_gpu or settings.provider != "auto":
+        return settings
+    with suppress(LlmError):  # the page says what is wrong with the plan
+        if not Models(settings).plan().has_model:
+            options = {**settings.options, "GGUF_MODEL": ON_A_SPACE}
+            return settings.model_copy(update={"options": options})
+    return settings
+
+
 def main() -> int:
     """Serves the page until it is interrupted; returns the exit code of one that cannot be."""
     try:
@@ -66,7 +88,7 @@ def main() -> int:
         os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
     public = settings.share or is_public(name, os.environ)
     access = Access(public=public, allow_weak=settings.allow_weak)
-    settings = served(settings, public=access.public)
+    settings = served(with_local_model(settings, os.environ), public=access.public)
     host = Host(lambda: opened(settings), access)
     if "SPACES_ZERO_GPU" in os.environ:
         # Such a space must see, before it starts, that a GPU will be borrowed, and for what.

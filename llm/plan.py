@@ -22,6 +22,7 @@ from llm.provider import (
     Row,
     checked_url,
     missing,
+    named,
     row_of,
 )
 
@@ -58,7 +59,7 @@ class Choice:
 
     @property
     def words(self) -> str:
-        return f"{self.provider}/{self.model}" if self.asks else "no model"
+        return named(self.provider, self.model) if self.asks else "no model"
 
 
 @dataclass(frozen=True)

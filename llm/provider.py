@@ -204,6 +204,11 @@ class Row:
         return self.default(option) if own is None else own
 
 
+def named(provider: str, model: str) -> str:
+    """A model in words; of a path, the name of the file or folder alone."""
+    return f"{provider}/{Path(model).name if Path(model).is_absolute() else model}"
+
+
 MOCK = "mock"
 """The plan without a model, made of rules: it is no row."""
 

@@ -18,11 +18,12 @@ from agent.core.settings import Settings, provider_settings, table
 from agent.doors import settings_docs
 from agent.healing.models import key_names
 from agent.run.uploads import PROJECT as PROJECT_OF_TRACES
+from app import ON_A_SPACE
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-RUNTIME_EXTRAS = ("ui", "anthropic", "ollama", "openai", "local")
+RUNTIME_EXTRAS = ("ui", "anthropic", "ollama", "openai", "local", "gguf")
 ZEROGPU = {"torch>=2.8,<3": "torch>=2.8,<2.12"}
 """What is declared, and what of it a ZeroGPU space takes."""
 CARD_PACKAGES = {
@@ -52,7 +53,12 @@ def test_the_spaces_list_is_the_core_and_every_runtime_extra() -> None:
     extras = PROJECT["optional-dependencies"]
     declared = list(PROJECT["dependencies"])
     declared += [line for name in RUNTIME_EXTRAS for line in extras[name]]
-    assert sorted(required()) == sorted(ZEROGPU.get(line, line) for line in declared)
+    assert sorted(required()) == sorted({ZEROGPU.get(line, line) for line in declared})
+
+
+def test_the_model_of_a_space_is_fetched_while_it_is_built() -> None:
+    repository, _, file = ON_A_SPACE.partition(":")
+    assert front_matter()["preload_from_hub"] == [f"{repository} {file}"]
 
 
 def test_the_spaces_list_stands_alone_and_holds_the_cards_packages() -> None:

@@ -31,7 +31,7 @@ from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted
 from llm.calls import FellBack as TookOver
 from llm.plan import Plan
 from llm.prices import Prices
-from llm.provider import estimated_tokens
+from llm.provider import estimated_tokens, named
 from llm.tokens import answer_tokens, question_tokens
 
 
@@ -213,7 +213,7 @@ def role_words(role: str) -> str:
 
 def call_words(call: ModelCalled) -> str:
     """A call of a model in one line."""
-    by = f"{role_words(call.role)}: {call.provider}/{call.model}"
+    by = f"{role_words(call.role)}: {named(call.provider, call.model)}"
     if call.cached:
         return f"{by}, from what was answered before"
     rather = "about " if call.estimated else ""

@@ -69,6 +69,7 @@ from agent.core.trust import HOLD_OUT_FROM, VETOING_ORIGINS, Origin
 from agent.log.result import KEPT, Result
 from agent.log.spending import call_words, dollars, role_words
 from agent.repair.ranking.question import in_words
+from llm.provider import named
 
 OUTCOME_WORDS: dict[RunOutcome, str] = {
     "healthy": "HEALTHY",
@@ -86,6 +87,11 @@ OUTCOME_WORDS: dict[RunOutcome, str] = {
 TIME_IS_UP, BUDGET_IS_SPENT = "NOT HEALED: TIME IS UP", "NOT HEALED: THE BUDGET IS SPENT"
 RUNS = "RUNS, NOT SHOWN TO BE RIGHT"
 """In place of a healthy run's word, where no test shows anything."""
+WRITTEN = {
+    OUTCOME_WORDS["healthy"]: "WRITTEN", OUTCOME_WORDS["healed"]: "WRITTEN AND HEALED",
+    RUNS: "WRITTEN, NOT SHOWN TO BE RIGHT",
+}
+"""The words of a run that began with a task in words, in place of those for a program."""
 PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",
     "E1": "your tests pass",
@@ -277,6 +283,8 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
         case "finished":
             assert result.outcome is not None
             word = outcome_words(result.outcome, result.proof)
+            if result.drafted:
+                word = WRITTEN.get(word, word)
             if result.outcome == "healed":
                 word = open_words(result.fitting) or word
             if result.outcome == "budget":
@@ -344,6 +352,9 @@ def _facts(result: Result) -> Iterator[str]:
     """Proof and integrity, their meaning, by what the program was mended, and at what price."""
     if likely := confidence_words(result):
         yield likely + (f": {result.unsure}" if result.outcome == "proposed" else "")
+    examples = sum(one.origin in ("user", "doctest", "task") for one in result.tests)
+    if result.drafted and examples and result.outcome in KEPT:
+        yield f"passes your {counted(examples, 'example')}"
     if result.proof is not None and result.outcome in KEPT:
         yield f"proof {result.claim}"
         yield meaning(result.proof, result)
@@ -449,7 +460,7 @@ def model_words(event: ModelCalled | ModelFailed | FellBack) -> str:
         case ModelCalled():
             return call_words(event)
         case ModelFailed():
-            by = f"{role_words(event.role)}: {event.provider}/{event.model}"
+            by = f"{role_words(event.role)}: {named(event.provider, event.model)}"
             spent = _tokens_words(event.tokens, event.cost_usd)
             return f"{by} gave no answer: {event.why} ({spent})"
         case FellBack():

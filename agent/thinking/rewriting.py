@@ -19,6 +19,7 @@ from agent.thinking.several_files import edited_solution, question_of_files, sea
 from agent.thinking.wording import in_a_line, repair_question, tests
 from llm import BadReply, LlmError
 from llm.errors import NeedsKey, NotRecorded, OverBudget
+from llm.provider import named
 
 MOST_WHOLE = 0.9
 """The part of an answer's room that a whole program may take: a repair may add lines."""
@@ -271,6 +272,6 @@ def _model(ctx: Context) -> str:
     calls = [entry.event for entry in ctx.log() if isinstance(entry.event, ModelCalled)]
     last = next((call for call in reversed(calls) if call.role == GENERATOR), None)
     if last is not None and not ctx.plan.rivals:  # of several at once, each is told by its plan
-        return f"{last.provider}/{last.model}"
+        return named(last.provider, last.model)
     choice = ctx.plan.of(GENERATOR)
     return "no model" if choice is None else choice.words

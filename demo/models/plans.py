@@ -11,7 +11,7 @@ from demo.shown.escape import escaped, sentence
 from llm import Plan
 from llm.budget import Caps
 from llm.plan import Choice
-from llm.provider import MOCK, PROVIDERS
+from llm.provider import MOCK, PROVIDERS, named
 from sandbox.levels import SAFE_FOR_PUBLIC
 
 WORDLESS = (
@@ -101,7 +101,7 @@ def _caps(caps: Caps) -> str:
 
 
 def _by(one: RoleChoice | Choice) -> str:
-    return "no model" if one.provider == MOCK else f"{one.provider}/{one.model}"
+    return "no model" if one.provider == MOCK else named(one.provider, one.model)
 
 
 def _jail(jail: Jail) -> str:

@@ -11,6 +11,7 @@ from agent.log.timeline import Call, Talk
 from agent.log.words import model_words, outdone_words
 from demo.shown.diff import diff
 from demo.shown.escape import escaped
+from llm.provider import named
 
 LONGEST_SHOWN = 8_000
 """Characters of one text that are shown; the run's log holds more."""
@@ -51,7 +52,7 @@ def _call(call: Call, place: int, *, texts: bool) -> str:
         words = model_words(ended)
     else:
         assert asked is not None, "a call has one end at least"
-        words = f"{role_words(asked.role)}: {asked.provider}/{asked.model} is being asked"
+        words = f"{role_words(asked.role)}: {named(asked.provider, asked.model)} is being asked"
     mark = "!" if failed else "✓" if ended is not None else "●"
     tone = "tone-bad" if failed else "tone-good" if ended is not None else "now"
     said = (*(asked.asked if asked is not None else ()), ("answer", ended.answer if ended else ""))

@@ -19,7 +19,7 @@ from llm.asking.prompts import fenced, mark_for
 from llm.asking.schemas import complete
 from llm.asking.tools import Call, called
 from llm.errors import BadReply, CallFailed, Refused, Rejected, Truncated
-from llm.provider import PROVIDERS, Provider
+from llm.provider import PROVIDERS, Provider, named
 from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
 from llm.types import Code, Json, Message, Reply, Request, Tool, Tools
 
@@ -146,7 +146,7 @@ def _caps(provider: Provider, request: Request, reply: Reply) -> dict[int, str]:
 
 def _look_at_the_end(provider: Provider, reply: Reply, request: Request, first: int) -> None:
     """Raises where the answer is not whole; `first` is the room that it was given at first."""
-    who = f"{reply.provider}/{reply.model} as {request.role}"
+    who = f"{named(reply.provider, reply.model)} as {request.role}"
     note = f" ({reply.note})" if reply.note else ""
     match reply.finish:
         case "stop":

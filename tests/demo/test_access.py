@@ -10,6 +10,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import app
 from agent.core.domain import Jail
+from agent.core.settings import Settings
+from agent.healing.models import Models
 from demo.serving.access import PROXIES, Access, duplicate_link, is_loopback, is_public
 from demo.serving.host import Host
 from demo.serving.server import serve
@@ -31,6 +33,25 @@ def test_names_of_this_machine_alone(name: str) -> None:
 def test_names_that_others_may_reach(name: str) -> None:
     assert not is_loopback(name)
     assert is_public(name, {})
+
+
+@pytest.mark.parametrize(("more", "has_own"), [
+    ({}, True),
+    ({"SPACES_ZERO_GPU": "1"}, False),
+    ({"LLM_PROVIDER": "mock"}, False),
+    ({"HF_MODEL": "owner/name"}, False),
+    ({"ANTHROPIC_API_KEY": "a-key-of-the-operator"}, False),
+])
+def test_a_space_on_processors_with_nothing_set_has_a_small_model(
+    more: dict[str, str], has_own: bool
+) -> None:
+    environment = {"SPACE_ID": "owner/space", **more}
+    settings = app.with_local_model(Settings.from_env(environment), environment)
+    plan = Models(settings).plan()
+    own = [one.words for one in plan.choices if one.provider == "llamacpp"]
+    assert own == ([f"llamacpp/{app.ON_A_SPACE}"] if has_own else [])
+    here = Settings.from_env({})
+    assert app.with_local_model(here, {}) is here
 
 
 def test_a_space_is_public_wherever_it_listens() -> None:
