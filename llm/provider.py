@@ -184,6 +184,8 @@ class Row:
     """Whether it takes a seed."""
     frames: bool = False
     """Whether it goes on from a text that its answer begins with (`Request.frame`)."""
+    alternatives: bool = False
+    """Whether it tells of each token what else was likely there (`Request.alternatives`)."""
     lists_windows: bool = False
     """Whether its list of models may tell how long a question may be: known before the first one,
     it can be cut to that. Far servers have room for nearly every question of ours."""

@@ -38,6 +38,7 @@ def question_of(provider: str, model: str, request: Request) -> Question:
         "temperature": request.temperature,
         "seed": request.seed,
         **({} if request.frame is None else {"frame": asdict(request.frame)}),
+        **({"alternatives": request.alternatives} if request.alternatives else {}),
         "effort": request.effort,
         "prompt": request.prompt,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Speaker = Literal["user", "assistant"]
 
@@ -95,6 +95,8 @@ class Request:
     another one another sample."""
     frame: Frame | None = None
     """Kept to by providers that can go on from a text (`Row.frames`); others know nothing of it."""
+    alternatives: int = 0
+    """How many of a token's likeliest alternatives are wanted, where `Row.alternatives`."""
     effort: Effort | None = None
     """How much a model that thinks should think; others know nothing of it."""
     prompt: str = ""
@@ -127,6 +129,15 @@ class Usage:
         return self.input + self.output + self.read + self.written
 
 
+class Alternative(NamedTuple):
+    """Another token that a model might have written."""
+
+    at: int
+    """Where it would stand in the reply's text: so many characters come before it."""
+    text: str
+    logprob: float
+
+
 @dataclass(frozen=True)
 class Reply:
     """A whole answer and how it came about; the last item of a provider's stream."""
@@ -147,6 +158,8 @@ class Reply:
     """Calls that were made to get it, the refused ones included."""
     cached: bool = False
     """It came from this run's log or a record: nothing was sent and nothing paid."""
+    alternatives: tuple[Alternative, ...] = ()
+    """As asked for (`Request.alternatives`), in the order of their places; a run's log has none."""
 
 
 Stream = AsyncGenerator[str | Reply, None]

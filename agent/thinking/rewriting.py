@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 
 from agent.core.domain import Approach, Report, Solution, TestCase, counted
 from agent.core.events import ModelCalled, Notice, Recalled
 from agent.core.rounds import Try
 from agent.core.settings import GENERATOR
+from agent.core.trees import tree_of
 from agent.healing.context import Context
 from agent.healing.rounds import fingerprint, is_small
 from agent.healing.strategies import Attempt, pins, searched_near
 from agent.intake import untouched
 from agent.repair.ranking.blindness import blindness
-from agent.thinking.roles import SMALL_GENERATOR, ask_for_code, ask_for_edits, share_of_an_answer
+from agent.thinking.branching import ALTERNATIVES, branches
+from agent.thinking.roles import (
+    SMALL_GENERATOR,
+    ask_for_code,
+    ask_for_edits,
+    ask_for_sample,
+    share_of_an_answer,
+)
 from agent.thinking.several_files import edited_solution, question_of_files, searched_around
 from agent.thinking.wording import in_a_line, repair_question, tests
 from llm import BadReply, LlmError
@@ -25,9 +34,11 @@ MOST_WHOLE = 0.9
 """The part of an answer's room that a whole program may take: a repair may add lines."""
 MOST_REWRITTEN = 0.5
 """Where it takes more, a strong model is asked for edits of it, which are cheaper and miss less."""
-PLAIN_FORMS = (*("repair",) * 4, *("reasoned",) * 2)
+PLAIN_FORMS = ("repair", "repair", "reasoned", "reasoned")
 """The templates of a small model's questions: each answer is another sample. The second form finds
 other repairs than the first, and is asked later because its answers are longer."""
+BRANCHES, SECOND_BRANCHES = 24, 8
+"""Changes of one line that are tried around the first answer; the latter of a second opinion."""
 SECOND_SAMPLES = 2
 """Where a repair is there already, and another is asked for to compare it with."""
 LEFT_TO_SAMPLE = 0.3
@@ -95,8 +106,9 @@ async def one_try(
 
 async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     """Several answers of a small model to a plain question, until one passes: at first what it
-    finds likeliest, then samples. Each program counts once; those that fail are searched around,
-    the best first. `fresh` samples of a program that was written from words are other drafts.
+    finds likeliest and changes of one line of that, then samples. Each program counts once;
+    answers that fail are searched around, the best first. `fresh` samples of a program that was
+    written from words are other drafts.
     """
     choice = ctx.plan.of(GENERATOR)
     by = _model(ctx) if choice is None else choice.words
@@ -109,35 +121,57 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     seen = {fingerprint(attempt.solution)}
     failing: list[tuple[Solution, Report]] = []
     last = Try(fault="leaves the program as it is", by=by)
+    most = SECOND_BRANCHES if attempt.is_second else BRANCHES
     for number, form in enumerate(forms[:SECOND_SAMPLES] if attempt.is_second else forms):
-        warm = WARM if number or fresh else None
+        is_first = not number and not fresh
         try:
-            text = await ask_for_code(
-                ctx, form, _plain_question(attempt, ctx, form), warm,
-                seed=number + (len(forms) if fresh else 0), prompt=SMALL_GENERATOR,
+            text, question, reply = await ask_for_sample(
+                ctx, form, _plain_question(attempt, ctx, form), None if is_first else WARM,
+                number + (len(forms) if fresh else 0), ALTERNATIVES if is_first else 0,
             )
+            changed = branches(ctx, question, reply, most)
+            async with aclosing(_candidates(attempt, text, changed, by)) as candidates:
+                async for candidate in candidates:
+                    if fingerprint(candidate) in seen:
+                        continue
+                    seen.add(fingerprint(candidate))
+                    fault, report = await _judged(attempt, ctx, candidate)
+                    tried = Try(
+                        solution=candidate, report=report, fault=fault, by=by,
+                        candidates=len(seen) - 1,
+                    )
+                    if report is not None and report.passed:
+                        return tried
+                    if candidate.text == text:
+                        last = tried
+                        failing += [(candidate, report)] if report is not None else []
+                    if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
+                        break
         except (OverBudget, NeedsKey, NotRecorded):
             raise
         except BadReply as error:
             last = Try(fault=str(error), by=by, is_models_fault=True)
-            continue
         except LlmError as error:
             last = Try(fault=str(error), by=by, is_models_fault=True)
             break
-        candidate = attempt.solution.with_text(text, origin="model")
-        candidate = candidate.model_copy(update={"note": f"a repair by {by}"})
-        if fingerprint(candidate) in seen:
-            continue
-        seen.add(fingerprint(candidate))
-        fault, report = await _judged(attempt, ctx, candidate)
-        last = Try(solution=candidate, report=report, fault=fault, by=by, candidates=len(seen) - 1)
-        if report is not None and report.passed:
-            return last
-        if report is not None:
-            failing.append((candidate, report))
         if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
             break
     return await _near_a_sample(attempt, ctx, failing, last)
+
+
+async def _candidates(
+    attempt: Attempt, text: str, changed: AsyncGenerator[str, None], by: str
+) -> AsyncGenerator[Solution, None]:
+    """The program of an answer, and those that change one line of it and can be parsed."""
+    yield attempt.solution.with_text(text, origin="model").model_copy(
+        update={"note": f"a repair by {by}"}
+    )
+    async for other in changed:
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            tree_of(other)
+            yield attempt.solution.with_text(other, origin="model").model_copy(
+                update={"note": f"a line that {by} finds likely"}
+            )
 
 
 async def _fits(attempt: Attempt, ctx: Context) -> None:

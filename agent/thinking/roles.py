@@ -20,8 +20,15 @@ from agent.core.domain import Category, Diagnosis, Value
 from agent.core.events import Notice
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
-from llm import BadReply, LlmError, Message, Provider, Request, Tool, Tools
-from llm.asking.ask import ask_code, ask_edits, ask_move, ask_read, ask_typed
+from llm import BadReply, LlmError, Message, Provider, Reply, Request, Tool, Tools
+from llm.asking.ask import (
+    ask_code,
+    ask_code_and_reply,
+    ask_edits,
+    ask_move,
+    ask_read,
+    ask_typed,
+)
 from llm.asking.prompts import Prompt
 from llm.asking.schemas import in_words, inlined
 from llm.asking.tools import Call
@@ -274,14 +281,26 @@ async def if_it_answers(
 
 async def ask_for_code(
     ctx: Context, template: str, variables: Mapping[str, str], temperature: float | None = None,
-    seed: int | None = None, prompt: str = GENERATOR,
+    prompt: str = GENERATOR,
 ) -> str:
     """A whole program of one file from the generator; raises an `LlmError`. `temperature` is asked
-    for in place of its prompt's, and `seed` is a sample's; `prompt` names another file of prompts.
-    """
+    for in place of its prompt's; `prompt` names another file of prompts."""
     answerer = await ctx.answerer(GENERATOR)
     request = _request(ctx, answerer, GENERATOR, template, variables, prompt=prompt)
-    return await ask_code(answerer, replace(_warmed(request, temperature), seed=seed))
+    return await ask_code(answerer, _warmed(request, temperature))
+
+
+async def ask_for_sample(
+    ctx: Context, template: str, variables: Mapping[str, str], temperature: float | None, seed: int,
+    alternatives: int,
+) -> tuple[str, Request, Reply]:
+    """A whole program of one file from a small generator, with the question and the whole answer;
+    raises an `LlmError`."""
+    answerer = await ctx.answerer(GENERATOR)
+    request = _request(ctx, answerer, GENERATOR, template, variables, prompt=SMALL_GENERATOR)
+    request = replace(_warmed(request, temperature), seed=seed, alternatives=alternatives)
+    program, reply = await ask_code_and_reply(answerer, request)
+    return program, request, reply
 
 
 async def ask_for_edits(

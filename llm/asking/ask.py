@@ -66,7 +66,12 @@ async def ask_move(
 
 async def ask_code(provider: Provider, request: Request) -> str:
     """The program in the answer's only fenced block."""
-    return await _ask(provider, replace(request, output=Code()), code_of)
+    return (await ask_code_and_reply(provider, request))[0]
+
+
+async def ask_code_and_reply(provider: Provider, request: Request) -> tuple[str, Reply]:
+    """The program in the answer's only fenced block, and the whole answer."""
+    return await _asked(provider, replace(request, output=Code()), code_of)
 
 
 async def ask_edits(provider: Provider, request: Request, original: str) -> str:
@@ -80,9 +85,13 @@ async def ask_read(provider: Provider, request: Request, read: Callable[[str], T
     return await _ask(provider, replace(request, output=Code()), read)
 
 
-async def _ask(
+async def _ask(provider: Provider, request: Request, read: Callable[[str], T]) -> T:
+    return (await _asked(provider, request, read))[0]
+
+
+async def _asked(
     provider: Provider, request: Request, read: Callable[[str], T]
-) -> T:
+) -> tuple[T, Reply]:
     question, fault, first = request, "", request.max_tokens
     for _ in range(2):
         reply = await whole(provider, question)
@@ -95,7 +104,7 @@ async def _ask(
                 reply = await _longer(provider, question, first)
         _look_at_the_end(provider, reply, question, first)
         try:
-            return read(reply.text)
+            return read(reply.text), reply
         except BadReply as error:
             fault = str(error)[:MOST_TOLD]
             question = _again(provider, request, reply, fault)

@@ -50,7 +50,7 @@ from llm.providers.wire import (
     token_count,
     turns,
 )
-from llm.types import Finish, Json, Request, Tools, Usage
+from llm.types import Alternative, Finish, Json, Request, Tools, Usage
 
 BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
     (WrongKey, {
@@ -129,6 +129,7 @@ class OpenAiProvider(HttpProvider):
         for choice in choices if isinstance(choices, list) else ():
             delta = getattr(choice, "delta", None)
             text += _text(getattr(delta, "content", None))
+            _note_alternatives(getattr(choice, "logprobs", None), answer)
             answer.refusal += _text(getattr(delta, "refusal", None))
             calls = getattr(delta, "tool_calls", None)
             for call in calls if isinstance(calls, list) else ():
@@ -229,6 +230,8 @@ class OpenAiProvider(HttpProvider):
         frame = request.frame if row.frames else None
         if frame is not None:
             asked["stop"] = [frame.closing]
+        if request.alternatives and row.alternatives:
+            asked |= {"logprobs": True, "top_logprobs": request.alternatives}
         has_tools = isinstance(request.output, Tools) and row.tools
         if has_tools and TOOLS in self.refused:
             raise ToolsRefused(f"{self.place} takes no tools, as it has said before")
@@ -287,6 +290,24 @@ def _turn(turn: Turn) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": [
         {"id": turn.id, "type": "function", "function": call}
     ]}
+
+
+def _note_alternatives(told: object, answer: Answer) -> None:
+    """Takes in what else was likely in the place of each token of a piece; SDKs make dictionaries
+    of what their types do not have, and objects of the rest."""
+    content = _of(told, "content")
+    for token in content if isinstance(content, list) else ():
+        written = _text(_of(token, "token"))
+        others = _of(token, "top_logprobs")
+        for other in others if isinstance(others, list) else ():
+            text, logprob = _text(_of(other, "token")), _of(other, "logprob")
+            if text != written and isinstance(logprob, float):
+                answer.alternatives.append(Alternative(answer.told, text, logprob))
+        answer.told += len(written)
+
+
+def _of(told: object, name: str) -> object:
+    return told.get(name) if isinstance(told, dict) else getattr(told, name, None)
 
 
 def _usage(told: object) -> Usage | None:

@@ -47,7 +47,7 @@ from llm.provider import (
 )
 from llm.redaction import MARK, Redactor
 from llm.tokens import texts_of
-from llm.types import MOST_TOKENS, Finish, Json, Reply, Request, Stream, Tools, Usage
+from llm.types import MOST_TOKENS, Alternative, Finish, Json, Reply, Request, Stream, Tools, Usage
 
 T = TypeVar("T")
 Faults = tuple[type[Exception], ...]
@@ -150,6 +150,9 @@ class Answer:
     place: object = None
     """Where it stands among calls."""
     first_s: float | None = None
+    alternatives: list[Alternative] = field(default_factory=list)
+    told: int = 0
+    """Characters of the tokens whose alternatives were told."""
 
     length: int = 0
     """Characters of its text, and of the call of a tool. Some servers do not bound thoughts."""
@@ -273,6 +276,7 @@ class HttpProvider(ABC):
         # Whether a text is the answer, or words before a call, is known at its end.
         holds = isinstance(request.output, Tools)
         frame = request.frame if self.row.frames else None
+        opening = before = "" if frame is None else frame.opening
         try:
             async with await self.opened(request, answer) as pieces:
                 while True:
@@ -280,13 +284,10 @@ class HttpProvider(ABC):
                         piece = await self.next_of(pieces, answer)
                     if piece is None:
                         break
-                    is_first = not answer.pieces
                     text = self._text_of(piece, answer)
-                    if text and is_first and frame is not None:
-                        answer.pieces.insert(0, frame.opening)
-                        text = frame.opening + text
                     if text and not holds:
-                        yield text
+                        yield before + text
+                        before = ""
         except self._faults as error:
             if not answer.end:
                 fault = self._fault(error, answer, sent_text(request))
@@ -295,18 +296,22 @@ class HttpProvider(ABC):
             raise fault  # out here, where no fault of the SDK, which may quote a key, hangs on it
         usage = answer.usage(sent_text(request))
         self.ended(request, answer, usage)
-        if frame is not None and answer.finish == "stop":
-            answer.pieces.append(frame.closing)
-            yield frame.closing
+        closing = "" if frame is None or answer.finish != "stop" else frame.closing
+        if before + closing:
+            yield before + closing
         if holds and answer.called:
             answer.pieces = [call_text(answer.called, "".join(answer.arguments))]
         if holds:
             yield "".join(answer.pieces)
         told = answer.refusal or answer.why or ("" if answer.end in PLAIN_ENDS else answer.end)
+        whole = "".join((opening, *answer.pieces, closing))
         yield Reply(
-            "".join(answer.pieces), answer.finish, self.name, self.model, usage,
+            whole, answer.finish, self.name, self.model, usage,
             note="; ".join(filter(None, (scrubbed(told, self.key), self._unsent(request)))),
             wall_s=time.perf_counter() - answer.begun, first_s=answer.first_s,
+            alternatives=tuple(
+                one._replace(at=one.at + len(opening)) for one in answer.alternatives
+            ),
         )
 
     def _text_of(self, piece: Any, answer: Answer) -> str:

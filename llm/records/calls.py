@@ -10,7 +10,7 @@ from llm import errors
 from llm.errors import CallFailed, LlmError, NeedsKey, OverBudget, RateLimited
 from llm.provider import sayable
 from llm.questions import Question, fingerprint
-from llm.types import MOST_TOKENS, Reply, Usage
+from llm.types import MOST_TOKENS, Alternative, Reply, Usage
 
 VERSION = 1
 """Of the lines; a reader takes no other."""
@@ -43,7 +43,8 @@ def read_call(content: dict[str, Any]) -> Call:  # as it was read; what is wrong
     reply = content.get("reply")
     error = content.get("error")
     if reply is not None:
-        reply = Reply(**{**reply, "usage": _counted(reply["usage"])})
+        others = tuple(Alternative(*one) for one in reply.get("alternatives", ()))
+        reply = Reply(**{**reply, "usage": _counted(reply["usage"]), "alternatives": others})
         reply = replace(reply, text=sayable(reply.text))
     return Call(
         key=content["key"],

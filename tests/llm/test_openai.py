@@ -153,6 +153,34 @@ async def test_a_framed_answer_is_begun_and_stopped_where_the_server_goes_on_fro
     assert "".join(texts) == reply.text == "```python\nhello world\n```"
 
 
+async def test_what_else_was_likely_is_told_with_its_place_in_the_whole_text(
+    server: FakeServer, opened: Opened
+) -> None:
+    def told(token: str, *others: tuple[str, float]) -> dict[str, Any]:
+        all_ = [{"token": text, "logprob": value, "bytes": []} for text, value in others]
+        return {"token": token, "logprob": -0.1, "bytes": [], "top_logprobs": all_}
+
+    first, *rest = whole(pieces=("hello ", "world"))
+    chunks = [first, *rest]
+    spoken = [one for one in chunks if one["choices"] and one["choices"][0]["delta"].get("content")]
+    spoken[0]["choices"][0]["logprobs"] = {
+        "content": [told("hello ", ("hello ", -0.1), ("good ", -2.0))]
+    }
+    spoken[1]["choices"][0]["logprobs"] = {"content": [told("world", ("you", -1.5))]}
+    server.on("POST", CHAT, streams([*sse(chunks), DONE]))
+
+    asked = question(frame=FRAME, alternatives=3)
+    reply = await reply_of(opened("llama-server"), asked)
+
+    (seen,) = server.seen
+    assert (seen.json["logprobs"], seen.json["top_logprobs"]) == (True, 3)
+    good, you = reply.alternatives
+    assert (good.text, good.logprob, you.text, you.logprob) == ("good ", -2.0, "you", -1.5)
+    assert reply.text[good.at :] == "hello world\n```"
+    assert reply.text[you.at :] == "world\n```"
+    assert not reply.usage.estimated, "the opening is none of the answer's tokens"
+
+
 async def test_a_framed_answer_that_is_not_whole_is_not_closed(
     server: FakeServer, opened: Opened
 ) -> None:

@@ -34,9 +34,6 @@ from llm.providers.machine import cores, free_mib
 State = Literal["waiting", "downloading", "loading", "loaded", "failed"]
 BATCH = 256
 """Tokens of a question that are read in one step."""
-MATCHED, COPIED = 3, 24
-"""Tokens by which a place to copy from is found, and those that are verified at once: with these an
-answer that repeats its question was written 2.3 times as fast."""
 CACHE_MIB = 512
 """Memory for the beginnings of questions that were asked before."""
 OVERHEAD_MIB = 400
@@ -76,7 +73,6 @@ class Which:
         return {
             "path": str(path), "key": key, "threads": self.threads or cores(), "slots": self.slots,
             "context": self.context, "batch": BATCH, "cache_mib": CACHE_MIB,
-            "matched": MATCHED, "copied": COPIED,
         }
 
 

@@ -27,11 +27,6 @@ def parameters(asked: dict[str, Any]) -> Any:
     # A question that is read is given up between two batches.
     params.n_batch = params.n_ubatch = asked["batch"]
     params.cache_ram_mib = asked["cache_mib"]
-    # A repair mostly copies its question: what followed its last tokens there is verified at once.
-    kinds = xllamacpp.common_speculative_type
-    params.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_NGRAM_SIMPLE]
-    params.speculative.ngram_simple.size_n = asked["matched"]
-    params.speculative.ngram_simple.size_m = asked["copied"]
     params.enable_reasoning = 0  # an answer is code or JSON from its first token
     params.use_jinja, params.ui, params.endpoint_slots = True, False, False
     params.verbosity = 1

@@ -209,17 +209,17 @@ async def test_an_answer_that_changes_nothing_is_told() -> None:
 async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes() -> None:
     text = program(100)
     wrong = text.replace("return 1", "return 3 - 2 +  1 - 1\n    return 1")
-    found, asked = await sampled(text, whole(wrong), *[whole(text)] * 3, whole(repaired(text)))
+    found, asked = await sampled(text, whole(wrong), whole(text), whole(repaired(text)))
     assert found.solution is not None
     assert found.report is not None
     assert (found.report.passed, found.by) == (True, "llamacpp/m")
     assert [(one.temperature, one.seed) for one in asked] == [
-        (0.0, 0), (0.7, 1), (0.7, 2), (0.7, 3), (0.7, 4),
+        (0.0, 0), (0.7, 1), (0.7, 2),
     ]
     questions = [one.messages[-1].text for one in asked]
     assert all("This Python program has a bug:" in one for one in questions)
-    assert questions[0] == questions[3] != questions[4], "the last is put in another form"
-    assert [one.frame is None for one in asked] == [False] * 4 + [True]
+    assert questions[0] == questions[1] != questions[2], "the last is put in another form"
+    assert [one.frame is None for one in asked] == [False, False, True]
     assert "do not write" not in questions[0]
     assert "suspicion" not in questions[0]
 
@@ -227,8 +227,8 @@ async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes(
 async def test_samples_that_say_the_same_count_once_and_the_best_is_told() -> None:
     text = program(100)
     wrong = text.replace("return 1\n", "x = 2\n    return 1\n")
-    found, asked = await sampled(text, *[whole(wrong)] * 6)
-    assert len(asked) == 6
+    found, asked = await sampled(text, *[whole(wrong)] * 4)
+    assert len(asked) == 4
     assert found.solution is not None
     assert found.solution.text == wrong
     assert found.fault == "passes 0 of 1 test (f: gives 1)"
