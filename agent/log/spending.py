@@ -211,6 +211,10 @@ def role_words(role: str) -> str:
     return role.replace("_", " ")
 
 
+TELLING_TOKENS = 16
+"""Tokens of an answer from which on the speed of its writing is told."""
+
+
 def call_words(call: ModelCalled) -> str:
     """A call of a model in one line."""
     by = f"{role_words(call.role)}: {named(call.provider, call.model)}"
@@ -219,7 +223,10 @@ def call_words(call: ModelCalled) -> str:
     rather = "about " if call.estimated else ""
     cut = ", cut at its limit" if call.finish == "length" else ""
     spent = f"{rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}"
-    return f"{by}, {spent}, {lasted(call.wall_s)}{cut}"
+    writing_s = call.wall_s - (call.first_s or call.wall_s)
+    is_telling = call.output >= TELLING_TOKENS and writing_s > 0
+    speed = f" ({call.output / writing_s:.0f} tokens/s)" if is_telling else ""
+    return f"{by}, {spent}, {lasted(call.wall_s)}{speed}{cut}"
 
 
 def lasted(wall_s: float) -> str:
