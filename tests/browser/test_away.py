@@ -67,11 +67,15 @@ def test_an_example_that_is_chosen_while_the_server_is_away_is_healed_when_it_is
     page.context.close()
 
 
-def waits_for_a_review(page: Page, code: str, tests: str) -> None:
-    """Heals, where the page asks before a repair is kept."""
+def review_wanted(page: Page) -> None:
+    """Has the page ask before a repair is kept."""
     page.get_by_text("Options", exact=True).click()
     page.get_by_label("Ask me").click()
     page.get_by_role("option", name="before a repair is kept").click()
+
+
+def waits_for_a_review(page: Page, code: str, tests: str) -> None:
+    """Heals, where the page asks before a repair is kept."""
     heal(page, code=code, tests=tests)
     expect(page.locator("#review")).to_be_visible()
 
@@ -85,6 +89,7 @@ def test_a_server_that_is_killed_while_a_review_waits_asks_again_and_takes_the_a
     with started("app.py", port=port, env=env) as (home, process):
         page.goto(home)
         expect(page.locator("#plan .badge").first).to_be_visible()
+        review_wanted(page)
         waits_for_a_review(page, WRONG, RIGHT)
         process.kill()
         process.join()
@@ -111,6 +116,7 @@ def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_ty
         page.goto(home)
         page.on("load", lambda one: loaded.append(one))
         expect(page.locator("#plan .badge").first).to_be_visible()
+        review_wanted(page)  # what Gradio loads for the options is not loaded again after a cut
         proxy.every_s = 0.7
         waits_for_a_review(page, WRONG, slow)
         before = proxy.cuts
@@ -152,6 +158,7 @@ def test_a_stream_that_is_cut_before_its_answer_costs_neither_the_page_nor_the_r
         expect(page.locator("#plan .badge").first).to_be_visible()
         page.on("load", lambda one: loaded.append(one))
         page.route("**/queue/data?*", refuse, times=2)
+        review_wanted(page)
         waits_for_a_review(page, WRONG, slow)
         page.get_by_role("button", name="Approve the patch").click()
         ended(page, HEALED)

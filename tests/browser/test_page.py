@@ -397,7 +397,8 @@ def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: An
     expect(page.page.get_by_role("button", name="Heal it")).to_be_enabled()
     page.page.get_by_role("button", name="Count the words").click()
     expect(page.page.locator(".matrix")).to_contain_text("word_count(")
-    ended(page.page, "HEALED")
+    ended(page.page, "WRITTEN AND HEALED")
+    expect(page.page.locator(".verdict")).to_contain_text("passes your 3 examples")
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["small desk", "phone"])

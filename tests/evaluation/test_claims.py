@@ -69,7 +69,7 @@ def test_a_bug_is_asked_about_with_its_program_its_tests_and_the_last_line_of_it
     }) + "\n")
     [case] = read_cases(file)
     assert "print(nme)" in question(case)
-    assert "Now it fails: NameError: name 'nme' is not defined" in question(case)
+    assert "The error is:\nNameError: name 'nme' is not defined" in question(case)
 
 
 def test_the_table_counts_what_each_way_showed_right_and_wrong() -> None:
