@@ -37,9 +37,9 @@ MOST_REWRITTEN = 0.5
 PLAIN_FORMS = ("repair", "repair", "reasoned", "reasoned")
 """The templates of a small model's questions: each answer is another sample. The second form finds
 other repairs than the first, and is asked later because its answers are longer."""
-BRANCHES, SECOND_BRANCHES = 24, 8
-"""Changes of one line that are tried around the first answer; the latter of a second opinion."""
-SECOND_SAMPLES = 2
+BRANCHES = 24
+"""Changes of one line that are tried around the first answer."""
+SECOND_SAMPLES = 1
 """Where a repair is there already, and another is asked for to compare it with."""
 LEFT_TO_SAMPLE = 0.3
 """The part of a run's seconds below which no further sample is asked for."""
@@ -121,7 +121,6 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     seen = {fingerprint(attempt.solution)}
     failing: list[tuple[Solution, Report]] = []
     last = Try(fault="leaves the program as it is", by=by)
-    most = SECOND_BRANCHES if attempt.is_second else BRANCHES
     for number, form in enumerate(forms[:SECOND_SAMPLES] if attempt.is_second else forms):
         is_first = not number and not fresh
         try:
@@ -129,7 +128,7 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
                 ctx, form, _plain_question(attempt, ctx, form), None if is_first else WARM,
                 number + (len(forms) if fresh else 0), ALTERNATIVES if is_first else 0,
             )
-            changed = branches(ctx, question, reply, most)
+            changed = branches(ctx, question, reply, BRANCHES)
             async with aclosing(_candidates(attempt, text, changed, by)) as candidates:
                 async for candidate in candidates:
                     if fingerprint(candidate) in seen:
