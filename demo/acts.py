@@ -181,8 +181,9 @@ class Page:
             yield shown
 
     async def foresee(self, visit: Visit, *typed: Typed) -> Update:
-        """What a run may cost for what is typed now."""
-        return {"spending": (await self.panel.shown(visit, *typed))["spending"]}
+        """What a run may cost for what is typed now, and who answers: a model is loaded by then."""
+        shown = await self.panel.shown(visit, *typed)
+        return {name: shown[name] for name in ("plan", "spending")}
 
     async def heal(
         self, visit: Visit, kept: BrowserRun, code: str, tests: str, words: str,

@@ -225,7 +225,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
         )
     on(
         partial(gr.on, [parts[name].blur for name in TYPED]), page.foresee, (*WISHES, *TYPED),
-        ("spending",), latest,
+        ("plan", "spending"), latest,
     )
     gr.on([parts[name].change for name in KEPT], None, parts.of(*KEPT), None, js=_KEEPS, **QUICK)
 
