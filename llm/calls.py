@@ -33,6 +33,14 @@ class CallRetried:
 
 
 @dataclass(frozen=True)
+class CallWaits:
+    """The call waits for a model on this machine, which is downloaded or loaded first."""
+
+    id: int
+    doing: str
+
+
+@dataclass(frozen=True)
 class CallEnded:
     """The call came to an answer, whole or not: see its `finish`."""
 
@@ -72,4 +80,4 @@ class FellBack:
     why: str
 
 
-CallEvent = CallStarted | CallRetried | CallEnded | CallBroke | FellBack
+CallEvent = CallStarted | CallRetried | CallWaits | CallEnded | CallBroke | FellBack

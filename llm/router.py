@@ -20,7 +20,15 @@ from datetime import UTC, date, datetime
 from itertools import count
 
 from llm.budget import Charge, Ledger
-from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, FellBack
+from llm.calls import (
+    CallBroke,
+    CallEnded,
+    CallEvent,
+    CallRetried,
+    CallStarted,
+    CallWaits,
+    FellBack,
+)
 from llm.errors import (
     CallFailed,
     LlmError,
@@ -41,6 +49,8 @@ from llm.questions import fingerprint, question_of
 from llm.tokens import answer_tokens, question_tokens, texts_of
 from llm.types import MOST_TOKENS, Reply, Request, Stream, Tools, Usage
 
+LOADING_TOLD_S = 2.0
+"""How often it is told how far a model on this machine has come."""
 RETRIES = 2
 FIRST_WAIT_S = 0.5
 
@@ -309,6 +319,7 @@ class _Call:
         items = self.provider.stream(replace(self.request, deadline_s=max(left, 0.001)))
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + max(left, 0.0)
+        waiting = asyncio.create_task(self._tell_of_loading())
         try:
             while True:
                 try:
@@ -327,6 +338,7 @@ class _Call:
                 if isinstance(item, Reply):
                     yield self._ended(item)
                     return
+                waiting.cancel()
                 self.said.append(item)
                 self.length += len(item)
                 if too_few(self.request.max_tokens, self.length):
@@ -335,7 +347,18 @@ class _Call:
                     )
                 yield item
         finally:
+            waiting.cancel()
             await items.aclose()
+
+    async def _tell_of_loading(self) -> None:
+        """Tells how a model that runs on this machine is coming, while it is not there yet."""
+        told = ""
+        while describe := getattr(self.provider, "describe", None):
+            await asyncio.sleep(LOADING_TOLD_S)
+            doing = describe()
+            if doing.state in ("downloading", "loading") and str(doing) != told:
+                told = str(doing)
+                self.router.tell(CallWaits(self.number, told))
 
     def _wait(self, error: CallFailed) -> float | None:
         """Seconds until the next attempt; `None` where none is made."""

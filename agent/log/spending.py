@@ -27,7 +27,7 @@ from agent.core.events import (
 )
 from llm.asking.prompts import Prompts
 from llm.budget import Caps, Charge, Ledger, Spent
-from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted
+from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, CallWaits
 from llm.calls import FellBack as TookOver
 from llm.plan import Plan
 from llm.prices import Prices
@@ -145,6 +145,8 @@ def event_of(
                 f"A model's provider turned a call away ({redacted(occurrence.why)}); it is "
                 f"asked again in {occurrence.wait_s:.1f} s."
             ))
+        case CallWaits():
+            return Notice(level="info", text=f"Waits for the model {redacted(occurrence.doing)}.")
         case CallEnded(reply=reply):
             usage = reply.usage
             return ModelCalled(

@@ -5,13 +5,21 @@ import json
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from llm import Json, NoModel, Reply, Tool, Tools, Usage
 from llm.budget import Caps, Ledger, Spent
-from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, FellBack
+from llm.calls import (
+    CallBroke,
+    CallEnded,
+    CallEvent,
+    CallRetried,
+    CallStarted,
+    CallWaits,
+    FellBack,
+)
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -28,6 +36,8 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import PROVIDERS, Row
+from llm.providers.llamacpp.child import State
+from llm.providers.llamacpp.provider import Description
 from llm.router import Breaker, Router
 from llm.tokens import THINKING, TURN
 from llm.types import Message
@@ -115,6 +125,36 @@ async def test_an_answer_passes_through_in_its_pieces_with_its_cost() -> None:
     assert started.tokens == QUESTION + 100
     assert started.usd == pytest.approx((QUESTION * 2.0 + 100 * 10.0) / 1e6)
     assert (house.spent.tokens, house.spent.calls) == (15, 1)
+
+
+@dataclass
+class Coming(Scripted):
+    """A model that is loaded while it is asked."""
+
+    states: tuple[str, ...] = ("downloading 40 %", "downloading 40 %", "loading", "loaded")
+    looked: int = 0
+
+    def describe(self) -> Description:
+        state = self.states[min(self.looked, len(self.states) - 1)]
+        self.looked += 1
+        kind = cast(State, state.partition(" ")[0])
+        return Description(f"m {state}", kind, "", 0.0, 0, ())
+
+
+async def test_how_a_model_on_this_machine_is_coming_is_told_until_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("llm.router.LOADING_TOLD_S", 0.01)
+    house = House()
+    coming = Coming((Answer(("a",), every_s=0.3),))
+    house.router.open = lambda choice: coming
+    await house.ask()
+    told = [one.doing for one in house.told if isinstance(one, CallWaits)]
+    assert told == ["m downloading 40 %: downloading", "m loading: loading"]
+    assert coming.looked > len(coming.states), "it is looked at to the first piece"
+    before = coming.looked
+    await asyncio.sleep(0.05)
+    assert coming.looked == before
 
 
 async def test_a_role_without_a_model_is_not_answered() -> None:
