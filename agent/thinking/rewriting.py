@@ -37,7 +37,7 @@ MOST_REWRITTEN = 0.5
 PLAIN_FORMS = ("repair", "repair", "reasoned", "reasoned")
 """The templates of a small model's questions: each answer is another sample. The second form finds
 other repairs than the first, and is asked later because its answers are longer."""
-BRANCHES = 16
+BRANCHES = 12
 """Changes of one line that are tried around the first answer."""
 SECOND_SAMPLES = 1
 """Where a repair is there already, and another is asked for to compare it with."""
