@@ -58,6 +58,11 @@ class Choice:
         return self.asks and row_of(self.provider).thinking(self.model)
 
     @property
+    def asked(self) -> tuple[str, str]:
+        """Which model this is: two files of one name in different folders are two."""
+        return self.provider, self.model
+
+    @property
     def words(self) -> str:
         return named(self.provider, self.model) if self.asks else "no model"
 

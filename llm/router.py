@@ -49,8 +49,8 @@ from llm.questions import fingerprint, question_of
 from llm.tokens import answer_tokens, question_tokens, texts_of
 from llm.types import MOST_TOKENS, Reply, Request, Stream, Tools, Usage
 
-LOADING_TOLD_S = 2.0
-"""How often it is told how far a model on this machine has come."""
+LOADING_INTERVAL_S = 2.0
+"""Between two looks at how far a model on this machine has been downloaded or loaded."""
 RETRIES = 2
 FIRST_WAIT_S = 0.5
 
@@ -110,8 +110,8 @@ class Router:
     clean: Callable[[str], str] = str
     """Takes keys out of an answer's text, since a server may repeat what it was sent."""
     _numbers: Iterator[int] = field(default_factory=count, init=False)
-    _opened: dict[str, Provider] = field(default_factory=dict, init=False)
-    _wasted: dict[str, str] = field(default_factory=dict, init=False)
+    _opened: dict[tuple[str, str], Provider] = field(default_factory=dict, init=False)
+    _wasted: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
     """Why a model's last call failed, where it is charged for."""
     _under_way: dict[int, _Call] = field(default_factory=dict, init=False)
 
@@ -138,13 +138,13 @@ class Router:
     async def _provider(self, choice: Choice) -> Provider:
         """The open provider of a choice. It is opened in a thread, since an SDK takes a second or
         two to import and the loop serves others meanwhile."""
-        if choice.words not in self._opened:
+        if choice.asked not in self._opened:
             opened = await asyncio.to_thread(self.open, choice)
             if row_of(choice.provider).lists_windows:
                 await _learn_window(opened)
-            if self._opened.setdefault(choice.words, opened) is not opened:
+            if self._opened.setdefault(choice.asked, opened) is not opened:
                 await opened.close()  # another call was faster
-        return self._opened[choice.words]
+        return self._opened[choice.asked]
 
     async def stream(self, request: Request) -> Stream:
         """The answer of the model that the plan names for the request's role, or of one that
@@ -200,7 +200,7 @@ class Router:
             )
         except OverBudget as over:
             breaker.note(over)
-            why = self._wasted.get(choice.words)
+            why = self._wasted.get(choice.asked)
             if why is None:
                 raise
             told = f"{over}. Its last answer is charged for and of no use: {why}"
@@ -319,7 +319,7 @@ class _Call:
         items = self.provider.stream(replace(self.request, deadline_s=max(left, 0.001)))
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + max(left, 0.0)
-        waiting = asyncio.create_task(self._tell_of_loading())
+        waiting = asyncio.create_task(self._report_loading())
         try:
             while True:
                 try:
@@ -350,15 +350,15 @@ class _Call:
             waiting.cancel()
             await items.aclose()
 
-    async def _tell_of_loading(self) -> None:
-        """Tells how a model that runs on this machine is coming, while it is not there yet."""
-        told = ""
+    async def _report_loading(self) -> None:
+        """Reports the download or load of a model on this machine until the call is answered."""
+        last = ""
         while describe := getattr(self.provider, "describe", None):
-            await asyncio.sleep(LOADING_TOLD_S)
+            await asyncio.sleep(LOADING_INTERVAL_S)
             doing = describe()
-            if doing.state in ("downloading", "loading") and str(doing) != told:
-                told = str(doing)
-                self.router.tell(CallWaits(self.number, told))
+            if doing.state in ("downloading", "loading") and str(doing) != last:
+                last = str(doing)
+                self.router.tell(CallWaits(self.number, last))
 
     def _wait(self, error: CallFailed) -> float | None:
         """Seconds until the next attempt; `None` where none is made."""
@@ -393,7 +393,7 @@ class _Call:
             cost_usd=0.0 if reply.cached else cost, wall_s=wall_s,
         )
         self.over = True
-        router._wasted.pop(choice.words, None)
+        router._wasted.pop(choice.asked, None)
         cut = reply.finish == "cut"
         self.breaker.note(ProviderDown("the connection was cut") if cut else None)
         router.ledger.settle(self.charge, reply.usage, reply.cost_usd, wall_s)
@@ -422,7 +422,7 @@ class _Call:
         usd = 0.0 if free else paid
         wall_s = router.clock() - self.began
         if failed is not None and not free:
-            router._wasted[choice.words] = str(failed)
+            router._wasted[choice.asked] = str(failed)
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
         router.tell(CallBroke(

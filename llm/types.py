@@ -65,7 +65,7 @@ Output = Text | Code | Json | Tools
 @dataclass(frozen=True)
 class Frame:
     """Text around what a model writes, part of its answer: it goes on from the opening, and stops
-    before the closing. A small model so begins with its program, and adds no words after it."""
+    at the closing. A small model so begins with its program, and adds no words after it."""
 
     opening: str
     closing: str

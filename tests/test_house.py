@@ -92,9 +92,9 @@ CEILINGS = {
     "agent/memory": 2_412, "agent/planning": 479, "agent/project": 2_586, "agent/repair": 5_426,
     "agent/repair/edits": 5_887, "agent/repair/screening": 2_793, "agent/repair/syntax": 2_160,
     "agent/run": 3_850, "agent/thinking": 2_027, "agent/tools": 1_577, "demo": 6_595,
-    "evaluation": 4_026, "llm": 7_655, "prompts": 1, "sandbox": 9_259, "selfheal": 94,
+    "evaluation": 4_026, "llm": 7_660, "prompts": 1, "sandbox": 9_259, "selfheal": 94,
     "tests": 5_018, "tests/agent": 27_894, "tests/agent/project": 1_823,
-    "tests/agent/tools": 1_247, "tests/demo": 5_289, "tests/llm": 7_296, "tests/sandbox": 4_782,
+    "tests/agent/tools": 1_247, "tests/demo": 5_289, "tests/llm": 7_310, "tests/sandbox": 4_782,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

@@ -98,7 +98,7 @@ class Models:
         }
         self._given: dict[str, dict[str, Secret]] = {}
         self.crowds = Crowds()
-        self._breakers: dict[tuple[str, str], Breaker] = {}
+        self._breakers: dict[tuple[str, ...], Breaker] = {}
         if settings.record is not None:
             writable(settings.record)
         self._replayed = None if settings.replay is None else replayed(settings.replay)
@@ -197,7 +197,7 @@ class Models:
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
         """What leaves a model alone after failures; one for all runs of a visitor."""
-        whose = (visitor, choice.words)
+        whose = (visitor, *choice.asked)
         if whose not in self._breakers and len(self._breakers) >= MOST_BREAKERS:
             del self._breakers[next(iter(self._breakers))]
         return self._breakers.setdefault(whose, Breaker())
@@ -235,7 +235,7 @@ class Models:
         if self._replayed is not None:
             return []
         return list({
-            one.words: one for one in plan.choices if one.asks and row_of(one.provider).in_process
+            one.asked: one for one in plan.choices if one.asks and row_of(one.provider).in_process
         }.values())
 
     def _connection(self, choice: Choice, visitor: str) -> Connection:

@@ -213,8 +213,8 @@ def role_words(role: str) -> str:
     return role.replace("_", " ")
 
 
-TELLING_TOKENS = 16
-"""Tokens of an answer from which on the speed of its writing is told."""
+TIMED_TOKENS = 16
+"""The fewest tokens of an answer whose speed is shown."""
 
 
 def call_words(call: ModelCalled) -> str:
@@ -226,8 +226,8 @@ def call_words(call: ModelCalled) -> str:
     cut = ", cut at its limit" if call.finish == "length" else ""
     spent = f"{rather}{call.tokens:,} tokens, {dollars(call.cost_usd)}"
     writing_s = call.wall_s - (call.first_s or call.wall_s)
-    is_telling = call.output >= TELLING_TOKENS and writing_s > 0
-    speed = f" ({call.output / writing_s:.0f} tokens/s)" if is_telling else ""
+    is_timed = call.output >= TIMED_TOKENS and writing_s > 0
+    speed = f" ({call.output / writing_s:.0f} tokens/s)" if is_timed else ""
     return f"{by}, {spent}, {lasted(call.wall_s)}{speed}{cut}"
 
 

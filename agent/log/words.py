@@ -67,7 +67,7 @@ from agent.core.events import (
 from agent.core.settings import COMMAND
 from agent.core.trust import HOLD_OUT_FROM, VETOING_ORIGINS, Origin
 from agent.log.result import KEPT, Result
-from agent.log.spending import TELLING_TOKENS, call_words, dollars, role_words
+from agent.log.spending import TIMED_TOKENS, call_words, dollars, role_words
 from agent.repair.ranking.question import in_words
 from llm.provider import named
 
@@ -255,7 +255,7 @@ def event_lines(event: Event, judged: Report | None = None) -> Iterator[Line]:
             yield Line(f"learned: {event.text}")
         case ModelCalled():
             # A small model is asked for many single lines.
-            is_short = event.output < TELLING_TOKENS and event.cost_usd == 0
+            is_short = event.output < TIMED_TOKENS and event.cost_usd == 0
             yield Line(model_words(event), detail=is_short)
         case ModelFailed() | FellBack():
             yield Line(model_words(event), "warning")

@@ -17,7 +17,7 @@ from llm.asking.ask import whole
 from llm.types import Frame, Reply, Request
 
 ALTERNATIVES = 8
-"""Tokens that are told of each place."""
+"""The likely tokens that are asked for at each place."""
 LINE_TOKENS = 64
 """The longest line that is written."""
 

@@ -93,7 +93,7 @@ def _end_signals() -> Iterator[list[int]]:
     """The signals so far that ask the process to end, SIGINT (Ctrl+C) or SIGTERM.
 
     A handler must not take a lock: it interrupts the main thread, which may hold it. An `Event` is
-    one, and a server that waited for it did not end now and then.
+    one, and a server that waited for it could fail to end.
     """
     received: list[int] = []
 

@@ -292,22 +292,22 @@ def _turn(turn: Turn) -> dict[str, Any]:
     ]}
 
 
-def _note_alternatives(told: object, answer: Answer) -> None:
+def _note_alternatives(logprobs: object, answer: Answer) -> None:
     """Takes in what else was likely in the place of each token of a piece; SDKs make dictionaries
     of what their types do not have, and objects of the rest."""
-    content = _of(told, "content")
+    content = _of(logprobs, "content")
     for token in content if isinstance(content, list) else ():
         written = _text(_of(token, "token"))
         others = _of(token, "top_logprobs")
         for other in others if isinstance(others, list) else ():
             text, logprob = _text(_of(other, "token")), _of(other, "logprob")
             if text != written and isinstance(logprob, float):
-                answer.alternatives.append(Alternative(answer.told, text, logprob))
-        answer.told += len(written)
+                answer.alternatives.append(Alternative(answer.scored, text, logprob))
+        answer.scored += len(written)
 
 
-def _of(told: object, name: str) -> object:
-    return told.get(name) if isinstance(told, dict) else getattr(told, name, None)
+def _of(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def _usage(told: object) -> Usage | None:

@@ -151,8 +151,8 @@ class Answer:
     """Where it stands among calls."""
     first_s: float | None = None
     alternatives: list[Alternative] = field(default_factory=list)
-    told: int = 0
-    """Characters of the tokens whose alternatives were told."""
+    scored: int = 0
+    """Characters of the tokens whose probabilities have come."""
 
     length: int = 0
     """Characters of its text, and of the call of a tool. Some servers do not bound thoughts."""

@@ -127,6 +127,20 @@ async def test_an_answer_passes_through_in_its_pieces_with_its_cost() -> None:
     assert (house.spent.tokens, house.spent.calls) == (15, 1)
 
 
+async def test_two_files_of_one_name_are_two_models() -> None:
+    paths = ("/a/model.gguf", "/b/model.gguf")
+    models = {path: Scripted((Answer((path,)),), model=path) for path in paths}
+    roles = dict(zip(("critic", "debugger"), paths, strict=True))
+    house = House()
+    house.router.open = lambda choice: models[choice.model]
+    house.router.plan = Plan(
+        "p", "why", tuple(Choice(role, "scripted", path, "why") for role, path in roles.items())
+    )
+    answers = {role: (await house.ask(role=role))[1].text for role in roles}
+    assert answers == roles
+    assert {one.words for one in house.router.plan.choices} == {"scripted/model.gguf"}
+
+
 @dataclass
 class Coming(Scripted):
     """A model that is loaded while it is asked."""
@@ -141,10 +155,10 @@ class Coming(Scripted):
         return Description(f"m {state}", kind, "", 0.0, 0, ())
 
 
-async def test_how_a_model_on_this_machine_is_coming_is_told_until_it_answers(
+async def test_how_a_model_on_this_machine_is_loaded_is_reported_until_it_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("llm.router.LOADING_TOLD_S", 0.01)
+    monkeypatch.setattr("llm.router.LOADING_INTERVAL_S", 0.01)
     house = House()
     coming = Coming((Answer(("a",), every_s=0.3),))
     house.router.open = lambda choice: coming
