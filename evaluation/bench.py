@@ -15,13 +15,10 @@ from evaluation.measures import processes, workbench
 BENCHES: dict[str, Callable[[], Iterator[str]]] = {
     "cli": processes.cli,
     "page": processes.page,
-    "idle": processes.idle,
     "arrival": workbench.interactive,
     "click": workbench.click,
     "stop": workbench.stop,
-    "live": workbench.live,
     "scrub": workbench.scrub,
-    "paste": workbench.paste,
 }
 
 

@@ -56,9 +56,8 @@ class Found(TypedDict):
     """What came of a case."""
 
     id: str
-    one_shot: Way
-    best_of_n: Way
-    heal: Way
+    ways: dict[str, Way]
+    """By the names of `WAYS`."""
     claim: Claim
 
 
@@ -90,7 +89,7 @@ def main() -> int:
             done[case.id] = found
             with file.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(found) + "\n")
-            said = (f"{name} {way['right']}" for name, way in _ways(found).items())
+            said = (f"{name} {way['right']}" for name, way in found["ways"].items())
             print(case.id, *said, file=sys.stderr, flush=True)
     for line in table([done[case.id] for case in cases]):
         print(line)
@@ -112,8 +111,8 @@ async def _measured(case: Case, wanted: argparse.Namespace, models: Models) -> F
     first = answers[0]
     best = next((one for one in answers if one["right"] is not None), answers[-1])
     spent = answers[: answers.index(best) + 1]
-    return {
-        "id": case.id, "one_shot": first, "claim": claim,
+    return {"id": case.id, "claim": claim, "ways": {
+        "one_shot": first,
         "best_of_n": {
             "right": best["right"], "calls": len(spent),
             "tokens": sum(one["tokens"] for one in spent),
@@ -123,7 +122,7 @@ async def _measured(case: Case, wanted: argparse.Namespace, models: Models) -> F
             "right": claim["right"], "calls": claim["calls"], "tokens": claim["tokens"],
             "seconds": claim["seconds"],
         },
-    }
+    }}
 
 
 async def _plain(
@@ -179,7 +178,7 @@ def table(found: Sequence[Found]) -> Iterator[str]:
     yield f"{every} cases"
     yield "way         right   wrong   precision (95 %)       calls   tokens   seconds (medians)"
     for name in WAYS:
-        ways = [_ways(one)[name] for one in found]
+        ways = [one["ways"][name] for one in found]
         right = sum(one["right"] is True for one in ways)
         wrong = sum(one["right"] is False for one in ways)
         share = Share(right, right + wrong)
@@ -191,16 +190,9 @@ def table(found: Sequence[Found]) -> Iterator[str]:
             f"{statistics.median(one['seconds'] for one in ways):8.1f}"
         )
     claims = [one["claim"] for one in found if one["claim"]["outcome"] == "healed"]
+    either = sum(any(way["right"] for way in one["ways"].values()) for one in found)
     yield (f"called HEALED: {len(claims)}, right {sum(one['right'] is True for one in claims)}; "
-           f"right by either: {sum(_right(one) for one in found)}")
-
-
-def _ways(one: Found) -> dict[str, Way]:
-    return {"one_shot": one["one_shot"], "best_of_n": one["best_of_n"], "heal": one["heal"]}
-
-
-def _right(one: Found) -> bool:
-    return any(way["right"] is True for way in _ways(one).values())
+           f"right by either: {either}")
 
 
 if __name__ == "__main__":

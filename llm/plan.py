@@ -1,15 +1,17 @@
 """The plan: which model answers each role, and why; chosen once, before anything runs.
 
-The routing: a small model on the user's machine writes, and the roles that think run on Claude
-where there is a key, else on the same small model, which the plan says. Every other provider takes
-every role. `auto` is the best of what is set up. Nothing set up is `mock`: no model. `mock` never
-stands in for a provider that was asked for.
+The routing: a local model writes, and the roles that think run on Claude where there is a key.
+Without one they run on the local model, or by rules where that model is small, which the plan says.
+Every other provider takes every role, or only writing where its model is small. `auto` is the best
+of what is set up. Nothing set up is `mock`: no model. `mock` never stands in for a provider that
+was asked for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from llm.errors import NeedsKey, NoProvider
@@ -25,6 +27,9 @@ from llm.provider import (
     named,
     row_of,
 )
+
+SMALL_B = 10.0
+"""Models with fewer billions of parameters are asked plain questions, and only for programs."""
 
 Work = Literal["write", "think", "list"]
 """What a role does: it writes programs, it thinks, or it answers with a few small facts, for which
@@ -58,6 +63,14 @@ class Choice:
         return self.asks and row_of(self.provider).thinking(self.model)
 
     @property
+    def is_small(self) -> bool:
+        """Whether the model is small: by the billions of parameters in its name, else as the models
+        of its provider are."""
+        size = parameters_b(self.model)
+        by_provider = self.asks and row_of(self.provider).small
+        return by_provider if size is None else self.asks and size < SMALL_B
+
+    @property
     def asked(self) -> tuple[str, str]:
         """Which model this is: two files of one name in different folders are two."""
         return self.provider, self.model
@@ -77,8 +90,6 @@ class Plan:
     choices: tuple[Choice, ...] = ()
     """One for each role; none where there is no model."""
     fallbacks: tuple[Choice, ...] = ()
-    rivals: tuple[Choice, ...] = ()
-    """Others that are asked for the same beside a role, where several answers are compared."""
     notes: tuple[str, ...] = ()
     """What a user must know of how the plan departs from the usual one."""
 
@@ -90,17 +101,6 @@ class Plan:
         """Who answers a role; `None` where no model does."""
         return next((one for one in self.choices if one.role == role and one.asks), None)
 
-    def beside(self, role: str, place: int) -> Plan:
-        """The same, with whoever answers a role in that place of several, by turns: first the
-        role's own, then each rival."""
-        turn = place % (len(self.rivals) + 1)
-        if not turn:
-            return self
-        rival = replace(self.rivals[turn - 1], role=role)
-        return replace(self, choices=tuple(
-            rival if one.role == role else one for one in self.choices
-        ))
-
 
 def resolve(
     keys: Mapping[str, Secret],
@@ -110,23 +110,21 @@ def resolve(
     model: str = "",
     by_role: Mapping[str, str] | None = None,
     fallbacks: tuple[str, ...] = (),
-    rivals: tuple[str, ...] = (),
     given: Mapping[str, Option] | None = None,
     without: str = "no model",
 ) -> Plan:
     """The plan for what is set and the keys there are, by the names of their variables.
 
     `provider` is `auto`, `mock` or a row of `PROVIDERS`; `model` is that provider's for every role
-    it takes. `by_role`, `fallbacks` and `rivals` are `provider` or `provider/model`; `given` holds
+    it takes. `by_role` and `fallbacks` are `provider` or `provider/model`; `given` holds
     the variables of rows that are set, and `without` says that no model answers. Asks nobody.
     Raises `NeedsKey` or `NoProvider` where what was asked for by name cannot be had.
     """
     by_role = by_role or {}
     resolver = _Resolver(keys, roles, provider, model, given or {})
     resolver.check()
-    for variable, names in (("LLM_FALLBACK", fallbacks), ("LLM_RIVALS", rivals)):
-        if any(name.partition("/")[0].strip() == MOCK for name in names):
-            raise NoProvider(f"{variable} names mock, which is no model and stands in for none")
+    if any(name.partition("/")[0].strip() == MOCK for name in fallbacks):
+        raise NoProvider("LLM_FALLBACK names mock, which is no model and stands in for none")
     base: dict[str, Choice] | None = None
     if provider == MOCK:
         why = f"LLM_PROVIDER=mock: {without}"
@@ -135,7 +133,7 @@ def resolve(
     elif row_of(provider).small:
         base, why = resolver.beside_claude(provider, f"LLM_PROVIDER={provider}")
     else:
-        base, why = resolver.everywhere(provider), f"LLM_PROVIDER={provider}"
+        base, why = resolver.alone(provider, f"LLM_PROVIDER={provider}")
     unknown = sorted(by_role.keys() - roles.keys())
     if unknown:
         raise NoProvider(f"LLM_ROLES names {', '.join(unknown)}; the roles are {', '.join(roles)}")
@@ -148,22 +146,15 @@ def resolve(
     )
     used = list(dict.fromkeys(one.provider for one in choices if one.asks))
     if not used:
-        lone = tuple(
-            f"{variable} is set, but there is no model that it could stand {where}."
-            for variable, names, where in (
-                ("LLM_FALLBACK", fallbacks, "in for"), ("LLM_RIVALS", rivals, "beside"),
-            ) if names
-        )
-        return Plan(MOCK, why, notes=lone)
+        lone = "LLM_FALLBACK is set, but there is no model that it could stand in for."
+        return Plan(MOCK, why, notes=(lone,) if fallbacks else ())
     notes = [resolver.note] if base is not None and resolver.note else []
     if CUSTOM in used and keys.get("OPENAI_API_KEY") and not keys.get(row_of(CUSTOM).key):
         notes.append("OPENAI_API_KEY is not sent to OPENAI_BASE_URL; a key for that server is "
                      f"{row_of(CUSTOM).key}.")
     stand_ins = tuple(resolver.choice("", name, "stands in where another cannot be reached")
                       for name in fallbacks)
-    beside = tuple(resolver.choice("rival", name, "writes where several are compared")
-                   for name in rivals)
-    asked = {one.provider for one in (*choices, *stand_ins, *beside) if one.asks}
+    asked = {one.provider for one in (*choices, *stand_ins) if one.asks}
     family = [name for name in sorted(asked) if row_of(name).like == FAMILY]
     if _set(row_of(FAMILY), "base_url", resolver.given) and family and not any(
         _base_url(name, row_of(name), resolver.given) for name in family
@@ -172,7 +163,7 @@ def resolve(
             f"OPENAI_BASE_URL is not used: {family[0]} is asked at its own address. To ask that "
             f"address instead, set LLM_PROVIDER={CUSTOM}."
         )
-    return Plan(" + ".join(used), why, choices, stand_ins, beside, tuple(notes))
+    return Plan(" + ".join(used), why, choices, stand_ins, tuple(notes))
 
 
 def with_preset(provider: str, given: Mapping[str, Option]) -> Mapping[str, Option]:
@@ -227,32 +218,42 @@ class _Resolver:
             if name in small:
                 return self.beside_claude(name, "it is configured")
             if name in keyed:
-                return self.everywhere(name), "there is a key for it"
+                return self.alone(name, "there is a key for it")
             if self._model("", name):
-                return self.everywhere(name), "it is configured"
+                return self.alone(name, "it is configured")
             return None, f"{without} ({name} is configured, but no model is: set OPENAI_MODEL)"
         absent = missing(wanted[0]) if wanted else "nothing else is configured"
         return None, f"{without} ({absent})"
 
-    def beside_claude(self, small: str, why: str) -> tuple[dict[str, Choice], str]:
-        """A small model writes, and Claude thinks where it can be asked."""
-        writes = {role for role, work in self.roles.items() if work == "write"}
+    def beside_claude(self, name: str, why: str) -> tuple[dict[str, Choice], str]:
+        """A local model writes, and Claude answers the other roles where there is a key."""
         absent = "no key for Claude" if not self._has(row_of(BESIDE).key) else missing(BESIDE)
-        home = self.everywhere(small, why)
-        if not absent:
-            beside = self.everywhere(BESIDE, "thinking roles run on Claude")
-            split = {role: home[role] if role in writes else beside[role] for role in self.roles}
-            return split, f"{why}; Claude thinks"
+        if absent:
+            lack = absent if absent.startswith("no key") else f"no Claude ({absent})"
+            return self.alone(name, why, f"There is {lack}, so ", absent)
+        own = self.everywhere(name, why)
+        beside = self.everywhere(BESIDE, "thinking roles run on Claude")
+        return {
+            role: own[role] if work == "write" else beside[role]
+            for role, work in self.roles.items()
+        }, f"{why}; Claude thinks"
+
+    def alone(
+        self, name: str, why: str, so: str = "", absent: str = "a small model"
+    ) -> tuple[dict[str, Choice], str]:
+        """One provider for every role, or only for writing where its model is small."""
+        own = self.everywhere(name, why if so else "")
+        writer = next((own[role] for role, work in self.roles.items() if work == "write"), None)
+        if writer is None or not writer.is_small:
+            return own, why
         reason = f"{absent}: rules answer the other roles"
-        lack = absent if absent.startswith("no key") else f"no Claude ({absent})"
         self.note = (
-            f"There is {lack}, so {next(iter(home.values())).words} writes programs, and rules "
-            "answer the other roles: a small model's reviews and diagnoses cost more than they "
-            "bring."
+            f"{so}{writer.words} writes programs, and rules answer the other roles: a small "
+            "model's reviews and diagnoses cost more than they bring."
         )
         return {
-            role: one if role in writes else Choice(role, MOCK, "", reason)
-            for role, one in home.items()
+            role: own[role] if work == "write" else Choice(role, MOCK, "", reason)
+            for role, work in self.roles.items()
         }, f"{why}; {reason}"
 
     def everywhere(self, name: str, why: str = "") -> dict[str, Choice]:
@@ -346,6 +347,14 @@ def _base_url(name: str, row: Row, given: Mapping[str, Option]) -> str:
     which this one's key must not go."""
     foreign = row.like == FAMILY and name not in (CUSTOM, _set(row_of(FAMILY), "preset", given))
     return "" if foreign else _set(row, "base_url", given)
+
+
+def parameters_b(model: str) -> float | None:
+    """The billions of parameters that a model's name gives, as in `qwen2.5-coder:1.5b` or
+    `mixtral-8x7b`; `None` where it gives none."""
+    name = model.rsplit("/", 1)[-1].lower()
+    found = re.search(r"(?<![a-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z0-9])", name)
+    return int(found[1] or 1) * float(found[2]) if found else None
 
 
 def parse_roles(text: str) -> dict[str, str]:

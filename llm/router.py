@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, suppress
-from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import count
@@ -122,12 +121,6 @@ class Router:
             number: self.clean(re.sub(r"\S+\Z", "", "".join(call.said)))
             for number, call in self._under_way.items()
         }
-
-    def following(self, plan: Plan) -> Router:
-        """This router by another plan: one ledger, one count of calls, one set of open models."""
-        other = copy(self)
-        other.plan = plan
-        return other
 
     async def at(self, role: str) -> Provider | None:
         """The model of a role as a provider, asked through this router; `None` where the plan has

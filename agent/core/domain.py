@@ -595,6 +595,11 @@ class Behaviour(Value):
     note: str = ""
     diff: str = ""
 
+    @property
+    def outcome(self) -> str:
+        """What the call comes to, in words."""
+        return f"raises {self.raises}" if self.raises else f"gives {self.gives}"
+
 
 class Rivals(Value):
     """Repairs that the tests do not tell apart, and the smallest call that does."""

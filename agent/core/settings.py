@@ -95,9 +95,6 @@ class Settings(BaseSettings):
     fallbacks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_targets)] = _set(
         "LLM_FALLBACK", (), "models that stand in, in this order, where one cannot be reached"
     )
-    rivals: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_targets)] = _set(
-        "LLM_RIVALS", (), "further models that write in a tournament, by turns with the generator"
-    )
     options: Mapping[str, Option] = Field(default_factory=dict)
     """What is set of the variables that rows of `llm.provider.PROVIDERS` name."""
     budget_usd: Dollars = _set("HEAL_BUDGET_USD", 0.5, "dollars a run may spend on models")

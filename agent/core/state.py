@@ -236,6 +236,8 @@ class State(TypedDict, total=False):
     """Other repairs passed these very tests when it was learned, and none of them was refuted."""
     open_id: str
     """The `Rivals` of the recalled fix that pass now as well; empty where there are none."""
+    written_id: str
+    """The estimate for a first program that was written from words."""
     failure_id: str
     """The first failure, as the memory knows it; absent where there was none, or no test, or no
     program was brought."""

@@ -71,7 +71,7 @@ async def _reached(
     says when it is asked for its models."""
     told: dict[str, str] = {}
     good = True
-    named = (*found.choices, *found.fallbacks, *found.rivals)
+    named = (*found.choices, *found.fallbacks)
     for choice in {one.words: one for one in named}.values():
         if not choice.asks:
             continue
@@ -99,7 +99,6 @@ def _lines(seen: Look, settings: Settings, folder: str) -> list[str]:
     if found.has_model:
         rows += [(one.role, _price_words(one, seen)) for one in found.choices]
         rows += [("fallback", one.words) for one in found.fallbacks]
-        rows += [("rival", one.words) for one in found.rivals]
         rows += list(seen.reached.items())
         rows += [
             ("prices", f"the most for one call about a program of {LINES} lines"),
@@ -133,7 +132,6 @@ def _document(seen: Look, settings: Settings, folder: str, warning: str) -> dict
             for one in found.choices
         ],
         "fallbacks": [one.words for one in found.fallbacks],
-        "rivals": [one.words for one in found.rivals],
         "notes": list(found.notes),
         "reached": seen.reached,
         "caps": {"usd": caps.usd, "tokens": caps.tokens, "calls": caps.calls},

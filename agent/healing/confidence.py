@@ -21,6 +21,20 @@ CERTAIN = Estimate.of(1.0)
 """Of a program that a person wrote or chose."""
 
 
+def of_a_draft(agreed: bool = False, unsure: str = "") -> Estimate:
+    """How likely a program is right that a small model wrote from words, if it passes the examples.
+
+    Args:
+        agreed: Another draft of the model answers further calls in the same way.
+        unsure: What speaks against it, in words.
+    """
+    model = fitted()
+    return Estimate.of(
+        model.written_twice if agreed else model.written,
+        unsure or "small models miss cases that no example shows",
+    )
+
+
 def confidence(
     solution: Solution, base: Solution, tests: tuple[TestCase, ...], proof: Proof,
     seen: Evidence | None, strategy: Strategy, *, chosen: bool = False, agreed: bool = False,

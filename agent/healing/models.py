@@ -162,7 +162,7 @@ class Models:
             model = ours.model if provider in (None, "", ours.provider) else ""
         plan = resolve(
             self.keys(visitor), ROLES, provider=provider or ours.provider, model=model,
-            by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks, rivals=ours.rivals,
+            by_role={**ours.roles, **(roles or {})}, fallbacks=ours.fallbacks,
             given=self._options,
             without=WITHOUT_MODEL,
         )
@@ -175,7 +175,7 @@ class Models:
     def missing_key(self, plan: Plan, visitor: str) -> str:
         """Which key of a plan is not at hand, in words; empty where none lacks."""
         try:
-            for choice in (*plan.choices, *plan.rivals):
+            for choice in plan.choices:
                 if choice.asks and self._replayed is None:
                     self._connection(choice, visitor)
         except NeedsKey as error:

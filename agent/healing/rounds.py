@@ -111,14 +111,13 @@ def side_by_side(ctx: Context) -> int:
     and those that wait would run out of time."""
     choice = ctx.plan.of(GENERATOR)
     one_by_one = choice is not None and row_of(choice.provider).in_process
-    most = 1 + len(ctx.plan.rivals) if one_by_one else ctx.settings.parallel_strategies
-    return min(most, ctx.settings.parallel_strategies)
+    return 1 if one_by_one else ctx.settings.parallel_strategies
 
 
 def is_small(ctx: Context) -> bool:
     """Whether the generator is a small model, which needs a plain question and several samples."""
     choice = ctx.plan.of(GENERATOR)
-    return choice is not None and row_of(choice.provider).small
+    return choice is not None and choice.is_small
 
 
 def begun(state: State, ctx: Context, approach: Approach, found: Round) -> State:

@@ -57,8 +57,6 @@ class SearchResult:
     solution: Solution | None
     candidates: int
     partial: Solution | None = None
-    operators: tuple[str, ...] = ()
-    """Of the edits it is made of."""
     alternatives: Alternatives | None = None
     """Behaviours that pass every test too; `None` where there is no other."""
     cut_after: float | None = None
@@ -287,7 +285,7 @@ class _Driver:
             report = await self._judged(candidate)
             if report.passed:
                 self.found = SearchResult(
-                    self._solution(candidate), findings.tried, operators=candidate.operators,
+                    self._solution(candidate), findings.tried,
                     alternatives=await self._alternatives(findings, candidate),
                 )
                 return True
@@ -328,9 +326,7 @@ class _Driver:
         partial = self.latest.partial
         if partial is None:
             return SearchResult(None, self.latest.tried)
-        return SearchResult(
-            None, self.latest.tried, self._solution(partial), operators=partial.operators
-        )
+        return SearchResult(None, self.latest.tried, self._solution(partial))
 
     def _show_progress(self, last: bool = False) -> None:
         now = time.monotonic()

@@ -33,6 +33,8 @@ class Winner:
 
     chosen: Try
     others: Alternatives | None = None
+    votes: int = 1
+    """How many candidates answer as it does, itself among them."""
 
 
 async def held(
@@ -97,13 +99,14 @@ def winner(
     for number in ranked:
         if number in told:
             behaviours.setdefault(told[number], number)
+    votes = agreeing[given[chosen]] if chosen in given else 1
     if chosen not in told or len(behaviours) < 2:
-        return Winner(tries[chosen])
+        return Winner(tries[chosen], votes=votes)
     return Winner(tries[chosen], Alternatives(calls=calls, behaviours=tuple(
         Alternative(solution=one, note=one.note, confirmed=True, answers=given_)
         for given_, number in behaviours.items()
         if (one := tries[number].solution) is not None
-    )))
+    )), votes)
 
 
 def _passes(one: Try) -> bool:

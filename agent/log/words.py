@@ -353,7 +353,8 @@ def integrity_words(result: Result) -> str:
 def _facts(result: Result) -> Iterator[str]:
     """Proof and integrity, their meaning, by what the program was mended, and at what price."""
     if likely := confidence_words(result):
-        yield likely + (f": {result.unsure}" if result.outcome == "proposed" else "")
+        doubted = result.outcome in ("proposed", "healthy") and result.unsure
+        yield f"{likely}: {result.unsure}" if doubted else likely
     examples = sum(one.origin in ("user", "doctest", "task") for one in result.tests)
     if result.drafted and examples and result.outcome in KEPT:
         yield f"passes your {counted(examples, 'example')}"
@@ -380,8 +381,8 @@ def _facts(result: Result) -> Iterator[str]:
 
 
 def confidence_words(result: Result) -> str:
-    """The estimated probability that the patch is right, as `62 % likely right`; empty where there
-    is no patch. Nothing is ever certain, so it stays between 1 and 99 %."""
+    """The estimated probability that a patch, or a program that was written from words, is right,
+    as `62 % likely right`; empty where there is none. It stays between 1 and 99 %."""
     if result.confidence is None:
         return ""
     return f"{max(1, min(99, round(100 * result.confidence)))} % likely right"
@@ -390,7 +391,8 @@ def confidence_words(result: Result) -> str:
 def confidence_meaning(result: Result) -> str:
     """What the confidence of a result is, and what lowers it most."""
     unsure = f"; less sure, as {result.unsure}" if result.unsure else ""
-    return f"about this share of such patches was right in our benchmarks{unsure}"
+    what = "programs" if result.outcome == "healthy" else "patches"
+    return f"about this share of such {what} was right in our benchmarks{unsure}"
 
 
 def others_words(rivals: Rivals) -> str:

@@ -71,7 +71,7 @@ async def leave(ctx: Context) -> Leave:
     row = row_of(choice.provider)
     window = (await ctx.answerer(DEBUGGER.name)).window
     looks = MOST_LOOKS
-    if row.small or (window is not None and window < WIDE_WINDOW):
+    if choice.is_small or (window is not None and window < WIDE_WINDOW):
         looks = FEW_LOOKS
     if window is not None and window < LEAST_WINDOW:
         looks = 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
 
 from agent.core.domain import Approach, Report, Solution, TestCase, counted
 from agent.core.events import ModelCalled, Notice, Recalled
 from agent.core.rounds import Try
 from agent.core.settings import GENERATOR
 from agent.core.trees import tree_of
+from agent.healing.confidence import of_a_draft
 from agent.healing.context import Context
 from agent.healing.rounds import fingerprint, is_small
 from agent.healing.strategies import Attempt, pins, searched_near
@@ -39,8 +39,9 @@ PLAIN_FORMS = ("repair", "repair", "reasoned", "reasoned")
 other repairs than the first, and is asked later because its answers are longer."""
 BRANCHES = 12
 """Changes of one line that are tried around the first answer."""
-SECOND_SAMPLES = 1
-"""Where a repair is there already, and another is asked for to compare it with."""
+SECOND_SAMPLES, SECOND_DRAFTS = 1, 3
+"""Where a repair is there already, and another is asked for to compare it with: repairs of a
+program, and drafts of one that was written from words, for which an edit is seldom enough."""
 LEFT_TO_SAMPLE = 0.3
 """The part of a run's seconds below which no further sample is asked for."""
 WARM = 0.7
@@ -67,23 +68,17 @@ async def one_try(
     model is told.
     """
     project = ctx.task.project
-    templates = TEMPLATES[approach]
-    if approach == "tournament" and ctx.plan.rivals:
-        plan = ctx.plan.beside(GENERATOR, place)
-        ctx = replace(ctx, plan=plan, router=ctx.router.following(plan))
-    way = _Way(templates[place % len(templates)], tuple(told), WARM if place else None)
+    temperature = WARM if place else None
     if is_small(ctx) and len(attempt.solution.files) == 1 and project is None:
         return await _sampled(attempt, ctx, fresh=approach == "fresh")
     try:
         if len(attempt.solution.files) == 1 and project is None:
             candidate = attempt.solution.with_text(
-                await _repaired(attempt, ctx, way), origin="model"
+                await _repaired(attempt, ctx, approach, place, told), origin="model"
             )
         else:
             question = await question_of_files(attempt, ctx, _lessons(ctx))
-            candidate = await edited_solution(
-                attempt, ctx, question, way.told, way.temperature
-            )
+            candidate = await edited_solution(attempt, ctx, question, told, temperature)
     except (OverBudget, NeedsKey, NotRecorded):
         raise
     except LlmError as error:
@@ -112,8 +107,10 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     """
     choice = ctx.plan.of(GENERATOR)
     by = _model(ctx) if choice is None else choice.words
-    drafted = fresh and ctx.task.solution is None
+    drafted = (fresh or attempt.is_second) and ctx.task.solution is None
     forms = ("draft",) * len(PLAIN_FORMS) if drafted else PLAIN_FORMS
+    if attempt.is_second:
+        forms = forms[: SECOND_DRAFTS if drafted else SECOND_SAMPLES]
     try:
         await _fits(attempt, ctx)
     except LlmError as error:
@@ -121,15 +118,19 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     seen = {fingerprint(attempt.solution)}
     failing: list[tuple[Solution, Report]] = []
     last = Try(fault="leaves the program as it is", by=by)
-    for number, form in enumerate(forms[:SECOND_SAMPLES] if attempt.is_second else forms):
-        is_first = not number and not fresh
+    for number, form in enumerate(forms):
+        is_first = not (number or fresh or drafted)
         try:
             text, question, reply = await ask_for_sample(
                 ctx, form, _plain_question(attempt, ctx, form), None if is_first else WARM,
-                number + (len(forms) if fresh else 0), ALTERNATIVES if is_first else 0,
+                number + (len(PLAIN_FORMS) if fresh else 0), ALTERNATIVES if is_first else 0,
             )
             changed = branches(ctx, question, reply, BRANCHES)
-            async with aclosing(_candidates(attempt, text, changed, by)) as candidates:
+            first = attempt.solution.with_text(
+                text, origin="model", estimate=of_a_draft() if drafted else None,
+                note=f"another draft by {by}" if drafted else f"a repair by {by}",
+            )
+            async with aclosing(_candidates(first, changed, by)) as candidates:
                 async for candidate in candidates:
                     if fingerprint(candidate) in seen:
                         continue
@@ -141,7 +142,7 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
                     )
                     if report is not None and report.passed:
                         return tried
-                    if candidate.text == text:
+                    if candidate is first:
                         last = tried
                         failing += [(candidate, report)] if report is not None else []
                     if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
@@ -159,17 +160,15 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
 
 
 async def _candidates(
-    attempt: Attempt, text: str, changed: AsyncGenerator[str, None], by: str
+    first: Solution, changed: AsyncGenerator[str, None], by: str
 ) -> AsyncGenerator[Solution, None]:
     """The program of an answer, and those that change one line of it and can be parsed."""
-    yield attempt.solution.with_text(text, origin="model").model_copy(
-        update={"note": f"a repair by {by}"}
-    )
+    yield first
     async for other in changed:
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             tree_of(other)
-            yield attempt.solution.with_text(other, origin="model").model_copy(
-                update={"note": f"a line that {by} finds likely"}
+            yield first.with_text(
+                other, parent=first.parent, note=f"a line that {by} finds likely"
             )
 
 
@@ -222,15 +221,6 @@ def _plain_question(
     }
 
 
-@dataclass(frozen=True)
-class _Way:
-    """How a repair is asked for."""
-
-    template: str
-    told: tuple[str, ...]
-    temperature: float | None
-
-
 async def around(
     attempt: Attempt, ctx: Context, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
@@ -267,31 +257,32 @@ def _failure(report: Report) -> str:
     return f"passes {passed} of {counted(len(report.verdicts), 'test')} ({failing[:600]})"
 
 
-async def _repaired(attempt: Attempt, ctx: Context, way: _Way) -> str:
+async def _repaired(
+    attempt: Attempt, ctx: Context, approach: Approach, place: int, told: Sequence[str]
+) -> str:
     """The program text of one answer."""
+    template = TEMPLATES[approach][place % len(TEMPLATES[approach])]
+    temperature = WARM if place else None
     failing = {verdict.test for verdict in attempt.report.failing}
     cases: tuple[TestCase, ...] = tuple(
         test for test in attempt.tests if test.name in failing
     ) or attempt.tests
     question = repair_question(
         attempt.solution.text, task=ctx.task.text, cases=cases, report=attempt.report,
-        found=attempt.diagnosis, known=_lessons(ctx), attempts=way.told,
+        found=attempt.diagnosis, known=_lessons(ctx), attempts=told,
     )
-    choice = ctx.plan.of(GENERATOR)
-    if choice is None:
-        return await ask_for_code(ctx, way.template, question, way.temperature)
     share = await share_of_an_answer(ctx, attempt.solution.text)
-    if share <= MOST_REWRITTEN:
-        return await ask_for_code(ctx, way.template, question, way.temperature)
-    try:
-        return await ask_for_edits(ctx, question, way.temperature)
-    except BadReply as error:
-        if share > MOST_WHOLE:
-            raise
-        ctx.emit(Notice(level="info", text=(
-            f"The generator's edits could not be made ({error}); it is asked for the whole program."
-        )))
-        return await ask_for_code(ctx, way.template, question, way.temperature)
+    if share > MOST_REWRITTEN:
+        try:
+            return await ask_for_edits(ctx, question, temperature)
+        except BadReply as error:
+            if share > MOST_WHOLE:
+                raise
+            ctx.emit(Notice(level="info", text=(
+                f"The generator's edits could not be made ({error}). It is asked for the whole "
+                "program."
+            )))
+    return await ask_for_code(ctx, template, question, temperature)
 
 
 def _lessons(ctx: Context) -> tuple[str, ...]:
@@ -304,7 +295,7 @@ def _model(ctx: Context) -> str:
     """Who gave the last answer as generator, which may be one that stood in; else who will."""
     calls = [entry.event for entry in ctx.log() if isinstance(entry.event, ModelCalled)]
     last = next((call for call in reversed(calls) if call.role == GENERATOR), None)
-    if last is not None and not ctx.plan.rivals:  # of several at once, each is told by its plan
+    if last is not None:
         return named(last.provider, last.model)
     choice = ctx.plan.of(GENERATOR)
     return "no model" if choice is None else choice.words

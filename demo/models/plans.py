@@ -34,7 +34,7 @@ def chosen_plan_html(plan: Plan, jail: Jail, doing: Iterable[str] = ()) -> str:
     in this process are doing."""
     others = tuple(one.words for one in plan.fallbacks)
     status = "".join(f'<p class="doing">{escaped(words, 600)}</p>' for words in doing)
-    who = roles_html((*plan.choices, *plan.rivals), others, plan.notes)
+    who = roles_html(plan.choices, others, plan.notes)
     return plan_html(plan.provider, plan.why, jail, status + who)
 
 

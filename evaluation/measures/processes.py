@@ -30,9 +30,6 @@ with gr.Blocks() as demo:
     gr.Button().click(lambda text: text, box, box)
 demo.launch()
 """
-SETTLED_S = 20.0
-"""Until the engine behind the page is open and its first processes stand."""
-WATCHED_S = 30.0
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -72,25 +69,6 @@ def page() -> Iterator[str]:
     yield figure("page served", times, "minimal Gradio app", floors)
 
 
-def idle() -> Iterator[str]:
-    """The share of a core that the served page takes while nobody uses it."""
-    if find_spec("gradio") is None or not Path("/proc/self/stat").exists():
-        yield "not measured: it needs gradio and /proc"
-        return
-    with tempfile.TemporaryDirectory() as folder, served(ROOT / "app.py", Path(folder)) as server:
-        time.sleep(SETTLED_S)
-        before = _cpu_s(server.pid)
-        time.sleep(WATCHED_S)
-        share = (_cpu_s(server.pid) - before) / WATCHED_S
-    yield f"idle page: {share:.1%} of a core over {WATCHED_S:.0f} s"
-
-
-def _cpu_s(pid: int) -> float:
-    """Processor seconds that a process has taken, in user and kernel."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def chromium() -> str | None:
     """The system's browser, where there is one."""
     names = ("chromium", "chromium-browser", "google-chrome")
@@ -115,7 +93,6 @@ class Server(NamedTuple):
     """A process that serves a page, and the seconds until it answered."""
 
     address: str
-    pid: int
     seconds: float
 
 
@@ -150,7 +127,7 @@ def served(program: Path, data: Path) -> Iterator[Server]:
                 if process.poll() is not None or time.perf_counter() - started > 120:
                     raise SystemExit(f"{command} did not serve {address}") from None
                 time.sleep(0.01)
-        yield Server(address, process.pid, time.perf_counter() - started)
+        yield Server(address, time.perf_counter() - started)
     finally:
         process.terminate()
         try:

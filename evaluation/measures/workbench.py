@@ -1,27 +1,22 @@
-"""The page as a person meets it, in a real browser against the page as it ships: how soon it is
-there, shows, stops and takes what is pasted, how fast a run is scrubbed, and what gets lost."""
+"""The page as it ships, measured in a real browser: how soon it can be used, shows events and
+stops, and how fast a run is scrubbed."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import statistics
 import tempfile
-import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import wraps
-from http.client import HTTPException
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
-from agent.core.events import Stamped, StepFinished, StepStarted, from_jsonl
+from agent.core.events import from_jsonl
 from agent.log.store import Store
 from agent.run.session import Settings, open_session
 from evaluation.measures.processes import MINIMAL_PAGE, browser, chromium, served
@@ -36,17 +31,10 @@ ARRIVALS = 10
 STOPPED = 9
 APART_MS = 100
 """How much later each run is stopped than the one before."""
-OTHERS = 31
-"""Live runs beside the one that is looked at."""
-LOOKED_AT = 6
-LOOKED_AT_MS = 20_000
-"""Runs that are looked at, one after another, each for so long at most: beside so many others a
-heal takes minutes."""
 EVENTS = 1_000
 ITERATIONS = 10
 """As many as the page lets a run have."""
 SCRUBBED_FRAMES = 300
-PASTED = (5_000_000, 1_000_000)
 PATIENCE_MS = 180_000
 
 FINISHED = ".bench[data-phase=finished]"
@@ -60,21 +48,6 @@ PRESSED = """([button, sign]) => new Promise((done, failed) => {
   requestAnimationFrame(look);
 })"""
 """Seconds from a click until the page shows something."""
-NOTED = """() => {
-  const shown = window.shown = {};
-  const counted = { step_started: ".moment", step_finished: ".moment time:not(:empty)" };
-  const bench = document.getElementById("bench");
-  new MutationObserver(() => {
-    const run = bench.querySelector("[data-run]");
-    if (!run) return;
-    const seen = shown[run.dataset.run] ||= { step_started: [], step_finished: [] };
-    for (const [kind, selector] of Object.entries(counted)) {
-      const count = bench.querySelectorAll(selector).length;
-      while (seen[kind].length < count) seen[kind].push(Date.now() / 1000);
-    }
-  }).observe(bench, { childList: true, subtree: true });
-}"""
-"""Notes when the beginning and the end of each step came to stand in the page."""
 DRAGGED = """(frames) => new Promise((done) => {
   const slider = document.querySelector("#replay-at input[type=range]");
   const shown = document.getElementById("replayed");
@@ -94,27 +67,6 @@ DRAGGED = """(frames) => new Promise((done) => {
 })"""
 """Drags a slider from end to end, and tells at which milliseconds that began and another moment
 was shown."""
-PASTE = """([place, size]) => {
-  const text = new DataTransfer();
-  text.setData("text/plain", "x = 1\\n".repeat(size / 6));
-  const into = document.querySelector(place);
-  into.focus();
-  let longest = 0;
-  const watch = new PerformanceObserver((list) => {
-    for (const one of list.getEntries()) longest = Math.max(longest, one.duration);
-  });
-  watch.observe({ type: "longtask" });
-  const begun = performance.now();
-  into.dispatchEvent(new ClipboardEvent("paste", {
-    clipboardData: text, bubbles: true, cancelable: true,
-  }));
-  return new Promise((done) => requestAnimationFrame(() => setTimeout(() => {
-    longest = Math.max(longest, performance.now() - begun);
-    setTimeout(() => { watch.disconnect(); done(longest); }, 500);
-  })));
-}"""
-"""The longest stretch of milliseconds, in the moments after a paste, in which nothing typed was
-taken."""
 
 
 def _in_browser(measure: Measure) -> Measure:
@@ -182,32 +134,6 @@ def stop() -> Iterator[str]:
 
 
 @_in_browser
-def live() -> Iterator[str]:
-    """From an event's time in the log to its place in the page, beside other runs that go on."""
-    from playwright.sync_api import TimeoutError
-
-    for others in (0, OTHERS):
-        late: list[float] = []
-        with _page() as page, _going(page.url, others) as told:
-            page.evaluate(NOTED)
-            begun, before = time.perf_counter(), sum(told)
-            for number in range(LOOKED_AT):
-                _filled(page, "mean", number)
-                page.locator("#heal").click()
-                with suppress(TimeoutError):
-                    page.locator(FINISHED).wait_for(timeout=LOOKED_AT_MS)
-                if page.locator(FINISHED).count() == 0:
-                    page.locator("#stop").click()
-                _ended(page)
-                run = _run(page)
-                page.wait_for_timeout(500)
-                late += _lateness(_log(page, run), page.evaluate("(run) => shown[run]", run))
-            rate = (sum(told) - before) / (time.perf_counter() - begun)
-        beside = f"beside {others} live runs, {rate:.0f} updates a second" if others else "alone"
-        yield _spread(f"event to DOM, {beside}", late)
-
-
-@_in_browser
 def scrub() -> Iterator[str]:
     """A long run dragged through, from its first event to its last."""
     with tempfile.TemporaryDirectory() as folder:
@@ -226,19 +152,6 @@ def scrub() -> Iterator[str]:
         f"{EVENTS:,} events, there after {ready:.2f} s, scrubbed in {SCRUBBED_FRAMES} steps: "
         + _spread(shown, gaps)
     )
-
-
-@_in_browser
-def paste() -> Iterator[str]:
-    """How long a large paste holds the page up: one that is refused, and the largest that is
-    not."""
-    with _page() as page:
-        for size in PASTED:
-            held = []
-            for _ in range(TURNS):
-                held.append(page.evaluate(PASTE, ["#code .cm-content", size]) / 1e3)
-                page.locator("#code .cm-content").fill("")
-            yield _spread(f"{size / 1e6:g} MB pasted, longest block", held)
 
 
 def lengthened(folder: Path, count: int) -> str:
@@ -289,57 +202,6 @@ def _filled(page: Page, name: str, number: int) -> None:
 def _ended(page: Page) -> None:
     page.locator(FINISHED).wait_for()
     page.locator("#heal:enabled").wait_for()
-
-
-def _run(page: Page) -> str:
-    return parse_qs(urlsplit(page.url).query)["run"][0]
-
-
-def _log(page: Page, run: str) -> tuple[Stamped, ...]:
-    with urllib.request.urlopen(f"{page.url.partition('?')[0]}gradio_api/heal/{run}/log") as log:
-        return from_jsonl(log.read().decode())
-
-
-def _lateness(log: Sequence[Stamped], shown: dict[str, list[float]]) -> list[float]:
-    """Seconds from the beginning and the end of each step to its place in the page."""
-    return [
-        seen - one.at
-        for kind in (StepStarted, StepFinished)
-        for one, seen in zip(
-            (one for one in log if isinstance(one.event, kind)),
-            shown[kind.model_fields["kind"].default], strict=True,
-        )
-    ]
-
-
-@contextmanager
-def _going(address: str, count: int) -> Iterator[list[int]]:
-    """So many runs go on, each followed by a program; gives how often each was told of."""
-    code, tests = sample("hopeless")
-    told, ended = [0] * count, threading.Event()
-
-    def follow(place: int) -> None:
-        verb, kind = f"{address}gradio_api/call/v2/heal_code", {"content-type": "application/json"}
-        given = json.dumps({"code": f"{code}\n# {place}\n", "tests": tests}).encode()
-        with suppress(OSError, HTTPException):  # as the server ends
-            while not ended.is_set():
-                with urllib.request.urlopen(urllib.request.Request(verb, given, kind)) as answer:
-                    event = json.load(answer)["event_id"]
-                with urllib.request.urlopen(f"{verb}/{event}") as stream:
-                    for line in stream:
-                        told[place] += line.startswith(b"event: generating")
-
-    for place in range(count):
-        threading.Thread(target=follow, args=(place,), daemon=True).start()
-    try:
-        until = time.monotonic() + PATIENCE_MS / 1e3
-        while not all(told):
-            if time.monotonic() > until:
-                raise SystemExit(f"Only {count - told.count(0)} of {count} runs were told of.")
-            time.sleep(0.1)
-        yield told
-    finally:
-        ended.set()
 
 
 def _spread(what: str, times: Sequence[float]) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from evaluation.measures.workbench import PASTE
 from tests.agent.project.small_project import pyproject
 from tests.browser.test_accessible import EVERYWHERE, SAMPLES, axe, keeps_the_rules
 from tests.browser.test_page import HEALED, UNNAMED, ended, fits, heal
@@ -22,6 +21,26 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CODE = "def fee(days):\n    if days > 14:\n        return 0\n    return days - 14\n"
 TESTS = "assert fee(14) == 0\nassert fee(13) == 0\nassert fee(15) == 1"
+PASTE = """([place, size]) => {
+  const text = new DataTransfer();
+  text.setData("text/plain", "x = 1\\n".repeat(size / 6));
+  const into = document.querySelector(place);
+  into.focus();
+  let longest = 0;
+  const watch = new PerformanceObserver((list) => {
+    for (const one of list.getEntries()) longest = Math.max(longest, one.duration);
+  });
+  watch.observe({ type: "longtask" });
+  const begun = performance.now();
+  into.dispatchEvent(new ClipboardEvent("paste", {
+    clipboardData: text, bubbles: true, cancelable: true,
+  }));
+  return new Promise((done) => requestAnimationFrame(() => setTimeout(() => {
+    longest = Math.max(longest, performance.now() - begun);
+    setTimeout(() => { watch.disconnect(); done(longest); }, 500);
+  })));
+}"""
+"""The longest time in milliseconds after a paste in which the page took no input."""
 
 
 @pytest.fixture(scope="module")

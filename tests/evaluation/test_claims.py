@@ -77,8 +77,9 @@ def test_the_table_counts_what_each_way_showed_right_and_wrong() -> None:
         return {"right": right, "calls": calls, "tokens": 100 * calls, "seconds": 1.0}
 
     found = [
-        {"id": name, "one_shot": way(None, 1), "best_of_n": way(False, 3), "heal": way(True, 2),
-         "claim": {"outcome": outcome, "right": True}}
+        {"id": name, "claim": {"outcome": outcome, "right": True}, "ways": {
+            "one_shot": way(None, 1), "best_of_n": way(False, 3), "heal": way(True, 2),
+        }}
         for name, outcome in (("a", "healed"), ("b", "proposed"))
     ]
     lines = [*compared(found)]  # type: ignore[arg-type]

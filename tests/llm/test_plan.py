@@ -8,7 +8,7 @@ import pytest
 
 from llm import NoProvider, Plan, Secret, resolve
 from llm.errors import NeedsKey
-from llm.plan import Choice, Roles, connection, parse_roles, with_preset
+from llm.plan import Choice, Roles, connection, parameters_b, parse_roles, with_preset
 from llm.provider import MOCK, PROVIDERS
 from llm.providers.wire import on_this_machine
 
@@ -73,6 +73,28 @@ def test_without_a_key_for_claude_a_local_model_writes_and_rules_do_the_rest(loc
 
     given = plan("OPENAI_API_KEY", provider=local, by_role={"critic": local})
     assert {choice.role for choice in given.choices if choice.asks} == {"generator", "critic"}
+
+
+def test_a_large_local_model_answers_every_role_where_claude_cannot() -> None:
+    found = plan(provider="ollama", model="qwen2.5-coder:32b")
+    assert {one.model for one in found.choices} == {"qwen2.5-coder:32b"}
+    assert not found.choices[0].is_small
+    assert not found.notes
+
+
+def test_a_small_model_at_any_server_writes_and_rules_do_the_rest() -> None:
+    found = plan("ANTHROPIC_API_KEY", provider="llama-server", model="qwen2.5-coder-1.5b-instruct")
+    assert {one.role: one.is_small for one in found.choices if one.asks} == {"generator": True}
+    assert "rules answer" in found.notes[0]
+
+
+@pytest.mark.parametrize(("model", "size"), [
+    ("qwen2.5-coder:1.5b", 1.5), ("Qwen/Qwen2.5-Coder-3B-Instruct-GGUF:q4_k_m.gguf", 3.0),
+    ("/models/32b/qwen2.5-coder-7b-q4.gguf", 7.0), ("mixtral-8x7b", 56.0), ("qwen3-30b-a3b", 30.0),
+    ("claude-haiku-5-5", None), ("gpt-4o-mini", None), ("model-4bit", None),
+])
+def test_the_size_of_a_model_is_read_from_its_name(model: str, size: float | None) -> None:
+    assert parameters_b(model) == size
 
 
 def test_a_server_without_a_default_model_takes_the_one_that_is_named_with_it() -> None:
@@ -217,7 +239,6 @@ def test_roles_are_read_from_words() -> None:
     ({"given": {"OPENAI_PRESET": "nope"}}, "OPENAI_PRESET='nope' is no preset; there are openai"),
     ({"given": {"OPENAI_PRESET": "ollama"}, "provider": "openai"}, "'ollama' is no preset"),
     ({"fallbacks": ("mock",)}, "LLM_FALLBACK names mock"),
-    ({"rivals": ("mock/m",)}, "LLM_RIVALS names mock"),
     ({"model": "claude-opus-5-5"}, "needs its provider: set LLM_PROVIDER"),
     ({"model": "m", "provider": "mock"}, "needs its provider"),
 ])

@@ -61,6 +61,11 @@ class Coefficients:
     """Added where a search and a model arrive at the same program."""
     of_a_model: float
     """The log-odds of an average patch by a model."""
+    written: float
+    """The probability that a program which a model wrote from words is right, if it passes the
+    examples."""
+    written_twice: float
+    """The same where another draft of the model answers further calls in the same way."""
 
     def estimate(self, features: Features, further: float = 0.0) -> Estimate:
         """The estimate from some features, and from what else shifts its log-odds."""

@@ -70,7 +70,8 @@ def conclude(
             outcome=outcome,
             stopped=state.get("stopped") if not good else None,
             proof=state.get("proof") if good else None,
-            confidence=likely if is_repaired(state) and "confidence" in state else None,
+            confidence=fold(log).confidence if outcome == "healthy" else
+            likely if is_repaired(state) and "confidence" in state else None,
             unsure=state.get("unsure", ""),
             fitting=fold(log).fitting_so_far if outcome in ("healed", "proposed") else 1,
             strategy=state.get("strategy") if good and is_repaired(state) else None,

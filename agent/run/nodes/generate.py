@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from agent.core.events import CodeWritten, Notice
 from agent.core.settings import GENERATOR
-from agent.core.state import State
+from agent.core.state import State, Suite
 from agent.healing.context import Context
+from agent.healing.rounds import is_small
+from agent.thinking.drafting import compared
 from agent.thinking.several_files import drafted
 
 SCRIPTED = (
@@ -21,5 +23,13 @@ async def generate(state: State, ctx: Context) -> State:
     if scripted:
         ctx.emit(Notice(level="info", text=SCRIPTED))
     ctx.emit(CodeWritten(iteration=0, solution=solution))
+    update: State = {}
+    suite = ctx.store.get(state["suite_id"], Suite)
+    if is_small(ctx) and len(solution.files) == 1 and suite.oracle:
+        first, (solution, estimate) = solution, await compared(ctx, solution, suite.oracle)
+        if solution is not first:
+            ctx.emit(CodeWritten(iteration=0, solution=solution))
+        if estimate is not None:
+            update["written_id"] = ctx.store.put(estimate)
     key = ctx.store.put(solution)
-    return {"base_id": key, "solution_id": key}
+    return {**update, "base_id": key, "solution_id": key}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.core.domain import (
     Alternatives,
+    Estimate,
     Evidence,
     Proof,
     ProofLevel,
@@ -265,6 +266,8 @@ async def prove(state: State, ctx: Context) -> State:
             confidence, solution, base, suite.visible, proof, seen, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
         )
+    elif "written_id" in state:
+        likely = ctx.store.get(state["written_id"], Estimate)
     chance, unsure = (None, "") if likely is None else (likely.probability, likely.reason)
     proved = Proved(
         **dict(proof), confidence=chance, unsure=unsure,

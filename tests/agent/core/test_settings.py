@@ -34,7 +34,6 @@ GIVEN: dict[str, tuple[str, str, object]] = {
     "HEAL_PRICES": ("/p.yaml", "prices", Path("/p.yaml")),
     "HEAL_PROMPTS": ("/p", "prompts", Path("/p")),
     "ALLOW_HOST_KEYS": ("1", "allow_host_keys", True),
-    "LLM_RIVALS": ("ollama/a, groq", "rivals", ("ollama/a", "groq")),
     "HEAL_RECORD": ("~/r.jsonl", "record", Path("~/r.jsonl").expanduser()),
     "HEAL_TRACE_CONTENT": ("1", "trace_content", True),
     "HEAL_MAX_ITERATIONS": ("7", "max_iterations", 7),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.events import CodeWritten, Critiqued, ModelCalled, Outdone, RoundEnded, TestRuled
+from agent.core.events import CodeWritten, Critiqued, Outdone, RoundEnded, TestRuled
 from tests.agent.claude import claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, healed
 from tests.agent.scripted import (
@@ -326,21 +326,6 @@ async def test_of_several_that_pass_a_tournament_takes_what_most_answer_and_asks
     assert (result.outcome, result.code) == ("healed", SOLVED)
     assert result.rivals is not None
     assert {one.label for one in result.rivals.behaviours} == {"A", "B"}
-
-
-async def test_several_models_take_part_in_a_tournament_by_turns(tmp_path: Path) -> None:
-    given = {"rivals": ("anthropic/claude-opus-5-5",), "max_iterations": 4}
-    result, events, _ = await told(
-        tmp_path, "", HARD, HARD_TESTS, given,
-        generator=[fenced(WRONG), fenced(WRONG), fenced(WORST), fenced(WORST), fenced(SOLVED)],
-    )
-    assert (result.outcome, result.code) == ("healed", SOLVED)
-    calls = [one for one in events if isinstance(one, ModelCalled)]
-    wrote = [one.model for one in calls if one.role == "generator"]
-    usual, rival = "claude-sonnet-5-5", "claude-opus-5-5"
-    assert wrote[:2] == [usual, usual]
-    assert sorted(wrote[2:]) == sorted([usual, rival, usual])
-    assert len({one.call for one in calls}) == result.calls
 
 
 async def test_a_regression_is_put_away_and_what_came_nearer_is_gone_on_from(

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from agent.core.events import Notice, RunStarted
+from agent.core.events import Event, Notice, RunStarted
 from agent.core.settings import ROLES
 from agent.intake import from_page
-from agent.log.result import document
+from agent.log.result import Result, document
+from agent.log.words import headline
+from agent.repair.confidence.model import fitted
 from agent.run.nodes.learn import LARGE
 from agent.run.session import open_session
 from llm.providers.anthropic import AnthropicProvider
@@ -276,6 +278,41 @@ async def test_a_task_in_words_is_written_tested_and_attacked_by_models(tmp_path
     assert (result.outcome, result.code) == ("healthy", SOLVED)
     assert {test.origin for test in result.tests} == {"spec", "adversarial"}
     assert result.tokens == 4 * 276
+
+
+async def written(folder: Path, *drafts: str) -> tuple[Result, list[Event]]:
+    """A task in words with one example, and a small model that writes these drafts in turn."""
+    words = "Write shout(words): capitals, and a mark after each word.\nshout('a') returns 'A!'."
+    async with an_ollama(generator=[fenced(one) for one in drafts]) as model:
+        env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL}
+        return await healed(settings(folder, env), "", "", words)
+
+
+SOLVED_TOO = "def shout(text):\n    return ' '.join(f'{one.upper()}!' for one in text.split())\n"
+
+
+async def test_two_drafts_that_behave_alike_are_likelier_right_than_one(tmp_path: Path) -> None:
+    result, _ = await written(tmp_path, SOLVED, SOLVED_TOO)
+    assert (result.outcome, result.code, result.calls) == ("healthy", SOLVED, 2)
+    assert result.confidence == pytest.approx(fitted().written_twice)
+    assert headline(result)[0] == "WRITTEN"
+
+
+async def test_the_draft_that_most_drafts_agree_with_is_taken(tmp_path: Path) -> None:
+    result, _ = await written(tmp_path, WRONG, SOLVED, SOLVED_TOO)
+    assert (result.outcome, result.code, result.calls) == ("healthy", SOLVED, 3)
+    assert result.confidence == pytest.approx(fitted().written_twice)
+
+
+async def test_a_draft_that_no_other_agrees_with_says_by_which_call_they_differ(
+    tmp_path: Path,
+) -> None:
+    result, told = await written(tmp_path, WRONG, SOLVED, HARD)
+    assert (result.outcome, result.code, result.calls) == ("healthy", WRONG, 3)
+    assert result.confidence == pytest.approx(fitted().written)
+    notices = [one.text for one in told if isinstance(one, Notice) and one.level == "warning"]
+    assert any("Another draft passes your examples too" in one for one in notices)
+    assert "shout(" in result.unsure
 
 
 async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path) -> None:

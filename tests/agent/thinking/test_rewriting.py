@@ -22,6 +22,7 @@ from agent.core.domain import (
 from agent.core.events import Event, Stamped
 from agent.core.rounds import Try
 from agent.core.settings import Settings
+from agent.healing.confidence import of_a_draft
 from agent.healing.context import PROMPTS, Context
 from agent.healing.strategies import Attempt
 from agent.thinking.rewriting import one_try
@@ -60,8 +61,8 @@ class Surroundings:
 
     model: Scripted
     plan: Plan
+    task: Task
     prompts = Prompts(PROMPTS)
-    task = Task(text="f gives two")
     seconds_left = 60.0
     settings = Settings()
     told: list[Event] = field(default_factory=list)
@@ -97,20 +98,21 @@ async def asked_as(approach: Approach, place: int, text: str) -> tuple[Scripted,
 
 
 async def sampled(
-    text: str, *answers: str, is_second: bool = False
+    text: str, *answers: str, is_second: bool = False, drafted: bool = False
 ) -> tuple[Try, list[Request]]:
     """What a small model's answers come to, and what it was asked."""
     model = Scripted([Answer((said,)) for said in answers])
-    found, _ = await _tried(model, "llamacpp", text, "minimal", 0, (), is_second)
+    found, _ = await _tried(model, "llamacpp", text, "minimal", 0, (), is_second, drafted)
     return found, model.asked
 
 
 async def _tried(
     model: Scripted, provider: str, text: str, approach: Approach, place: int, told: Sequence[str],
-    is_second: bool = False,
+    is_second: bool = False, drafted: bool = False,
 ) -> tuple[Try, list[Event]]:
-    here = Surroundings(model, Plan(provider, "", (Choice(GENERATOR, provider, "m", ""),)))
     solution = Solution(files=(File(path="f.py", text=text),), entry="f.py")
+    task = Task(text="f gives two", solution=None if drafted else solution)
+    here = Surroundings(model, Plan(provider, "", (Choice(GENERATOR, provider, "m", ""),)), task)
     attempt = Attempt(
         solution, (CASE,), Report(solution=solution.id, verdicts=(verdict("failed"),)),
         Diagnosis(category="wrong_result", cause="f() gives 1"), is_second=is_second,
@@ -246,3 +248,15 @@ async def test_a_second_opinion_is_one_answer() -> None:
     text = program(100)
     found, asked = await sampled(text, *[whole(text)] * 4, is_second=True)
     assert (len(asked), found.solution, found.fault) == (1, None, "leaves the program as it is")
+
+
+async def test_beside_a_doubtful_repair_of_a_draft_other_drafts_are_asked_for() -> None:
+    text = program(100)
+    found, asked = await sampled(
+        text, whole(text), whole(repaired(text)), is_second=True, drafted=True
+    )
+    assert [(one.temperature, one.seed) for one in asked] == [(0.7, 0), (0.7, 1)]
+    assert all(text not in one.messages[-1].text for one in asked), "the draft is not shown"
+    assert found.solution is not None
+    assert found.solution.text == repaired(text)
+    assert found.solution.estimate == of_a_draft()

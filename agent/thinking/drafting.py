@@ -1,0 +1,72 @@
+"""A first program from words by a small model, compared with further drafts of its own.
+
+Of programs that pass the two or three examples of a task, a small model's are right about every
+second time. Independent drafts that also answer other calls alike are right far more often.
+"""
+
+from __future__ import annotations
+
+from agent.core.domain import Estimate, Solution, TestCase
+from agent.core.events import Notice
+from agent.core.rounds import Try
+from agent.healing.confidence import of_a_draft
+from agent.healing.context import Context
+from agent.healing.tournament import Winner, held
+from agent.repair.ranking.question import question
+from agent.thinking.roles import ask_for_sample
+from llm import LlmError
+from llm.errors import NeedsKey, NotRecorded, OverBudget
+
+FURTHER = 2
+"""Drafts that are asked for beside the first, until two behave alike."""
+WARM = 0.7
+LEAST_LEFT = 0.5
+"""The part of a run's seconds below which no further draft is asked for."""
+
+
+async def compared(
+    ctx: Context, first: Solution, tests: tuple[TestCase, ...]
+) -> tuple[Solution, Estimate | None]:
+    """The draft that most drafts agree with, and how likely it is right.
+
+    Args:
+        ctx: The run.
+        first: The model's likeliest draft, of one file.
+        tests: The trusted examples.
+
+    Returns:
+        The draft and its estimate. A first draft that fails a test is not compared, since it is
+        repaired, and has no estimate.
+    """
+    report = await ctx.judge(first, tests)
+    if not report.passed:
+        return first, None
+    tries = [Try(solution=first, report=report, candidates=1)]
+    best = Winner(tries[0])
+    for seed in range(1, FURTHER + 1):
+        if best.votes > 1 or ctx.seconds_left < ctx.settings.budget_s * LEAST_LEFT:
+            break
+        try:
+            text, *_ = await ask_for_sample(ctx, "draft", {"task": ctx.task.text}, WARM, seed, 0)
+        except (OverBudget, NeedsKey, NotRecorded):
+            raise
+        except LlmError:
+            break  # the run goes on with what there is; the failed call is an event of its own
+        other = first.with_text(text, origin="model", parent=first.parent)
+        report = await ctx.judge(other, tests)
+        if report.passed:
+            tries.append(Try(solution=other, report=report, candidates=1))
+            best = await held(ctx, tries, first, tests)
+    solution = best.chosen.solution or first
+    asked = question(best.others, first) if best.others is not None else None
+    unsure = ""
+    if asked is not None:
+        own, another = asked.behaviours[:2]
+        unsure = (
+            f"another draft passes your examples too, and {another.outcome} for {asked.call}, "
+            f"where this one {own.outcome}"
+        )
+        ctx.emit(Notice(level="warning", text=(
+            f"{unsure[0].upper()}{unsure[1:]}. Add an example that says which is right."
+        )))
+    return solution, of_a_draft(best.votes > 1, unsure)
