@@ -22,12 +22,8 @@ CERTAIN = Estimate.of(1.0)
 
 
 def of_a_draft(agreed: bool = False, unsure: str = "") -> Estimate:
-    """How likely a program is right that a small model wrote from words, if it passes the examples.
-
-    Args:
-        agreed: Another draft of the model answers further calls in the same way.
-        unsure: What speaks against it, in words.
-    """
+    """How likely a program is right that a small model wrote from words and that passes the
+    examples; more if another draft `agreed` on further calls. `unsure` says what lowers it."""
     model = fitted()
     return Estimate.of(
         model.written_twice if agreed else model.written,
@@ -38,6 +34,7 @@ def of_a_draft(agreed: bool = False, unsure: str = "") -> Estimate:
 def confidence(
     solution: Solution, base: Solution, tests: tuple[TestCase, ...], proof: Proof,
     seen: Evidence | None, strategy: Strategy, *, chosen: bool = False, agreed: bool = False,
+    drafted: bool = False,
 ) -> Estimate:
     """The estimate for the patch that `solution` is of `base`.
 
@@ -48,6 +45,7 @@ def confidence(
         chosen: A person chose its behaviour among several; that does not make an unlikely patch
             right.
         agreed: A search and a model arrived at the same program independently.
+        drafted: `base` was written by a model from words.
     """
     if strategy == "person" or (chosen and natural(solution)):
         return CERTAIN
@@ -66,4 +64,5 @@ def confidence(
         KILLED: seen.killed / seen.mutants if seen is not None and seen.mutants else 0.0,
     }
     usual = model.estimate(estimate.features).log_odds
-    return model.estimate(features, estimate.log_odds - usual + model.agreed * agreed)
+    shift = model.agreed * agreed + model.of_a_draft * (drafted and strategy == "search")
+    return model.estimate(features, estimate.log_odds - usual + shift)

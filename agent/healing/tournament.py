@@ -38,13 +38,15 @@ class Winner:
 
 
 async def held(
-    ctx: Context, tries: Sequence[Try], base: Solution, tests: Sequence[TestCase]
+    ctx: Context, tries: Sequence[Try], base: Solution, tests: Sequence[TestCase],
+    further: Sequence[str] = (),
 ) -> Winner:
-    """The best of a round; there is one at least."""
+    """The best of a round; there is one at least. `further` are texts of tests after which calls
+    are made too."""
     passing = [one for one in tries if _passes(one)]
     if len(passing) < 2 or ctx.task.project is not None or len(base.files) > 1:
         return winner(tries, base, (), {})
-    calls = _calls(passing[0], tests)
+    calls = _calls(passing[0], [*(test.code for test in tests), *further])
     told = {}
     until = time.monotonic() + min(MOST_CALLS_S, ctx.seconds_left / 4)
     for number, one in enumerate(tries):
@@ -56,12 +58,12 @@ async def held(
     return winner(tries, base, calls, told)
 
 
-def _calls(one: Try, tests: Sequence[TestCase]) -> tuple[str, ...]:
+def _calls(one: Try, tests: Sequence[str]) -> tuple[str, ...]:
     try:
         names = Program(one.solution.text if one.solution else "").functions
     except (SyntaxError, ValueError, RecursionError):
         return ()
-    return tuple(probes(names, [test.code for test in tests], MOST_CALLS))
+    return tuple(probes(names, tests, MOST_CALLS))
 
 
 def _in_words(answer: ProbeAnswer) -> str:

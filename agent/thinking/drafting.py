@@ -6,31 +6,33 @@ second time. Independent drafts that also answer other calls alike are right far
 
 from __future__ import annotations
 
+import ast
+
 from agent.core.domain import Estimate, Solution, TestCase
 from agent.core.events import Notice
 from agent.core.rounds import Try
+from agent.core.trees import parse
 from agent.healing.confidence import of_a_draft
 from agent.healing.context import Context
 from agent.healing.tournament import Winner, held
 from agent.repair.ranking.question import question
+from agent.thinking.rewriting import WARM
 from agent.thinking.roles import ask_for_sample
 from llm import LlmError
 from llm.errors import NeedsKey, NotRecorded, OverBudget
 
 FURTHER = 2
 """Drafts that are asked for beside the first, until two behave alike."""
-WARM = 0.7
 LEAST_LEFT = 0.5
 """The part of a run's seconds below which no further draft is asked for."""
 
 
 async def compared(
-    ctx: Context, first: Solution, tests: tuple[TestCase, ...]
+    ctx: Context, first: Solution, tests: tuple[TestCase, ...],
 ) -> tuple[Solution, Estimate | None]:
     """The draft that most drafts agree with, and how likely it is right.
 
     Args:
-        ctx: The run.
         first: The model's likeliest draft, of one file.
         tests: The trusted examples.
 
@@ -56,7 +58,7 @@ async def compared(
         report = await ctx.judge(other, tests)
         if report.passed:
             tries.append(Try(solution=other, report=report, candidates=1))
-            best = await held(ctx, tries, first, tests)
+            best = await held(ctx, tries, first, tests, [_strange(one.code) for one in tests])
     solution = best.chosen.solution or first
     asked = question(best.others, first) if best.others is not None else None
     unsure = ""
@@ -70,3 +72,13 @@ async def compared(
             f"{unsure[0].upper()}{unsure[1:]}. Add an example that says which is right."
         )))
     return solution, of_a_draft(best.votes > 1, unsure)
+
+
+def _strange(code: str) -> str:
+    """A test with a full stop behind each text: words often say what is to become of other
+    characters, and examples seldom show it."""
+    tree = parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value += "."
+    return ast.unparse(tree)

@@ -265,6 +265,7 @@ async def prove(state: State, ctx: Context) -> State:
         likely = await aside(
             confidence, solution, base, suite.visible, proof, seen, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
+            drafted=base.origin == "model",
         )
     elif "written_id" in state:
         likely = ctx.store.get(state["written_id"], Estimate)

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from agent.core.domain import Estimate
+from agent.core.domain import Estimate, File, Proof, Solution, Strategy
+from agent.healing.confidence import confidence
 from agent.repair.confidence import naturalness
 from agent.repair.confidence.features import Situation, features_of
 from agent.repair.confidence.model import FITTED, estimates, fitted, of_a_model
@@ -82,3 +83,17 @@ def test_usual_code_is_more_likely_than_unusual_code() -> None:
 def test_only_what_differs_is_looked_at() -> None:
     assert naturalness.change(BASE, BASE) == naturalness.Change((), ())
     assert naturalness.change("def f(:\n", BASE).removed == ()
+
+
+@pytest.mark.parametrize(("strategy", "shift"), [("search", True), ("model", False)])
+def test_a_searchs_edit_of_a_models_draft_is_less_likely_right(
+    strategy: Strategy, shift: bool
+) -> None:
+    base = Solution(files=(File(path="a.py", text="x = 1\n"),), entry="a.py")
+    patch = base.with_text("x = 2\n")
+
+    def odds(drafted: bool) -> float:
+        proof = Proof(level="E1", why="")
+        return confidence(patch, base, (), proof, None, strategy, drafted=drafted).log_odds
+
+    assert odds(True) - odds(False) == pytest.approx(fitted().of_a_draft if shift else 0.0)

@@ -315,6 +315,17 @@ async def test_a_draft_that_no_other_agrees_with_says_by_which_call_they_differ(
     assert "shout(" in result.unsure
 
 
+async def test_drafts_are_compared_on_characters_that_no_example_has(tmp_path: Path) -> None:
+    words = "Write plate(text): capitals, without blanks.\nplate('a b') returns 'AB'."
+    kept = "def plate(text):\n    return text.upper().replace(' ', '')\n"
+    lost = "def plate(text):\n    return ''.join(one.upper() for one in text if one.isalnum())\n"
+    async with an_ollama(generator=[fenced(one) for one in (lost, kept, HARD)]) as model:
+        env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL}
+        result, _ = await healed(settings(tmp_path, env), "", "", words)
+    assert result.confidence == pytest.approx(fitted().written)
+    assert "." in result.unsure
+
+
 async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         # A run makes four calls; of one ledger, the second run could make none.
