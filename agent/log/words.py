@@ -286,7 +286,8 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             assert result.outcome is not None
             word = outcome_words(result.outcome, result.proof)
             if result.drafted:
-                word = WRITTEN.get(word, word)
+                is_unlikely = result.outcome == "healthy" and (result.confidence or 1.0) < 0.5
+                word = WRITTEN[RUNS] if is_unlikely else WRITTEN.get(word, word)
             if result.outcome == "healed":
                 word = open_words(result.fitting) or word
             if result.outcome == "budget":
@@ -353,8 +354,8 @@ def integrity_words(result: Result) -> str:
 def _facts(result: Result) -> Iterator[str]:
     """Proof and integrity, their meaning, by what the program was mended, and at what price."""
     if likely := confidence_words(result):
-        doubted = result.outcome in ("proposed", "healthy") and result.unsure
-        yield f"{likely}: {result.unsure}" if doubted else likely
+        doubt = result.unsure if result.outcome in ("proposed", "healthy") else ""
+        yield ": ".join(filter(None, (likely, doubt)))
     examples = sum(one.origin in ("user", "doctest", "task") for one in result.tests)
     if result.drafted and examples and result.outcome in KEPT:
         yield f"passes your {counted(examples, 'example')}"

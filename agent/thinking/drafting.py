@@ -75,8 +75,7 @@ async def compared(
 
 
 def _strange(code: str) -> str:
-    """A test with a full stop behind each text: words often say what is to become of other
-    characters, and examples seldom show it."""
+    """A test with a full stop behind each text, as examples seldom show other characters."""
     tree = parse(code)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -313,6 +313,7 @@ async def test_a_draft_that_no_other_agrees_with_says_by_which_call_they_differ(
     notices = [one.text for one in told if isinstance(one, Notice) and one.level == "warning"]
     assert any("Another draft passes your examples too" in one for one in notices)
     assert "shout(" in result.unsure
+    assert headline(result)[0] == "WRITTEN, NOT SHOWN TO BE RIGHT"
 
 
 async def test_drafts_are_compared_on_characters_that_no_example_has(tmp_path: Path) -> None:

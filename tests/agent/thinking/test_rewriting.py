@@ -161,7 +161,7 @@ async def test_after_bad_edits_the_whole_program_is_asked_for_where_it_fits() ->
     assert ["SEARCH" in question for question in asked] == [True, False, False]
     assert "refused" in asked[1]
     assert proposal.solution is not None
-    assert "it is asked for the whole program" in str(told)
+    assert [(one.kind, "whole program" in str(one)) for one in told] == [("notice", True)]
 
 
 async def test_after_bad_edits_a_program_that_does_not_fit_is_not_asked_for() -> None:
