@@ -5,8 +5,7 @@
 Each case is healed by the terminal command, as `evaluation.claims` does it. Then the generator's
 model is asked the plain question again and again, first at temperature 0, then warm with a seed of
 its own, until it has used as many tokens as the loop has: the first answer is *one-shot*, the first
-that passes the user's tests is *best of n*. The hidden truth is asked of each. A suite is one of
-`evaluation.cases`; a row with `task` is a task in words.
+that passes the user's tests is *best of n*. The hidden truth is asked of each. Suites: `cases`.
 
 Printed for each way: right, wrong (shown as passing, and not right), precision with its 95 %
 interval (Wilson), calls, tokens and seconds (medians). `DIR/with_model.jsonl` has a line a
@@ -35,9 +34,7 @@ from llm import Message, Provider, Reply, Request
 from llm.asking.answers import code_of
 from llm.errors import BadReply
 
-WARM = 0.7
-MOST_ANSWERS = 8
-MOST_TOKENS = 1_024
+WARM, MOST_ANSWERS, MOST_TOKENS = 0.7, 8, 1_024
 SYSTEM = "You are a helpful assistant."
 FORM = "Give the whole program and nothing else."
 

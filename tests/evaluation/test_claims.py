@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evaluation.calibration import reliability
 from evaluation.cases import read_cases
-from evaluation.claims import table
+from evaluation.claims import healed, table
 from evaluation.with_model import question
 from evaluation.with_model import table as compared
 
@@ -23,6 +23,19 @@ def test_only_what_the_hidden_truth_confirms_is_right(tmp_path: Path) -> None:
     assert case.passes({"program.py": "def f(x):\n    return 2\n"})
     assert not case.is_right({"program.py": "def f(x):\n    return 2\n"})
     assert case.is_right({"program.py": "def f(x):\n    return x + 2\n"})
+
+
+def test_the_reference_program_is_right_though_its_truth_never_ends(tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    file.write_text(json.dumps({
+        "id": "one", "mode": "asserts", "program": "def area(w, h):\n    return w + h\n",
+        "tests": "assert area(2, 5) == 10\nassert area(3, 3) == 9", "support": {},
+        "truth": "while True: pass", "fixed": "def area(w, h):\n    return w * h\n",
+    }) + "\n")
+    [case] = read_cases(file)
+    claim = healed(case, "suite")
+    assert claim["diff"]
+    assert claim["right"] is True
 
 
 def test_the_calibration_error_is_the_distance_of_confidence_and_share() -> None:
