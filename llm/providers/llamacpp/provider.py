@@ -12,7 +12,7 @@ import httpx2
 
 from llm.errors import CallFailed, TimedOut
 from llm.keys import NO_KEY
-from llm.provider import Connection, estimated_tokens, sayable
+from llm.provider import Connection, estimated_tokens, named, sayable
 from llm.providers.llamacpp.child import Child, Children, Speed, State, Which, children
 from llm.providers.openai import OpenAiProvider
 from llm.providers.wire import Answer
@@ -37,7 +37,7 @@ class Description:
     recent: tuple[Speed, ...]
 
     def __str__(self) -> str:
-        text = f"{self.model}: {self.state}"
+        text = f"{named('llamacpp', self.model)}: {self.state}"
         if self.state == "downloading" and self.share:
             text += f" {self.share:.0%}"
         if self.fault:

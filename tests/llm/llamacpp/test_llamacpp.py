@@ -86,7 +86,8 @@ async def test_it_streams_counts_exactly_and_says_how_fast_it_was(tiny: LlamaCpp
     assert tiny.exact
     assert tiny.count("Hello a") == 6  # a token for each byte, and one for the merged two
     assert tiny.window == 2_048
-    assert str(tiny.describe()).startswith(f"{tiny.model}: loaded, llama.cpp, about 5")
+    shown = f"llamacpp/{Path(tiny.model).name}: loaded, llama.cpp, about 5"
+    assert str(tiny.describe()).startswith(shown), "no path of the machine is shown"
     assert str(tiny.describe()).endswith(" tokens/s")
     assert (await asked(tiny))[1].text == reply.text, "at temperature 0"
 
