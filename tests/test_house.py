@@ -94,7 +94,7 @@ CEILINGS = {
     "agent/run": 3_865, "agent/thinking": 2_101, "agent/tools": 1_577, "demo": 6_595,
     "evaluation": 3_464, "llm": 7_662, "prompts": 1, "sandbox": 9_259, "selfheal": 94,
     "tests": 4_911, "tests/agent": 27_956, "tests/agent/project": 1_823,
-    "tests/agent/tools": 1_247, "tests/demo": 5_289, "tests/llm": 7_332, "tests/sandbox": 4_782,
+    "tests/agent/tools": 1_247, "tests/demo": 5_294, "tests/llm": 7_332, "tests/sandbox": 4_782,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

@@ -293,6 +293,11 @@ async def play(stage: Stage, again: str, script: list[tuple[str, int]]) -> None:
         last = [one for one in known if one != earlier][-1:]
         assert not last or followed == last[0] or followed in browsing.begun
         phase = fold(session.log(followed)).phase if followed in known else "empty"
+        for _ in range(100):  # what the page shows is sent at most so often a second
+            if phase != "finished" or 'data-phase="finished"' in tab.value("bench"):
+                break
+            await asyncio.sleep(0.02)
+            await browsing.settle()
         going = phase in ("running", "waiting")
         assert tab.enabled("heal") is not going
         assert bool(tab.parts["stop"]["interactive"]) == going
