@@ -164,7 +164,7 @@ async def test_how_a_model_on_this_machine_is_loaded_is_reported_until_it_answer
     house.router.open = lambda choice: coming
     await house.ask()
     told = [one.doing for one in house.told if isinstance(one, CallWaits)]
-    assert told == ["m downloading 40 %: downloading", "m loading: loading"]
+    assert told == ["llamacpp/m downloading 40 %: downloading", "llamacpp/m loading: loading"]
     assert coming.looked > len(coming.states), "it is looked at to the first piece"
     before = coming.looked
     await asyncio.sleep(0.05)
