@@ -19,7 +19,6 @@ from agent.repair.ranking.question import question
 from agent.thinking.rewriting import WARM
 from agent.thinking.roles import ask_for_sample
 from llm import LlmError
-from llm.errors import NeedsKey, NotRecorded, OverBudget
 
 FURTHER = 2
 """Drafts that are asked for beside the first, until two behave alike."""
@@ -44,16 +43,16 @@ async def compared(
     if not report.passed:
         return first, None
     tries = [Try(solution=first, report=report, candidates=1)]
-    best = Winner(tries[0])
+    best, unsure = Winner(tries[0]), ""
     for seed in range(1, FURTHER + 1):
         if best.votes > 1 or ctx.seconds_left < ctx.settings.budget_s * LEAST_LEFT:
             break
         try:
             text, *_ = await ask_for_sample(ctx, "draft", {"task": ctx.task.text}, WARM, seed, 0)
-        except (OverBudget, NeedsKey, NotRecorded):
-            raise
-        except LlmError:
-            break  # the run goes on with what there is; the failed call is an event of its own
+        except LlmError as error:  # a cap too: the run goes on with the draft that it has
+            unsure = f"no other draft could be compared with it ({error})"
+            continue
+        unsure = ""
         other = first.with_text(text, origin="model", parent=first.parent)
         report = await ctx.judge(other, tests)
         if report.passed:
@@ -61,7 +60,6 @@ async def compared(
             best = await held(ctx, tries, first, tests, [_strange(one.code) for one in tests])
     solution = best.chosen.solution or first
     asked = question(best.others, first) if best.others is not None else None
-    unsure = ""
     if asked is not None:
         own, another = asked.behaviours[:2]
         unsure = (

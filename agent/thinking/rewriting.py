@@ -258,7 +258,7 @@ def _failure(report: Report) -> str:
 
 
 async def _repaired(
-    attempt: Attempt, ctx: Context, approach: Approach, place: int, told: Sequence[str]
+    attempt: Attempt, ctx: Context, approach: Approach, place: int, attempts: Sequence[str]
 ) -> str:
     """The program text of one answer."""
     template = TEMPLATES[approach][place % len(TEMPLATES[approach])]
@@ -269,7 +269,7 @@ async def _repaired(
     ) or attempt.tests
     question = repair_question(
         attempt.solution.text, task=ctx.task.text, cases=cases, report=attempt.report,
-        found=attempt.diagnosis, known=_lessons(ctx), attempts=told,
+        found=attempt.diagnosis, known=_lessons(ctx), attempts=attempts,
     )
     share = await share_of_an_answer(ctx, attempt.solution.text)
     if share > MOST_REWRITTEN:

@@ -298,6 +298,17 @@ async def test_two_drafts_that_behave_alike_are_likelier_right_than_one(tmp_path
     assert headline(result)[0] == "WRITTEN"
 
 
+async def test_a_draft_is_kept_where_a_cap_allows_no_further_one(tmp_path: Path) -> None:
+    words = "Write shout(words).\nshout('a') returns 'A!'."
+    async with an_ollama(generator=[fenced(SOLVED)]) as model:
+        env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL,
+               "HEAL_BUDGET_CALLS": "1"}
+        result, _ = await healed(settings(tmp_path, env), "", "", words)
+    assert (result.outcome, result.code, result.calls) == ("healthy", SOLVED, 1)
+    assert result.confidence == pytest.approx(fitted().written)
+    assert "no other draft could be compared" in result.unsure
+
+
 async def test_the_draft_that_most_drafts_agree_with_is_taken(tmp_path: Path) -> None:
     result, _ = await written(tmp_path, WRONG, SOLVED, SOLVED_TOO)
     assert (result.outcome, result.code, result.calls) == ("healthy", SOLVED, 3)
@@ -307,10 +318,10 @@ async def test_the_draft_that_most_drafts_agree_with_is_taken(tmp_path: Path) ->
 async def test_a_draft_that_no_other_agrees_with_says_by_which_call_they_differ(
     tmp_path: Path,
 ) -> None:
-    result, told = await written(tmp_path, WRONG, SOLVED, HARD)
+    result, emitted = await written(tmp_path, WRONG, SOLVED, HARD)
     assert (result.outcome, result.code, result.calls) == ("healthy", WRONG, 3)
     assert result.confidence == pytest.approx(fitted().written)
-    notices = [one.text for one in told if isinstance(one, Notice) and one.level == "warning"]
+    notices = [one.text for one in emitted if isinstance(one, Notice) and one.level == "warning"]
     assert any("Another draft passes your examples too" in one for one in notices)
     assert "shout(" in result.unsure
     assert headline(result)[0] == "WRITTEN, NOT SHOWN TO BE RIGHT"
