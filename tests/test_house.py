@@ -88,13 +88,13 @@ DATA = (
 """Programs that are data, of no room."""
 CEILINGS = {
     "app.py": 122, "setup.py": 74, "agent": 36, "agent/core": 2_627, "agent/doors": 6_499,
-    "agent/healing": 3_192, "agent/intake": 4_966, "agent/judge": 10_571, "agent/log": 2_883,
-    "agent/memory": 2_412, "agent/planning": 479, "agent/project": 2_586, "agent/repair": 5_433,
+    "agent/healing": 3_192, "agent/intake": 4_980, "agent/judge": 10_571, "agent/log": 2_883,
+    "agent/memory": 2_412, "agent/planning": 479, "agent/project": 2_586, "agent/repair": 5_441,
     "agent/repair/edits": 5_887, "agent/repair/screening": 2_793, "agent/repair/syntax": 2_160,
-    "agent/run": 3_865, "agent/thinking": 2_099, "agent/tools": 1_577, "demo": 6_595,
+    "agent/run": 3_865, "agent/thinking": 2_110, "agent/tools": 1_577, "demo": 6_595,
     "evaluation": 3_464, "llm": 7_662, "prompts": 1, "sandbox": 9_259, "selfheal": 94,
-    "tests": 4_911, "tests/agent": 27_967, "tests/agent/project": 1_823,
-    "tests/agent/tools": 1_247, "tests/demo": 5_294, "tests/llm": 7_332, "tests/sandbox": 4_782,
+    "tests": 4_911, "tests/agent": 27_978, "tests/agent/project": 1_823,
+    "tests/agent/tools": 1_247, "tests/demo": 5_294, "tests/llm": 7_408, "tests/sandbox": 4_782,
 }
 """The most lines of Python in a room, apart from the rooms inside it. Whoever needs more says why
 where it is raised."""

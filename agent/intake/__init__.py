@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent.intake.failing.failures import classify, failures_of, undefined_in_tests
     from agent.intake.found.snippets import tests_from_snippet
     from agent.intake.found.words import tests_from_words
-    from agent.intake.program import protected_lines, untouched
+    from agent.intake.program import protected_lines, untouched, without_added_asserts
     from agent.intake.source import SourceFile
     from agent.intake.task import PreparedTask, from_command_line, from_page, make_task, task_of
 
@@ -30,6 +30,7 @@ __all__ = [
     "calls_made", "classify", "failures_of", "fixes_a_value", "from_command_line", "from_page",
     "make_task", "makes_new_calls", "outside_failure_words", "protected_lines", "site_folders",
     "task_of", "tests_from_snippet", "tests_from_words", "still_counting_tests", "untouched",
+    "without_added_asserts",
     "undefined_in_tests", "with_lost_tests", "with_outside_failures",
 ]
 __getattr__ = loaded_later(__name__, {
@@ -43,7 +44,7 @@ __getattr__ = loaded_later(__name__, {
     "failing.failures": "classify failures_of undefined_in_tests",
     "found.snippets": "tests_from_snippet",
     "found.words": "tests_from_words",
-    "program": "protected_lines untouched",
+    "program": "protected_lines untouched without_added_asserts",
     "source": "SourceFile",
     "task": "PreparedTask from_command_line from_page make_task task_of",
 })

@@ -89,6 +89,19 @@ def untouched(before: str, after: str) -> bool:
     return all(test in waiting for test in wanted)
 
 
+def without_added_asserts(text: str, before: str) -> str:
+    """A model's program without the top-level asserts that `before` does not have: models repeat
+    the tests there."""
+    kept = {ast.dump(node) for node in own_tests(before)}
+    added = [
+        node for node in statements_of(text)
+        if isinstance(node, ast.Assert) and ast.dump(node) not in kept
+    ]
+    gone = {line for node in added for line in lines_of(node)}
+    lines = text.split("\n")
+    return "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
+
+
 def own_asserts(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Top-level statements that check something, also under the main guard; helpers do not
     count, since a call by itself does not say that it is a test."""

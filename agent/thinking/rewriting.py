@@ -14,7 +14,7 @@ from agent.healing.confidence import of_a_draft
 from agent.healing.context import Context
 from agent.healing.rounds import fingerprint, is_small
 from agent.healing.strategies import Attempt, pins, searched_near
-from agent.intake import untouched
+from agent.intake import untouched, without_added_asserts
 from agent.repair.ranking.blindness import blindness
 from agent.thinking.branching import ALTERNATIVES, branches
 from agent.thinking.roles import (
@@ -130,7 +130,8 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
                 text, origin="model", estimate=of_a_draft() if drafted else None,
                 note=f"another draft by {by}" if drafted else f"a repair by {by}",
             )
-            async with aclosing(_candidates(first, changed, by)) as candidates:
+            some = _candidates(first, changed, by, attempt.solution.text)
+            async with aclosing(some) as candidates:
                 async for candidate in candidates:
                     if fingerprint(candidate) in seen:
                         continue
@@ -160,11 +161,13 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
 
 
 async def _candidates(
-    first: Solution, changed: AsyncGenerator[str, None], by: str
+    first: Solution, changed: AsyncGenerator[str, None], by: str, code: str
 ) -> AsyncGenerator[Solution, None]:
-    """The program of an answer, and those that change one line of it and can be parsed."""
+    """The program of an answer, and those that change one line of it and can be parsed; `code` is
+    the program that was asked about."""
     yield first
-    async for other in changed:
+    async for text in changed:
+        other = without_added_asserts(text, code)
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             tree_of(other)
             yield first.with_text(

@@ -20,6 +20,7 @@ from agent.core.domain import Category, Diagnosis, Value
 from agent.core.events import Notice
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
+from agent.intake import without_added_asserts
 from llm import BadReply, LlmError, Message, Provider, Reply, Request, Tool, Tools
 from llm.asking.ask import (
     ask_code,
@@ -287,7 +288,8 @@ async def ask_for_code(
     for in place of its prompt's; `prompt` names another file of prompts."""
     answerer = await ctx.answerer(GENERATOR)
     request = _request(ctx, answerer, GENERATOR, template, variables, prompt=prompt)
-    return await ask_code(answerer, _warmed(request, temperature))
+    program = await ask_code(answerer, _warmed(request, temperature))
+    return without_added_asserts(program, variables.get("code", ""))
 
 
 async def ask_for_sample(
@@ -300,7 +302,7 @@ async def ask_for_sample(
     request = _request(ctx, answerer, GENERATOR, template, variables, prompt=SMALL_GENERATOR)
     request = replace(_warmed(request, temperature), seed=seed, alternatives=alternatives)
     program, reply = await ask_code_and_reply(answerer, request)
-    return program, request, reply
+    return without_added_asserts(program, variables.get("code", "")), request, reply
 
 
 async def ask_for_edits(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from agent.core.domain import BlamedLine, Diagnosis, Report, TestCase, Verdict
+from agent.core.domain import BlamedLine, Diagnosis, Report, Script, TestCase, Verdict
+
+OUTPUT = "# output: all that the program prints"
+"""Before tests that read the program's output."""
 
 
 def suspects(blamed: Sequence[BlamedLine]) -> str:
@@ -25,7 +28,10 @@ def numbered(code: str) -> str:
 
 def tests(cases: Iterable[TestCase]) -> str:
     """The code of tests; a file that several of them come from stands there once."""
-    return "\n\n".join(dict.fromkeys(case.code for case in cases))
+    cases = [*cases]
+    heard = any(isinstance(one, Script) and one.uses_output for one in cases)
+    texts = [OUTPUT] if heard else []
+    return "\n\n".join(dict.fromkeys(texts + [case.code for case in cases]))
 
 
 def failures(report: Report) -> str:

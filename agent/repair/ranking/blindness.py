@@ -110,14 +110,22 @@ def _functions(text: str) -> dict[str, tuple[str, Function]]:
 
 @lru_cache(maxsize=2)
 def _recited(text: str, sought: frozenset[str]) -> tuple[int, int]:
-    """How many calls of `print` print constants alone, and how many of them what is sought."""
+    """How many calls of `print` print constants alone, and how many of them what is sought; those
+    that report an exception of a named class do not count."""
     printed = [
         " ".join(str(ast.literal_eval(one)) for one in node.args)
-        for node in ast.walk(readable(text))
+        for node in _unless_raised(readable(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         and node.func.id == "print" and node.args and all(map(is_literal, node.args))
     ]
     return len(printed), sum(any(word in one for word in sought) for one in printed)
+
+
+def _unless_raised(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.ExceptHandler) and child.type is not None):
+            yield from _unless_raised(child)
 
 
 @lru_cache(maxsize=64)

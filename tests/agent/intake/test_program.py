@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.domain import TestCase
 from agent.intake import program as programs
-from agent.intake import protected_lines, untouched
+from agent.intake import protected_lines, untouched, without_added_asserts
 from agent.judge.texts.masking import mask
 
 SOLUTION_AND_TESTS = '''\
@@ -153,6 +153,15 @@ def test_untouched_sees_a_changed_or_missing_own_test(after, kept):
     before = "def f(x)\n    return x\n\nassert f(1) == 2\nassert f(2) == 3\n"
 
     assert untouched(before, after) is kept
+
+
+def test_asserts_that_a_model_adds_to_a_program_are_left_out() -> None:
+    before = "def f(x):\n    return x\n\nassert f(0) == 0\n"
+    after = "def f(x):\n    assert x\n    return x\n\nassert f(0) == 0\n"
+    added = f"{after}assert f(\n    1\n) == 1\nprint(f(2))\n"
+
+    assert without_added_asserts(added, before) == f"{after}print(f(2))\n"
+    assert without_added_asserts("x = 1\nassert x\n", "") == "x = 1\n"
 
 
 def test_the_own_tests_of_a_program_are_looked_for_once() -> None:

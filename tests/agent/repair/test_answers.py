@@ -83,6 +83,8 @@ def test_a_blind_answer_is_ranked_behind_every_other() -> None:
     ("words = ['hi', 'yo']\nprint('yo')\nprint(words[2])\n", "refused"),
     ("words = ['hi', 'yo']\nprint(words[1])\n", ""),
     ("words = ['hi', 'yo']\nprint(words[2])\nprint()\n", ""),
+    ("words = ['hi', 'yo']\ntry:\n    print(words[2])\nexcept IndexError:\n    print('yo')\n", ""),
+    ("words = ['hi', 'yo']\ntry:\n    print(words[2])\nexcept:\n    print('yo')\n", "refused"),
 ])
 def test_a_constant_that_is_printed_besides_is_no_repair(after: str, found: str) -> None:
     before = "words = ['hi', 'yo']\nprint(words[2])\n"
