@@ -22,7 +22,7 @@ from agent.intake.brought import PASTED
 from agent.judge import check
 from agent.judge.compared import plain
 from agent.judge.compared.examples import asking
-from agent.judge.observed.codec import Garbled
+from agent.judge.compared.plain import Garbled
 from agent.judge.subject import Subject
 from evaluation.suite import Row, Truth
 from sandbox import Json, Outcome, Sandbox

@@ -99,7 +99,7 @@ class Comparison:
         if not passed or any(verdict.fails for verdict in self.verdicts):
             return ""
         labels = {verdict.integrity for verdict in passed}
-        return next(one for one in ("in-process", "observed", "outside") if one in labels)
+        return next(one for one in ("in-process", "isolated") if one in labels)
 
 
 def _agree(plain: str | None, ours: str | None) -> bool:
@@ -231,7 +231,7 @@ def main(arguments: Sequence[str]) -> int:
     for line in told(seen):
         print(line)
     return int(any(
-        one.differing if one.case.kind == "honest" else one.believed in ("outside", "observed")
+        one.differing if one.case.kind == "honest" else one.believed == "isolated"
         for one in seen
     ))
 

@@ -87,7 +87,7 @@ def test_it_heals_shows_its_times_and_serves_the_page(home: Path) -> None:
 
     assert "mock" in said_by(cells, "selfheal plan")
     healed = said_by(cells, "def show")
-    assert healed.startswith("healed · proof E1 · outside · mock\n")
+    assert healed.startswith("healed · proof E1 · isolated · mock\n")
     assert "-    if days < free:\n+    if days <= free:\n" in healed
     assert "\nrepair " in healed and healed.rstrip().endswith(" s")
     assert said_by(cells, "%%heal").startswith("HEALED")

@@ -27,8 +27,8 @@ from agent.core.trust import (
 
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
 """How a test came out, in pytest's classes; `timeout` is ours."""
-Integrity = Literal["outside", "observed", "in-process"]
-INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "observed", "outside")
+Integrity = Literal["isolated", "in-process"]
+INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "isolated")
 REST = "*"
 """The node of a test that stands for whatever else pytest finds in a file."""
 SET_ASIDE: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
@@ -59,7 +59,7 @@ PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
 
 
 def claim(level: ProofLevel, integrity: Integrity | None, reason: str = "") -> str:
-    """Both axes in one line, as `E2 · outside` or `E2 · in-process: uses caplog`."""
+    """Both axes in one line, as `E2 · isolated` or `E2 · in-process: uses caplog`."""
     if integrity is None:
         return level
     return f"{level} · {integrity}" + (f": {reason}" if reason else "")
@@ -396,7 +396,7 @@ class Verdict(Value):
     """How far a pass is believed, or where the comparison was made; `None` where a test does not
     pass, or sets itself aside, since nobody was asked whether that can be believed."""
     reason: str = ""
-    """Why a pass is not `outside`."""
+    """Why a pass is not `isolated`."""
     doubt: str = ""
     """Why it is not believed that the test passes, or is set aside; empty where it is."""
     aside: str = ""
@@ -519,7 +519,7 @@ class Report(Value):
 
     @property
     def integrity_reason(self) -> str:
-        """Why that is not `outside`; empty where it is."""
+        """Why that is not `isolated`; empty where it is."""
         weakest = self.weakest
         return "" if weakest is None else weakest.reason
 

@@ -9,7 +9,7 @@ import typer
 
 # As `agent.core.domain` has them, which takes long to import.
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
-Integrity = Literal["in-process", "observed", "outside"]
+Integrity = Literal["in-process", "isolated"]
 
 PathArgument = Annotated[
     str | None, typer.Argument(

@@ -21,10 +21,10 @@ from agent.core.trees import parse
 from agent.healing.rivalry import Judge, ProofCase, ProofEvidence, rivalry
 from agent.judge.compared import plain
 from agent.judge.compared.examples import ExampleCall, example_call
+from agent.judge.compared.plain import Garbled, Unplain
 from agent.judge.compared.probing import ProbeAnswer, answers
 from agent.judge.confirmation import OTHER_HASHES
 from agent.judge.judge import check
-from agent.judge.observed.codec import Garbled, Unplain
 from agent.judge.subject import Seeds
 from agent.repair.proof.expectations import Known, doubts, known
 from agent.repair.proof.inputs import probes, sequences

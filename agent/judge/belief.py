@@ -1,13 +1,14 @@
-"""Two witnesses make a verdict: what plain pytest says, and how far that is believed.
+"""From what was seen of a test to its verdict: how plain pytest says it comes out, and how far a
+pass is believed.
 
-| plain | observed | the verdict |
+| the plain run | its plain calls, repeated | the verdict |
 |---|---|---|
-| does not pass | not asked | what plain says, in its words |
-| sets itself aside, and the program was seen acting on it | not asked | not believed: it fails |
-| passes | passes | believed: `outside`, or `observed` where the program had a word in it |
-| passes | cannot follow | believed as `in-process`, with the reason, after canaries |
-| passes | contradicts, in plain calls, twice | not believed |
-| passes, and was seen acting on the test | any | not believed |
+| does not pass | not repeated | as pytest says |
+| is skipped or the like, and the program was seen acting on it | not repeated | not believed |
+| passes | all its checks are such calls, and they hold | `isolated` |
+| passes | not all its checks are such calls | `in-process`, after canaries |
+| passes | one is answered otherwise, twice | not believed |
+| passes, and the program was seen acting on the test | any | not believed |
 
 All of this is pure: rows go in, a verdict comes out.
 """
@@ -23,14 +24,14 @@ from typing import Any, get_args
 
 from agent.core.domain import SET_ASIDE, Integrity, Status, TestCase, Verdict
 from agent.core.trees import parse
-from agent.judge.signs import ACTING, words
+from agent.judge.signs import words
 
 SHOWN = 2_000
 CONTRADICTS = (
     "it behaves otherwise when it is tested: where neither pytest nor the test is, the same calls "
     "are answered otherwise"
 )
-LATE = "the test takes too long from outside"
+WITHIN = "not all that it checks are calls with plain values, so its checks ran beside the program"
 
 Row = Mapping[str, Any]
 
@@ -42,11 +43,10 @@ class Evidence:
     plain: Row
     signs: Sequence[str] = ()
     """What the program was seen doing to it, in words."""
-    observed: Row | None = None
-    """`None` where nobody could observe it; then `unfollowed` says why."""
-    unfollowed: str = ""
-    contradicted: bool = False
-    """Observed twice, alone, in plain calls: it does not pass."""
+    is_isolated: bool = False
+    """All its checks were compared outside of the program's process, and hold."""
+    contradicted: str = ""
+    """A plain call of it that is answered otherwise where no test is, in words."""
     vacuous: bool = False
     """It also passes on spoilt answers."""
     written: str = ""
@@ -68,13 +68,6 @@ def unchecked(row: Row) -> bool:
 def may_be_vacuous(row: Row) -> bool:
     """Whether a test came to its end without a check that held, and makes none by hand."""
     return unchecked(row) or (row.get("silent") is True and not row.get("checks"))
-
-
-def can_contradict(row: Row | None) -> bool:
-    """Whether an observed failure rests on nothing but plain calls and plain answers."""
-    return (
-        row is not None and row.get("status") == "failed" and row.get("plain") is True
-    )
 
 
 STATELESS = frozenset(
@@ -121,7 +114,7 @@ def verdict(test: TestCase, name: str, seen: Evidence) -> Verdict:
     row = seen.plain
     doubt, integrity, reason = "", None, ""
     if passes(row):
-        doubt = _doubt(test, seen)
+        doubt = _doubt(seen)
         if not doubt:
             integrity, reason = _integrity(seen)
         if integrity == "in-process" and seen.reaching:
@@ -141,19 +134,16 @@ def verdict(test: TestCase, name: str, seen: Evidence) -> Verdict:
 
 def compared(test: TestCase, row: Row) -> Verdict:
     """A verdict on an example that the host itself compared: nobody else has a word in it."""
-    seen = verdict(test, test.name, Evidence(row, observed={"status": "passed"}))
-    return seen.model_copy(update={"integrity": "outside"})
+    seen = verdict(test, test.name, Evidence(row, is_isolated=True))
+    return seen.model_copy(update={"integrity": "isolated"})
 
 
-def _doubt(test: TestCase, seen: Evidence) -> str:
+def _doubt(seen: Evidence) -> str:
     signs = [*seen.signs]
     if unchecked(seen.plain) and not seen.vacuous:
         signs.append(words("no-check"))
-    for sign in (seen.observed or {}).get("signs", ()):
-        # A test that names it waits for it.
-        if sign != ACTING["stop-iteration"] or "StopIteration" not in test.code:
-            signs.append(sign)
-    return _joined(signs) or (CONTRADICTS if seen.contradicted else "")
+    against = f"{CONTRADICTS}: {seen.contradicted}" if seen.contradicted else ""
+    return _joined(signs) or against[:SHOWN]
 
 
 def _joined(signs: Sequence[str]) -> str:
@@ -163,23 +153,7 @@ def _joined(signs: Sequence[str]) -> str:
 def _integrity(seen: Evidence) -> tuple[Integrity, str]:
     if seen.written:
         return "in-process", seen.written
-    if seen.observed is None:
-        return "in-process", seen.unfollowed or LATE
-    if seen.observed.get("status") == "passed":
-        word = seen.observed.get("observed")
-        if isinstance(word, list) and word:
-            return "observed", "; ".join(map(str, word))[:SHOWN]
-        return "outside", ""
-    return "in-process", unfollowed(seen.observed)
-
-
-def unfollowed(row: Row) -> str:
-    """Why an observed test that does not pass is not followed, rather than contradicted."""
-    said = str(row.get("message", "")).strip()
-    if row.get("status") == "unfollowable":
-        return said[:SHOWN]
-    feature = str(row.get("feature") or "the test comes out otherwise")
-    return f"{feature} (from outside: {said})"[:SHOWN] if said else feature
+    return ("isolated", "") if seen.is_isolated else ("in-process", WITHIN)
 
 
 def _status(row: Row) -> Status:

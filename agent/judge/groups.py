@@ -8,7 +8,6 @@ from functools import cached_property
 
 from agent.core.domain import Script, TestCase
 from agent.judge import belief
-from agent.judge.observed.following import unfollowable
 from agent.judge.subject import Subject
 from sandbox.types import Json
 
@@ -28,13 +27,6 @@ class Group:
     def path(self) -> str:
         """Where their file lies."""
         return self.subject.test_path([*self.tests])
-
-    @cached_property
-    def unfollowable(self) -> str:
-        """Why it is known beforehand that none can be observed; empty where one may be."""
-        reasons = (unfollowable(code) for code in dict.fromkeys(test.code for test in self.tests))
-        first = next(reasons)
-        return first if first and all(reasons) else ""
 
     def keeps_to_calls(self, key: str) -> bool:
         """Whether a test's text asks the program by calls alone, and keeps no state."""

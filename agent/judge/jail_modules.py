@@ -31,17 +31,14 @@ if TYPE_CHECKING:
 _LAID = re.compile(r"(?:/[\w.@+-]+)*/[0-9a-f]{16}/[ab]/(?!tmp/)\w+/")
 """Where a jail lays a program's files."""
 _PROGRAMS = (
-    "agent.judge.programs.observed.observe_examples",
-    "agent.judge.programs.observed.observe_solution",
-    "agent.judge.programs.observed.observe_tests", "agent.judge.programs.plain.plain_run",
+    "agent.judge.programs.compared.answer_calls", "agent.judge.programs.plain.plain_run",
     "agent.judge.programs.script", "agent.repair.screening.programs.screen",
     "agent.repair.screening.programs.trace", "agent.tools.programs.line_search",
     "agent.tools.programs.python_command", "agent.tools.programs.snippet",
 )
 """What runs in a jail. All that these import at their top goes there with them."""
 _WITH_PYTEST = (
-    "agent.judge.programs.observed.observe_pytest", "agent.judge.programs.plain.plain_pytest",
-    "agent.repair.screening.programs.pytest_items",
+    "agent.judge.programs.plain.plain_pytest", "agent.repair.screening.programs.pytest_items",
 )
 _OF_PROJECTS = (
     "agent.project.programs.suite_session", "agent.judge.programs.plain.plain_suite",
@@ -153,12 +150,10 @@ def imports(code: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What of ours goes into one job, or into both of a pair."""
+    """What of ours goes into one job."""
 
     modules: Mapping[str, str]
     sites: tuple[str, ...]
-    last_site_is_ours: bool = False
-    """The last of `sites` is for the tests alone."""
     opens_files: bool = True
     """Whether what runs there may open files."""
 
@@ -182,7 +177,7 @@ def beside_pytest(own: tuple[str, ...]) -> Bundle:
     beside it every plugin would be loaded that lies in our folder."""
     if _has_pytest(own):
         return Bundle(modules(with_pytest=True), own)
-    return Bundle(modules(with_pytest=True), (*own, pytest_site()), True)
+    return Bundle(modules(with_pytest=True), (*own, pytest_site()))
 
 
 def _has_pytest(sites: tuple[str, ...]) -> bool:

@@ -1,8 +1,8 @@
-"""Both witnesses on tests that run together, and what has to be looked at once more.
+"""How tests that run together come out, and what is checked once more before a pass is believed.
 
-`plain_run` says how each test comes out; what else is asked decides how far a pass is believed.
-Tests that can be followed are observed from outside at the same time. Where it is known beforehand
-that none can be, the run with spoilt answers takes that place, so that nothing waits for it.
+`plain_run` says how each test comes out. The plain calls of those that pass are repeated in a
+process without the tests (`repeated`). Whatever that does not cover is run once more with spoilt
+answers, and with each check asked twice.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 from agent.judge import belief
 from agent.judge.belief import Evidence
+from agent.judge.compared.repeated import asks_only_calls, repeated
 from agent.judge.groups import Group
-from agent.judge.observed.observed_run import ObservedRun, follow
 from agent.judge.plain.asked_twice import holding
 from agent.judge.plain.canary import CanaryKind
 from agent.judge.plain.plain_run import PlainRun, run_tests
@@ -25,14 +25,11 @@ from agent.judge.signs import may_equal_anything
 BESIDE_FACTOR = 3.0
 """What runs beside the plain run may take so many times as long, and a moment more."""
 BESIDE_S = 2.0
-UNASKED = "nobody was asked whether this can be believed"
 HURRY_S = 0.5
 HURRY_FACTOR = 3.0
 """A spoilt test may take so many times what the slowest took, and a moment more."""
-MOST_ALONE = 5
-"""Tests observed alone before the others are believed to behave as these."""
 PLAIN_RUNS = 3
-"""Where the witnesses disagree, the plain one is heard so often: any failure is flaky."""
+"""Where a repeated call is answered otherwise, tests run so often: any failure is flaky."""
 
 Row = Mapping[str, Any]
 
@@ -48,7 +45,7 @@ async def gather_evidence(
         return plain, {
             # Of a mutant nobody asks why it passes.
             key: Evidence(
-                row, signs=plain.signs_of(key), unfollowed=UNASKED, vacuous=belief.unchecked(row)
+                row, signs=plain.signs_of(key), vacuous=belief.unchecked(row)
             )
             for key, row in plain.rows.items()
         }
@@ -61,13 +58,11 @@ class _Gathering:
     def __init__(self, group: Group) -> None:
         self._group = group
         self._plain = PlainRun()
-        self._observed = ObservedRun()
         self._spoilt = PlainRun()
 
     async def gather_evidence(self) -> tuple[PlainRun, dict[str, Evidence]]:
-        self._observed.problem = self._group.unfollowable
-        if not self._observed.problem:
-            await self._beside(follow(self._group, self._observed))
+        if asks_only_calls(self._group):
+            await run_tests(self._group, self._plain)
         else:
             wall_s = min(self._group.subject.wall_s, HURRY_S)
             await self._beside(run_tests(self._within(wall_s), self._spoilt, (), "spoilt false"))
@@ -90,9 +85,9 @@ class _Gathering:
 
     async def _weighed(self) -> dict[str, Evidence]:
         """What was seen of each test, after all that has to be looked at once more."""
-        rows, observed = dict(self._plain.rows), self._observed.rows
+        rows = dict(self._plain.rows)
         passing = [key for key, row in rows.items() if belief.passes(row)]
-        against = await self._contradicted(passing)
+        isolated, against = await repeated(self._group, passing)
         for run in [await self._again([], "") for _ in range(PLAIN_RUNS - 1 if against else 0)]:
             for key in against:
                 if not belief.passes(run.rows.get(key, {})):
@@ -100,37 +95,16 @@ class _Gathering:
         signs = {key: self._plain.signs_of(key) for key in rows}
         within = [
             key for key in passing
-            if key not in against and (
-                observed.get(key, {}).get("status") != "passed" or belief.may_be_vacuous(rows[key])
-            )
+            if key not in against and (key not in isolated or belief.may_be_vacuous(rows[key]))
         ]
         vacuous = await self._canaries(within, signs) if within else frozenset[str]()
         return {
             key: Evidence(
-                row, signs=signs[key], observed=observed.get(key),
-                unfollowed=self._observed.problem,
-                contradicted=key in against, vacuous=key in vacuous,
+                row, signs=signs[key], is_isolated=key in isolated,
+                contradicted=against.get(key, ""), vacuous=key in vacuous,
             )
             for key, row in rows.items()
         }
-
-    async def _contradicted(self, passing: Sequence[str]) -> frozenset[str]:
-        """Those that fail from outside again, each alone in a fresh pair of processes; of very
-        many those that fail again together, where any does alone."""
-        failing = [
-            key for key in passing
-            if belief.can_contradict(self._observed.rows.get(key))
-            and self._group.keeps_to_calls(key)
-        ]
-        if len(failing) > MOST_ALONE:
-            failing = await self._failing_again(failing)
-        found = {key for key in failing[:MOST_ALONE] if await self._failing_again([key])}
-        return frozenset(found | {*failing[MOST_ALONE:]} if found else found)
-
-    async def _failing_again(self, keys: Sequence[str]) -> list[str]:
-        run = ObservedRun()
-        await follow(self._group, run, keys)
-        return [key for key in keys if belief.can_contradict(run.rows.get(key))]
 
     async def _canaries(
         self, keys: Sequence[str], signs: dict[str, list[str]]
@@ -138,12 +112,9 @@ class _Gathering:
         """Those that no changed answer made fail; a pass that something equal to anything
         has brought about is a sign."""
         unheard = [key for key in keys if not self._is_heard(key)]
-        alone = [
-            key for key in keys if self._observed.rows.get(key, {}).get("status") != "passed"
-        ]
         false, sentinel, held = await asyncio.gather(
             self._again(unheard, "spoilt false"), self._with_sentinel(keys),
-            holding(self._group, alone),
+            holding(self._group, keys),
         )
         for key in keys:
             signs[key] += [*sentinel.signs.get(key, ()), *filter(None, [held.get(key)])]

@@ -322,7 +322,7 @@ class Result:
 
     @property
     def integrity_reason(self) -> str:
-        """Why that is not `outside`; empty where it is."""
+        """Why that is not `isolated`; empty where it is."""
         return self._judged.integrity_reason if self.proof is not None and self._judged else ""
 
     @property

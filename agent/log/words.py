@@ -100,13 +100,11 @@ PROOF_MEANING: dict[ProofLevel, str] = {
     "E4": "the tests also notice slips put into the repaired lines, and re-runs agree",
 }
 INTEGRITY_MEANING: dict[Integrity, str] = {
-    "outside": "every comparison was made where the program is not",
-    "observed": "watched from outside, but the program had a word in what was compared",
+    "isolated": "each answer was compared outside of the program's process",
     "in-process": "tests and program shared a process, and nothing was seen acting on the tests",
 }
 INTEGRITY_SHORT: dict[Integrity, str] = {
-    "outside": "compared outside", "observed": "watched from outside",
-    "in-process": "in one process",
+    "isolated": "compared outside of its process", "in-process": "in one process",
 }
 """The same in two or three words, for those who do not know ours."""
 STEP_WORDS: dict[Step, str] = {
@@ -616,7 +614,7 @@ def verdict_words(verdict: Verdict) -> list[str]:
         told.append(f"{STANDING_SIGNS['vacuous'].meaning}: no evidence")
     if verdict.type_differs:
         told.append("equal, but of another type")
-    if verdict.passed and verdict.integrity not in (None, "outside"):
+    if verdict.passed and verdict.integrity not in (None, "isolated"):
         told.append(f"{verdict.integrity}: {verdict.reason}".rstrip(": "))
     return told
 

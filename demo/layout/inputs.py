@@ -163,8 +163,7 @@ def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> No
             info="How far a repair must be shown to be right.",
         ))
         parts.add("require-integrity", gr.Dropdown(
-            [("any that is believed", ""), ("watched from outside", "observed"),
-             ("compared outside", "outside")],
+            [("any that is believed", ""), ("compared outside of its process", "isolated")],
             value="", label="The least integrity", min_width=120,
             info="How little the program may have to do with its own verdict.",
         ))

@@ -26,7 +26,7 @@ LONGEST_SEEN = 1_500
 
 MOST_LISTED = 3
 """Calls that decide nothing and all pass, which are listed unasked; more are one line."""
-INTEGRITY_SIGNS: dict[Integrity, str] = {"outside": "", "observed": "o", "in-process": "i"}
+INTEGRITY_SIGNS: dict[Integrity, str] = {"isolated": "", "in-process": "i"}
 """The small letter beside a pass."""
 
 
@@ -189,7 +189,7 @@ def _verdict(verdict: Verdict, column: Column, code: str) -> str:
     notes = verdict_words(verdict)
     if verdict.standing in ("not believed", "set aside", "vacuous"):
         word = escaped(notes.pop(0), 600)
-    if verdict.passed and verdict.integrity == "outside":
+    if verdict.passed and verdict.integrity == "isolated":
         notes.append(verdict.integrity)
     if verdict.standing == "error" and column.diagnosis is not None and column.diagnosis.blamed:
         notes.append("its lines are marked under “Diagnosis”")

@@ -14,7 +14,7 @@ def program(text: str, entry: str = "shop.py") -> Solution:
 
 
 def verdict(status: str = "failed", name: str = "t", **fields: object) -> Verdict:
-    known = {"name": name, "test": name, "origin": "user", "integrity": "outside"}
+    known = {"name": name, "test": name, "origin": "user", "integrity": "isolated"}
     return Verdict.model_validate({**known, "status": status, **fields})
 
 

@@ -44,14 +44,14 @@ def test_nothing_that_is_chosen_leaves_all_as_the_settings_have_it() -> None:
 def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
     found = asked(
         iterations=3, autonomy="review_all", ask=True, learn=False, require_proof="E3",
-        require_integrity="outside", require_confidence="80", usd="0.25", tokens=5000,
+        require_integrity="isolated", require_confidence="80", usd="0.25", tokens=5000,
         calls="7", seconds="30",
         stdin="2\n3\n", args="--name 'two words' -v",
         files={"a.py": base64.b64encode(b"x").decode()},
     )
     assert found.session == {
         "max_iterations": 3, "autonomy": "review_all", "ask": True, "learn": False,
-        "require_proof": "E3", "require_integrity": "outside", "budget_s": 30.0,
+        "require_proof": "E3", "require_integrity": "isolated", "budget_s": 30.0,
         "require_confidence": 0.8,
         "caps": Caps(usd=0.25, tokens=5000, calls=7),
     }
@@ -111,7 +111,7 @@ def test_a_stranger_may_spend_less_than_the_host_allows_and_never_more(
 async def test_what_is_asked_for_is_what_the_run_is_given(tmp_path: Path) -> None:
     found = asked(
         iterations=2, autonomy="review_all", ask=True, usd=0.1, calls=3, seconds=33, learn=False,
-        require_proof="E4", require_integrity="outside",
+        require_proof="E4", require_integrity="isolated",
     )
     async with open_session(settings(tmp_path)) as session:
         run = await session.start(from_page(CODE, TESTS).task, pauses=True, **found.session)
@@ -120,7 +120,7 @@ async def test_what_is_asked_for_is_what_the_run_is_given(tmp_path: Path) -> Non
     assert (options.max_iterations, options.autonomy_level, options.ask) == (2, "review_all", True)
     assert (options.caps.usd, options.caps.calls, options.budget_s) == (0.1, 3, 33)
     assert (options.learn, options.require_proof) == (False, "E4")
-    assert options.require_integrity == "outside"
+    assert options.require_integrity == "isolated"
 
 
 async def test_a_run_that_does_not_learn_leaves_nothing_in_the_memory(tmp_path: Path) -> None:

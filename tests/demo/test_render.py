@@ -260,18 +260,18 @@ def a_run_of(*verdicts: Verdict) -> str:
 def one(status: str = "passed", **fields: object) -> Verdict:
     return Verdict.model_validate({
         "name": "t", "test": "t", "origin": "user", "status": status,
-        "integrity": "outside" if status == "passed" else None, **fields,
+        "integrity": "isolated" if status == "passed" else None, **fields,
     })
 
 
 @pytest.mark.parametrize(("verdict", "cell", "told"), [
-    (one(), "passed", "✓passed; outside"),
+    (one(), "passed", "✓passed; isolated"),
     (one(integrity="observed", reason="=="), "passed", "✓opassed; observed"),
     (one(integrity="in-process", reason="uses caplog"), "passed", "✓ipassed; in-process"),
     (one("skipped"), "skipped", "↷skipped"),
     (one("xfailed"), "xfailed", "⊖fails as expected"),
     (one("xpassed"), "xpassed", "⊕passes, expected to fail"),
-    (one(vacuous=True), "vacuous", "∅no changed answer of the program made it fail; outside"),
+    (one(vacuous=True), "vacuous", "∅no changed answer of the program made it fail; isolated"),
     (one(integrity=None, doubt="it looks"), "not-believed", "?not believed"),
     (one("failed"), "failed", "✗failed"),
     (one("timeout"), "timeout", "◷timed out"),
@@ -371,7 +371,7 @@ def test_a_question_is_open_only_where_a_run_has_healed() -> None:
 
 def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along() -> None:
     shown = Reader(FIRST_SCREEN).text
-    assert "proof E4 · compared outside" in shown
+    assert "proof E4 · compared outside of its process" in shown
     assert re.findall(r"<b>(E\d)</b>", FIRST_SCREEN) == ["E0", "E1", "E2", "E3", "E4"]
     title, _, typed = examples()[CHIP]
     assert f'data-example="{CHIP}">Try this</button>' in FIRST_SCREEN and title in shown

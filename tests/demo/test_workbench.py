@@ -236,7 +236,7 @@ def test_a_test_is_told_by_its_name_and_opens_onto_its_own_lines() -> None:
 @pytest.mark.parametrize("last, folded", [("passed", True), ("error", False)])
 def test_added_calls_that_all_pass_are_one_line(last: Status, folded: bool) -> None:
     report = Report(solution="s", verdicts=tuple(
-        Verdict(name=f"f({n})", test=f"f({n})", origin="adversarial", integrity="outside",
+        Verdict(name=f"f({n})", test=f"f({n})", origin="adversarial", integrity="isolated",
                 status=last if n == 4 else "passed") for n in range(5)
     ))
     result = Result(
@@ -259,7 +259,7 @@ def test_added_calls_that_all_pass_are_one_line(last: Status, folded: bool) -> N
 def test_the_cell_of_a_pass_opens_onto_what_its_test_compares(
     code: str, told: list[tuple[str, str]]
 ) -> None:
-    one = Verdict(name="t", test="t", origin="user", status="passed", integrity="outside")
+    one = Verdict(name="t", test="t", origin="user", status="passed", integrity="isolated")
     report = Report(solution="s", verdicts=(one,))
     shown = matrix(Result(
         report=report, columns=(Column("before", 0, report),),

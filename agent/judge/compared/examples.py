@@ -22,7 +22,7 @@ from typing import Any
 from agent.core.domain import Example, Raises, TestCase
 from agent.core.trees import literal_value, parse_expression
 from agent.judge.compared import plain
-from agent.judge.observed.codec import Garbled, Unplain
+from agent.judge.compared.plain import Garbled, Unplain
 from agent.judge.subject import Subject
 from agent.judge.texts.messages import first_line, is_literal, short
 from sandbox.sandbox import Process
@@ -34,6 +34,8 @@ LAST_WORD_S = 0.05
 ANSWER_BYTES = 2_000_000
 """More than any answer that is not sent to the witnesses, escapes and all."""
 _NOT_ALLOWED = ("PermissionError", "FileNotFoundError", "Permission denied", "not permitted")
+
+_TRUTHS = {"true": "a true value", "false": "a false value"}
 
 Row = Mapping[str, Any]
 
@@ -49,20 +51,26 @@ class ExampleCall:
     """Any literal, or `None` where an exception is expected."""
     exception: str = ""
     parts: int = 0
+    how: str = "=="
+    """How it is expected: equal (`==`), the very constant (`is`), `true` or `false`."""
 
 
 def example_call(test: TestCase) -> ExampleCall | None:
     """What the test asks, where the host itself can compare the answer."""
     match test:
         case Example(call=call, expected=expected):
-            return _asked(call, expected, "")
+            return asked_call(call, expected)
         case Raises(call=call, exception=exception):
-            return _asked(call, "None", exception)
+            return asked_call(call, "None", exception)
     return None
 
 
 @lru_cache(maxsize=4096)
-def _asked(call: str, expected: str, exception: str) -> ExampleCall | None:
+def asked_call(
+    call: str, expected: str, exception: str = "", how: str = "=="
+) -> ExampleCall | None:
+    """A call whose answer the host can compare; `None` where that is more than the program's own
+    names and literals, or what is expected is none."""
     try:
         node = parse_expression(call.strip())
         value = literal_value(expected.strip())
@@ -77,7 +85,7 @@ def _asked(call: str, expected: str, exception: str) -> ExampleCall | None:
         return None
     if parts > plain.MOST_PARTS or not names:
         return None
-    return ExampleCall(ast.unparse(node), tuple(names), value, exception, parts)
+    return ExampleCall(ast.unparse(node), tuple(names), value, exception, parts, how)
 
 
 def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
@@ -128,7 +136,7 @@ async def asking(
         for number, (call, names) in zip(numbers, calls, strict=True)
     ]
     job = subject.job(
-        "observe_examples", {**subject.payload, "calls": called}, START_S + len(called) * wall_s
+        "answer_calls", {**subject.payload, "calls": called}, START_S + len(called) * wall_s
     )
     message_bytes = min(ANSWER_BYTES * (1 + len(called)), 64_000_000)
     limits = replace(job.limits, message_bytes=message_bytes)
@@ -209,11 +217,18 @@ def _compared(ask: ExampleCall, wire: Json) -> Row:
             "message": f"{short(ask.call)} gave {short(plain.shown(wire))}: "
                        f"it did not raise {ask.exception}",
         }
-    if plain.parts(wire) == ask.parts:
+    count = plain.parts(wire)
+    if count == ask.parts or (ask.how in _TRUTHS and count <= plain.MOST_PARTS):
         value = plain.decode(wire)
-        if ask.expected == value:
-            return {"status": "passed", "type_differs": plain.differs(value, ask.expected)}
-    got, expected = plain.shown(wire), plain.shown(plain.encode(ask.expected))
+        differs = plain.differs(value, ask.expected)
+        if ask.how in _TRUTHS:
+            holds = bool(value) is (ask.how == "true")
+        else:
+            holds = ask.expected == value and not (ask.how == "is" and differs)
+        if holds:
+            return {"status": "passed", "type_differs": differs and ask.how == "=="}
+    got = plain.shown(wire)
+    expected = _TRUTHS.get(ask.how) or plain.shown(plain.encode(ask.expected))
     return {
         "status": "failed", "call": ask.call, "got": got, "expected": expected,
         "message": f"{short(ask.call)} gave {short(got)}, expected {short(expected)}",

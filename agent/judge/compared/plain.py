@@ -1,9 +1,9 @@
-"""Plain values as JSON, for a host that compares what a solution returned.
+"""Plain values as JSON, for a host that compares what a program returned.
 
-A closed part of what `codec` carries: only values whose types are exactly Python's own, no
-identity, no class that would have to be found or imported. Whatever is not plain is judged in
-the tests' process instead. The host rebuilds a value only where it has as many parts as the
-expected one, so an answer made to be slow to rebuild is never rebuilt.
+Only values whose types are exactly Python's own: no identity, and no class that would have to be
+found or imported. Nothing is unpickled, evaluated or imported because a program says so. The host
+rebuilds a value only where it has as many parts as the expected one, so an answer made to be slow
+to rebuild is never rebuilt.
 
 Wire form: `None`, `bool`, `str`, small `int` and finite `float` are themselves; all else is a
 list whose first item is a tag.
@@ -11,14 +11,17 @@ list whose first item is a tag.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-
-from agent.judge.observed.codec import Encoder, Garbled, Unplain
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent.judge.observed.codec import Object, Wire
+    from typing import Any
 
+    # A wire value is JSON, an object anything at all; both are checked where they are used.
+    Wire = Any
+    Object = Any
+
+SMALL_INT = 2**53
 MOST_PARTS = 2_000
 """An expected value of more parts is compared in the tests' process."""
 MOST_ITEMS = 20_000
@@ -33,33 +36,82 @@ _MANY: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "z"}
 _MAKERS: dict[str, Callable[[list[Object]], Object]] = {
     tag: kind for kind, tag in _MANY.items()
 }
+_FEW = 32
+"""Longer lists are worth a look whether they can be told as they are."""
+
+
+class Unplain(Exception):
+    """A value is not plain, or too deep or too large to be told."""
+
+
+class Garbled(Exception):
+    """A message is not of our form."""
 
 
 def encode(value: Object) -> Wire:
     """The wire form of a plain value; raises `Unplain` for any other."""
-    return _Plain().encode(value)
+    return _Encoder().encode(value)
 
 
-class _Plain(Encoder):
-    """Knows no object by an id, and no class but Python's own."""
+class _Encoder:
+    """Turns one value into wire form."""
 
-    most_depth, most_items, most_text = MOST_DEPTH, MOST_ITEMS, MOST_TEXT
+    _depth = _items = _text = 0
 
-    def __init__(self) -> None:
-        """It names nothing."""
+    def encode(self, value: Object) -> Wire:
+        self._count(1)
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind is str:
+            self._count(0, len(value))
+            return value
+        if kind is int:
+            if -SMALL_INT < value < SMALL_INT:
+                return value
+            self._count(0, value.bit_length() // 4)
+            return ["i", hex(value)]
+        if kind is float:
+            # nan and the infinities have no JSON form.
+            return value if value - value == 0 else ["f", value.hex()]
+        self._depth += 1
+        if self._depth > MOST_DEPTH:
+            raise Unplain(f"a value is nested more than {MOST_DEPTH} levels deep")
+        try:
+            return self._compound(value, kind)
+        finally:
+            self._depth -= 1
 
     def _compound(self, value: Object, kind: type) -> Wire:
         if kind in _MANY:
             return [_MANY[kind], self._all(value)]
         if kind is dict:
             return ["d", self._all(part for pair in value.items() for part in pair)]
-        if kind is bytearray:
-            return ["ba", super()._compound(bytes(value), bytes)[1]]
-        if kind is bytes or kind is complex:
-            return super()._compound(value, kind)
+        if kind is bytes or kind is bytearray:
+            self._count(0, len(value) * 2)
+            return ["b" if kind is bytes else "ba", value.hex()]
+        if kind is complex:
+            return ["c", value.real.hex(), value.imag.hex()]
         if value is Ellipsis:
             return ["e"]
         raise Unplain(f"a {kind.__name__}")
+
+    def _all(self, values: Iterable[Object]) -> list[Wire]:
+        items = list(values)
+        if len(items) > _FEW and set(map(type, items)) == {int} and (
+            min(items) > -SMALL_INT and max(items) < SMALL_INT
+        ):
+            self._count(len(items))
+            return items
+        return [self.encode(item) for item in items]
+
+    def _count(self, items: int, text: int = 0) -> None:
+        self._items += items
+        self._text += text
+        if self._items > MOST_ITEMS or self._text > MOST_TEXT:
+            raise Unplain(
+                f"a value has more than {MOST_ITEMS:,} items, or {MOST_TEXT:,} characters"
+            )
 
 
 def decode(wire: Wire) -> Object:

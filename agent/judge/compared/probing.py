@@ -18,7 +18,7 @@ from agent.core.domain import Solution, Task
 from agent.core.trees import parse_expression
 from agent.judge.compared import plain
 from agent.judge.compared.examples import asking
-from agent.judge.observed.codec import Garbled
+from agent.judge.compared.plain import Garbled
 from agent.judge.subject import Subject
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, Outcome

@@ -1,4 +1,4 @@
-"""A test as it is run: compiled, with its asserts recorded or not, and which names it uses how."""
+"""A snippet as it is run: compiled, with its comparisons recorded."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ import types
 import warnings
 from collections.abc import Collection
 
-from agent.judge.texts.transform import (
-    Site,
-    assert_lines,
-    constant_asserts,
-    imported_from,
-    instrument,
-)
+from agent.judge.texts.transform import Site, imported_from, instrument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,50 +22,32 @@ SNIPPET = "<test>"
 class Reading:
     """What is known of a test's text."""
 
-    __slots__ = ("attributes", "code", "imports_program", "lines", "meant", "sites", "used")
+    __slots__ = ("attributes", "code", "imports_program", "sites")
 
     def __init__(
-        self, code: types.CodeType, sites: list[Site], lines: frozenset[int],
-        used: frozenset[str], attributes: dict[str, list[str]], imports_program: bool,
-        meant: frozenset[int] = frozenset(),
+        self, code: types.CodeType, sites: list[Site], attributes: frozenset[str],
+        imports_program: bool,
     ) -> None:
         self.code = code
         self.sites = sites
-        self.lines = lines
-        """Of assert statements."""
-        self.used = used
-        """All names in it."""
         self.attributes = attributes
-        """Names to the attributes that are looked up on them."""
+        """Names on which attributes are looked up."""
         self.imports_program = imports_program
-        self.meant = meant
-        """Lines of asserts that are meant to fail: they ask nothing."""
 
 
-def read(
-    tree: ast.Module, name: str, modules: Collection[str], recorded: bool = False
-) -> Reading:
-    """Reads a test; the tree is changed on the way. Raises what `compile` raises.
-
-    With `recorded` its comparisons are heard, as where a failure is to be shown.
-    """
-    used: set[str] = set()
-    attributes: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            used.add(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            attributes.setdefault(node.value.id, set()).add(node.attr)
-    lines, meant = assert_lines(tree), constant_asserts(tree)
+def read(tree: ast.Module, name: str, modules: Collection[str]) -> Reading:
+    """Reads a test, whose comparisons are recorded; the tree is changed on the way. Raises what
+    `compile` raises."""
+    attributes = frozenset(
+        node.value.id for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    )
     imports_program = any(imported_from(tree, modules))
-    marked, sites = instrument(tree, modules) if recorded else (tree, [])
+    marked, sites = instrument(tree, modules)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(marked, name, "exec", dont_inherit=True)
-    return Reading(
-        code, sites, lines, frozenset(used),
-        {owner: sorted(names) for owner, names in attributes.items()}, imports_program, meant,
-    )
+    return Reading(code, sites, attributes, imports_program)
 
 
 def import_loose(reading: Reading, names: dict[str, Any]) -> None:

@@ -11,9 +11,9 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
-COMPARE = "__observed_compare__"
-HOLDS = "__observed_holds__"
-CALLED = "__observed_called__"
+COMPARE = "__compare__"
+HOLDS = "__holds__"
+CALLED = "__called__"
 
 
 class Site:
@@ -41,14 +41,6 @@ def constant_asserts(tree: ast.Module) -> frozenset[int]:
     return frozenset(
         node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)
         and not any(isinstance(one, ast.Name | ast.Call) for one in ast.walk(node.test))
-    )
-
-
-def assert_lines(tree: ast.Module) -> frozenset[int]:
-    """All lines of assert statements."""
-    return frozenset(
-        line for node in ast.walk(tree) if isinstance(node, ast.Assert)
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     )
 
 

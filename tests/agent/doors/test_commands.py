@@ -100,7 +100,7 @@ def test_by_default_the_patch_goes_to_stdout_and_nothing_is_written(
 
     assert result.exit_code == 0, result.output
     assert result.stdout == healing.events[-1].diff
-    assert "HEALED · proof E1 · outside · your tests pass" in result.stderr
+    assert "HEALED · proof E1 · isolated · your tests pass" in result.stderr
     assert "No model: memory and search only" in result.stderr
     assert program.read_text() == BROKEN
     assert files(program.parent) == {"sum.py"}
@@ -175,7 +175,7 @@ def in_one_process() -> tuple[Event, ...]:
 
 
 @pytest.mark.parametrize(("asked", "code"), [
-    ([], 0), (["in-process"], 0), (["observed"], 6), (["outside"], 6),
+    ([], 0), (["in-process"], 0), (["isolated"], 6),
 ])
 def test_a_heal_that_is_believed_too_little_is_shown_but_not_written(
     program: Path, ending: Callable[..., Any], asked: list[str], code: int
@@ -199,7 +199,7 @@ def test_what_keeps_a_heal_from_being_believed_further_is_told_with_the_next_ste
 ) -> None:
     session = ending("healed", *in_one_process())
 
-    result = invoke(session, "run", program, *TEST, "--require-integrity", "outside")
+    result = invoke(session, "run", program, *TEST, "--require-integrity", "isolated")
 
     said = " ".join(result.stderr.split())
     assert "HEALED · proof E1 · in-process: the test uses caplog · your tests pass" in said
@@ -567,8 +567,8 @@ def test_options_become_settings(program: Path, healing: Any) -> None:
 
 
 @pytest.mark.parametrize(("command", "asked", "given"), [
-    (("run", "sum.py", *TEST), ("--require-proof", "E2", "--require-integrity", "outside"),
-     {"pauses": False, "require_proof": "E2", "require_integrity": "outside"}),
+    (("run", "sum.py", *TEST), ("--require-proof", "E2", "--require-integrity", "isolated"),
+     {"pauses": False, "require_proof": "E2", "require_integrity": "isolated"}),
     (("run", "sum.py", *TEST), (),
      {"pauses": False, "require_proof": "E1", "require_integrity": None}),
     (("fork", "r1", "--iteration", "0"), ("--require-proof", "E3"),

@@ -42,9 +42,9 @@ def test_a_result_answers_by_attribute_and_by_subscript() -> None:
     result = agent(session, max_iterations=4).run(code=BROKEN, tests=TEST)
 
     assert (result.success, result.outcome, result.proof) == (True, "healed", "E1")
-    assert (result.integrity, result.integrity_reason) == ("outside", "")
-    assert (result["integrity"], result["integrity_reason"]) == ("outside", "")
-    assert repr(result) == "<HealResult healed, proof E1 · outside, run r1>"
+    assert (result.integrity, result.integrity_reason) == ("isolated", "")
+    assert (result["integrity"], result["integrity_reason"]) == ("isolated", "")
+    assert repr(result) == "<HealResult healed, proof E1 · isolated, run r1>"
     assert (result.code, result.diff, result.stdout) == (MENDED, "the diff", "printed")
     assert (result.lessons, result.run_id, result.reason) == (("mind the sign",), "r1", "why")
     assert result.report is not None

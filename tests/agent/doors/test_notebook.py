@@ -39,7 +39,7 @@ def test_a_cell_is_healed_shown_and_put_in_its_place(
     result = shell.run_cell(f"%%heal --apply --tests 'assert add(0, 4) == 4'\n{CELL}").result
     said = capsys.readouterr()
     assert (result.outcome, result.proof) == ("healed", "E1")
-    assert re.match(r"HEALED · \d+ % likely right · proof E1 · outside", said.out)
+    assert re.match(r"HEALED · \d+ % likely right · proof E1 · isolated", said.out)
     assert "-    return a - b\n+    return a + b\n" in said.out
     assert "assert add(2, 3) == 5" in said.out and "assert add(0, 4) == 4" in said.out
     assert said.err == ""

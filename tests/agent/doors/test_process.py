@@ -216,7 +216,7 @@ def test_a_check_without_a_test_says_that_none_ran(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("asked", "code"), [
-    ((), 0), (("--require-integrity", "in-process"), 0), (("--require-integrity", "observed"), 6),
+    ((), 0), (("--require-integrity", "in-process"), 0), (("--require-integrity", "isolated"), 6),
 ])
 def test_check_says_how_far_its_passes_are_believed_and_which_show_nothing(
     folder: Path, asked: tuple[str, ...], code: int
@@ -232,7 +232,7 @@ def test_check_says_how_far_its_passes_are_believed_and_which_show_nothing(
     ]
     said = done.stderr.splitlines()
     assert said[-1].startswith("NOTHING FAILS · proof E1 · in-process: ")
-    assert any("observed was required and in-process was reached" in one for one in said) == (
+    assert any("isolated was required and in-process was reached" in one for one in said) == (
         code == 6
     )
 

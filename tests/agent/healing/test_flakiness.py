@@ -73,7 +73,7 @@ async def test_a_flaky_test_passes_where_it_passes_in_every_run(
     assert task.solution is not None
     lucky = Report(solution="s", verdicts=tuple(
         Verdict(name=test.name, test=test.name, origin="user", status="passed",
-                integrity="outside") for test in task.tests
+                integrity="isolated") for test in task.tests
     ))
 
     report = await with_reruns(ctx, task.solution, task.tests, lucky)

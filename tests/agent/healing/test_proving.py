@@ -304,7 +304,7 @@ async def test_what_fails_anew_with_an_object_in_another_state_is_seen() -> None
 def test_a_program_that_takes_long_to_load_is_given_time_for_each_input() -> None:
     def case(wall_s: float) -> ProofCase:
         verdict = Verdict(
-            name="t", test="t", origin="user", status="passed", integrity="outside", wall_s=wall_s,
+            name="t", test="t", origin="user", status="passed", integrity="isolated", wall_s=wall_s,
         )
         return ProofCase(
             base=solution(BASE), repaired=solution(REPAIRED),

@@ -40,7 +40,7 @@ def seen(
 ) -> Verdict:
     return Verdict(
         name=name, test=test or name, origin=origin, status=status, message=message,
-        integrity="outside" if status == "passed" else None,
+        integrity="isolated" if status == "passed" else None,
     )
 
 

@@ -32,7 +32,7 @@ def ended(exception: str, message: str = "", line: int | None = 1) -> Report:
 
 def failed(message: str, status: str = "failed", **given: str) -> Report:
     verdict = Verdict.model_validate({
-        "name": "t", "test": "t", "origin": "user", "status": status, "integrity": "outside",
+        "name": "t", "test": "t", "origin": "user", "status": status, "integrity": "isolated",
         "message": message, **given,
     })
     return Report(solution="s", verdicts=(verdict,))

@@ -1,4 +1,4 @@
-"""How two witnesses make a verdict: the table of `belief`, row by row."""
+"""From what was seen of a test to its verdict: the table of `belief`, row by row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 from agent.core.domain import Example, Verdict
 from agent.judge.belief import (
     CONTRADICTS,
-    LATE,
+    WITHIN,
     Evidence,
-    can_contradict,
     compared,
     keeps_to_calls,
     verdict,
@@ -20,7 +19,6 @@ from agent.judge.signs import ACTING, WRITTEN
 
 TEST = Example(name="two", origin="user", call="f(1)", expected="2")
 PASSED: dict[str, Any] = {"status": "passed", "wall_s": 0.5}
-FOLLOWED: dict[str, Any] = {"status": "passed", "observed": []}
 
 
 def told(**more: Any) -> Verdict:
@@ -43,55 +41,34 @@ PLAIN_WORD = [
 
 
 @pytest.mark.parametrize(("row", "expected"), PLAIN_WORD)
-def test_what_does_not_pass_is_the_plain_witness_s_word(
+def test_what_does_not_pass_comes_out_as_pytest_says(
     row: dict[str, Any], expected: Verdict
 ) -> None:
-    overruled = Evidence(row, observed=FOLLOWED, vacuous=True, written="a sign in the text")
+    overruled = Evidence(row, is_isolated=True, vacuous=True, written="a sign in the text")
 
     assert verdict(TEST, "two", overruled) == expected
 
 
 BELIEVED = {
-    "followed": (
-        Evidence(PASSED, observed=FOLLOWED),
-        told(status="passed", integrity="outside", wall_s=0.5),
+    "all its checks compared outside": (
+        Evidence(PASSED, is_isolated=True),
+        told(status="passed", integrity="isolated", wall_s=0.5),
     ),
-    "followed, by a word of the program's": (
-        Evidence(PASSED, observed={"status": "passed", "observed": ["== of E", "len of E"]}),
-        told(status="passed", integrity="observed", reason="== of E; len of E", wall_s=0.5),
-    ),
-    "nobody asked": (
-        Evidence(PASSED, unfollowed="the test replaces json.dumps"),
-        told(status="passed", integrity="in-process", reason="the test replaces json.dumps",
-             wall_s=0.5),
-    ),
-    "no answer in time": (
-        Evidence(PASSED), told(status="passed", integrity="in-process", reason=LATE, wall_s=0.5),
-    ),
-    "not to be followed": (
-        Evidence(PASSED, observed={"status": "unfollowable", "message": "a value cannot cross"}),
-        told(status="passed", integrity="in-process", reason="a value cannot cross", wall_s=0.5),
-    ),
-    "otherwise from outside, once": (
-        Evidence(
-            PASSED, observed={"status": "failed", "message": "0 != 2", "feature": "it pickles"}
-        ),
-        told(status="passed", integrity="in-process", reason="it pickles (from outside: 0 != 2)",
-             wall_s=0.5),
+    "not all of them": (
+        Evidence(PASSED), told(status="passed", integrity="in-process", reason=WITHIN, wall_s=0.5),
     ),
     "passes on spoilt answers too": (
-        Evidence(PASSED, unfollowed="it patches", vacuous=True),
-        told(status="passed", integrity="in-process", reason="it patches", vacuous=True,
-             wall_s=0.5),
+        Evidence(PASSED, vacuous=True),
+        told(status="passed", integrity="in-process", reason=WITHIN, vacuous=True, wall_s=0.5),
     ),
     "a sign in the text": (
-        Evidence(PASSED, observed=FOLLOWED, written=WRITTEN["foreign-module"]),
+        Evidence(PASSED, is_isolated=True, written=WRITTEN["foreign-module"]),
         told(status="passed", integrity="in-process", reason=WRITTEN["foreign-module"],
              wall_s=0.5),
     ),
     "checks, and completed some": (
-        Evidence({**PASSED, "checking": True, "checks": 2}, observed=FOLLOWED),
-        told(status="passed", integrity="outside", wall_s=0.5),
+        Evidence({**PASSED, "checking": True, "checks": 2}, is_isolated=True),
+        told(status="passed", integrity="isolated", wall_s=0.5),
     ),
 }
 
@@ -105,20 +82,18 @@ def test_a_pass_that_is_believed_says_how_far(case: str) -> None:
 
 
 DOUBTED = {
-    "contradicted": (Evidence(PASSED, observed=FOLLOWED, contradicted=True), CONTRADICTS),
-    "seen acting": (
-        Evidence(PASSED, signs=["it traces", "it traces"], observed=FOLLOWED), "it traces",
+    "answered otherwise": (
+        Evidence(PASSED, contradicted="f(1) gave 0, expected 2"),
+        f"{CONTRADICTS}: f(1) gave 0, expected 2",
     ),
+    "seen acting": (Evidence(PASSED, signs=["it traces", "it traces"]), "it traces"),
     "seen acting twice": (Evidence(PASSED, signs=["it traces", "it hunts"]), "it traces; it hunts"),
-    "seen from outside": (
-        Evidence(PASSED, observed={"status": "passed", "signs": [ACTING["swallowed"]]}),
-        ACTING["swallowed"],
-    ),
     "no check held": (
-        Evidence({**PASSED, "checking": True, "checks": 0}, observed=FOLLOWED), ACTING["no-check"],
+        Evidence({**PASSED, "checking": True, "checks": 0}), ACTING["no-check"],
     ),
     "signs before a contradiction": (
-        Evidence(PASSED, signs=["it traces"], contradicted=True, vacuous=True), "it traces",
+        Evidence(PASSED, signs=["it traces"], contradicted="f(1) gave 0", vacuous=True),
+        "it traces",
     ),
 }
 
@@ -143,29 +118,13 @@ def test_a_test_that_the_program_sets_aside_fails(status: str) -> None:
     assert found.fails
 
 
-def test_what_the_host_compared_rests_on_nobody_s_word() -> None:
+def test_what_the_host_compared_is_isolated() -> None:
     row = {**PASSED, "call": "f(1)", "expected": "2", "got": "2.0", "type_differs": True}
 
     assert compared(TEST, row) == told(
-        status="passed", integrity="outside", call="f(1)", expected="2", got="2.0",
+        status="passed", integrity="isolated", call="f(1)", expected="2", got="2.0",
         type_differs=True, wall_s=0.5,
     )
-
-
-@pytest.mark.parametrize(("row", "can"), [
-    (None, False),
-    ({"status": "failed", "plain": True}, True),
-    ({"status": "error", "plain": True}, False),
-    ({"status": "failed", "plain": False}, False),
-    ({"status": "failed"}, False),
-    ({"status": "passed", "plain": True}, False),
-    ({"status": "unfollowable", "plain": True}, False),
-    ({"status": "timeout", "plain": True}, False),
-])
-def test_only_a_failure_in_plain_calls_can_contradict(
-    row: dict[str, Any] | None, can: bool
-) -> None:
-    assert can_contradict(row) is can
 
 
 @pytest.mark.parametrize(("code", "keeps"), [

@@ -380,7 +380,7 @@ async def test_a_program_finds_no_expected_value_in_its_own_docstrings(judge: An
 
 def test_names_are_keys_also_where_one_looks_like_a_number() -> None:
     verdicts = [
-        Verdict(name=name, test=name, origin="user", status="passed", integrity="outside")
+        Verdict(name=name, test=name, origin="user", status="passed", integrity="isolated")
         for name in ("a", "a", "a (2)")
     ]
 

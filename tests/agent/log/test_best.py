@@ -25,7 +25,7 @@ def judged(name: str, iteration: int, tests: str, origin: Origin = "model") -> J
     """A report with a test for each letter: `+` passes, `-` fails."""
     verdicts = tuple(
         Verdict(
-            name=str(place), test=str(place), origin="user", integrity="outside",
+            name=str(place), test=str(place), origin="user", integrity="isolated",
             status="passed" if sign == "+" else "failed",
         )
         for place, sign in enumerate(tests)

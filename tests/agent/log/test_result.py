@@ -62,7 +62,7 @@ def solution(text: str, **fields: str) -> Solution:
 def verdict(name: str, status: str = "passed", **fields: object) -> Verdict:
     return Verdict(
         name=name, test=name, status=status,
-        **{"origin": "user", "integrity": "outside", **fields},
+        **{"origin": "user", "integrity": "isolated", **fields},
     )
 
 
@@ -239,16 +239,15 @@ def believed(*integrities: str, **fields: object) -> Report:
     """A report whose passes are believed so far."""
     return Report(solution="s", verdicts=tuple(
         verdict(
-            str(number), integrity=one, reason="" if one == "outside" else f"by {one}", **fields
+            str(number), integrity=one, reason="" if one == "isolated" else f"by {one}", **fields
         )
         for number, one in enumerate(integrities)
     ))
 
 
 @pytest.mark.parametrize(("report", "claim"), [
-    (believed("outside", "outside"), "E2 · outside"),
-    (believed("outside", "observed"), "E2 · observed: by observed"),
-    (believed("observed", "in-process", "outside"), "E2 · in-process: by in-process"),
+    (believed("isolated", "isolated"), "E2 · isolated"),
+    (believed("isolated", "in-process", "isolated"), "E2 · in-process: by in-process"),
     (believed("in-process", vacuous=True), "E2"),
     (believed(), "E2"),
     (None, "E2"),
@@ -261,26 +260,26 @@ def test_of_several_reasons_the_shortest_is_told() -> None:
     report = Report(solution="s", verdicts=(
         verdict("a", integrity="in-process", reason="the test replaces sys.stdin for a while"),
         verdict("b", integrity="in-process", reason="uses caplog"),
-        verdict("c", integrity="observed", reason="=="),
+        verdict("c", integrity="isolated", reason=""),
     ))
     assert (report.integrity, report.integrity_reason) == ("in-process", "uses caplog")
 
 
 def test_nothing_but_passes_that_decide_and_show_something_is_looked_at() -> None:
     report = Report(solution="s", verdicts=(
-        verdict("a", integrity="observed", reason="=="),
+        verdict("a", integrity="isolated"),
         verdict("b", integrity="in-process", vacuous=True),
         verdict("c", "skipped", integrity=None),
         verdict("d", "passed", integrity=None, doubt="it looks into frames"),
         verdict("e", "failed", integrity="in-process"),
         verdict("f", integrity="in-process", origin="adversarial"),
     ))
-    assert report.integrity == "observed"
+    assert report.integrity == "isolated"
 
 
 @pytest.mark.parametrize(("found", "required", "code"), [
-    ("outside", "outside", 0), ("observed", "outside", 6), ("observed", "observed", 0),
-    ("in-process", "observed", 6), ("in-process", "in-process", 0), ("in-process", None, 0),
+    ("isolated", "isolated", 0), ("isolated", "in-process", 0), ("isolated", None, 0),
+    ("in-process", "isolated", 6), ("in-process", "in-process", 0), ("in-process", None, 0),
 ])
 @pytest.mark.parametrize("outcome", ["healthy", "healed"])
 def test_exit_codes_follow_the_integrity_asked_for(
@@ -291,7 +290,7 @@ def test_exit_codes_follow_the_integrity_asked_for(
 
 
 def test_where_no_test_shows_anything_no_integrity_that_is_asked_for_is_reached() -> None:
-    result = Result(outcome="healthy", proof="E0", report=believed("outside", vacuous=True))
+    result = Result(outcome="healthy", proof="E0", report=believed("isolated", vacuous=True))
     asked = Requirements(integrity="in-process")
     assert (exit_code(result), exit_code(result, asked)) == (0, 6)
     assert shortfall(result, asked) == (

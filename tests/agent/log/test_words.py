@@ -136,7 +136,7 @@ SEARCHED = Searched(candidates=9, plausible=1, best_passed=2, total=3, wall_s=8.
     ))), ["(?2 behaviours pass the tests: for `f()` A gives 0, B gives 1"]),
     (Critiqued(verdict="approve", note=""), ["(+critic: approve"]),
     (Critiqued(verdict="reject", note="n."), ["(!critic: reject: n."]),
-    (Proved(level="E2", why="w"), ["(+proof E2 · outside; w"]),
+    (Proved(level="E2", why="w"), ["(+proof E2 · isolated; w"]),
     (LessonLearned(text="t"), ["learned: t"]),
     (CALLED, ["critic: anthropic/m, 300 tokens, $0.02, 1.0 s"]),
     (CALLED.model_copy(update={"finish": "length"}),
@@ -306,7 +306,6 @@ def test_the_end_of_a_program_is_said_in_words(fields: dict[str, object], said: 
      ["no changed answer of the program made it fail: no evidence"]),
     (verdict("passed", type_differs=True, integrity="in-process", reason="patches it"),
      ["equal, but of another type", "in-process: patches it"]),
-    (verdict("passed", integrity="observed"), ["observed"]),
 ])
 def test_what_limits_the_worth_of_a_verdict_is_said(found: Verdict, said: list[str]) -> None:
     assert verdict_words(found) == said

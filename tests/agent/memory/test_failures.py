@@ -12,7 +12,7 @@ TEST = Example(name="t", origin="user", call="f(1)", expected="2")
 
 def failing(message: str = "at 0x7f01: got 3", status: str = "failed") -> Report:
     verdict = Verdict(
-        name="t", test="t", origin="user", status=status, integrity="outside", message=message
+        name="t", test="t", origin="user", status=status, integrity="isolated", message=message
     )
     return Report(solution="x", verdicts=(verdict,))
 

@@ -81,7 +81,7 @@ async def test_a_repair_under_review_is_shown_and_not_kept_until_nothing_is_chan
     assert (result.outcome, result.phase) == ("awaiting_review", "waiting")
     assert "return a + b" in result.code
     assert "+    return a + b" in result.diff
-    assert result.integrity == "outside"
+    assert result.integrity == "isolated"
 
 
 async def test_a_persons_own_program_is_judged_proven_and_asked_about(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def whole(code: str) -> str:
 
 def verdict(status: str) -> Verdict:
     return Verdict.model_validate({
-        "name": "f", "test": "f", "origin": "task", "status": status, "integrity": "outside",
+        "name": "f", "test": "f", "origin": "task", "status": status, "integrity": "isolated",
         "message": "gives 1",
     })
 

@@ -243,7 +243,7 @@ class Snippets:
 def _read(code: str, modules: set[str]) -> Reading | Exception:
     """The reading of a snippet, or what is wrong with it."""
     try:
-        return read(ast.parse(code), SNIPPET, modules, recorded=True)
+        return read(ast.parse(code), SNIPPET, modules)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return error
 

@@ -18,7 +18,7 @@ def test_how_a_held_out_test_fails_is_not_told_to_whoever_repairs() -> None:
     first, second = (
         Verdict(
             name=test.name, test=test.name, origin=test.origin, status="failed",
-            integrity="outside", message="expected 2",
+            integrity="isolated", message="expected 2",
         )
         for test in (one, held)
     )

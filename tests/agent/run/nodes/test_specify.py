@@ -35,7 +35,7 @@ def example(name: str) -> Example:
 
 def verdict(name: str, passed: bool, **changes: object) -> Verdict:
     values: dict[str, object] = {
-        "name": name, "test": name, "origin": "user", "integrity": "outside",
+        "name": name, "test": name, "origin": "user", "integrity": "isolated",
         "status": "passed" if passed else "failed",
     }
     return Verdict.model_validate(values | changes)
@@ -418,7 +418,7 @@ def test_a_test_never_seen_lifts_the_proof(suite: Suite, level: ProofLevel) -> N
 
 @pytest.mark.parametrize(
     ("integrity", "differs", "level"),
-    [("observed", False, "E2"), ("in-process", False, "E2"), ("outside", True, "E1")],
+    [("in-process", False, "E2"), ("isolated", True, "E1")],
 )
 def test_a_value_of_another_type_caps_the_proof_and_a_believed_pass_does_not(
     integrity: Integrity, differs: bool, level: ProofLevel

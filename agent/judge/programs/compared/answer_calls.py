@@ -1,7 +1,7 @@
-"""Inside the solution's jail: answers calls with plain values, which the host compares.
+"""Inside the jail of a program: answers calls with plain values, which the host compares.
 
-There is no other process: the host sends a call, gets a value as text, and alone knows what it
-should be. A value that is not plain is not told; such a test goes to the tests' process.
+The host sends a call, gets a value as text, and alone knows what it should be. Of a value that is
+not plain only that is said.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import builtins
 import gc
 import io
 import os
+import sys
 
-from agent.judge.compared.plain import encode
-from agent.judge.observed.codec import Unplain
-from agent.judge.programs.loading import begin, place
-from agent.judge.programs.observed.observe_solution import Served
+from agent.judge.compared.plain import Unplain, encode
+from agent.judge.programs.loading import Program, begin, place
 from agent.judge.texts.messages import text_of
 
 TYPE_CHECKING = False
@@ -26,29 +25,53 @@ if TYPE_CHECKING:
 TEXT = 2_000
 
 
-def warm_up(paired: bool) -> None:
+def warm_up() -> None:
     """Answers a little call, so that the next is answered quicker: an interpreter that has run our
     code once has it specialised, and its copies have the pages that are written to. Called in a
-    process that waits for its job; of no use to one of a pair, which answers no such calls."""
-    if not paired:
-        names: dict[str, Any] = {}
-        exec("def f(n):\n    return [n]\n", names)
-        encode(eval("f(1)", names))
-        io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogatepass", write_through=True).write("x")
-        gc.collect()
+    process that waits for its job."""
+    names: dict[str, Any] = {}
+    exec("def f(n):\n    return [n]\n", names)
+    encode(eval("f(1)", names))
+    _nowhere().write("x")
+    gc.collect()
+
+
+class _Nowhere(io.RawIOBase):
+    """Takes what the program prints: nobody asks for it."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, part: Any) -> int:
+        return len(part)
+
+
+def _nowhere() -> io.TextIOWrapper:
+    raw: Any = _Nowhere()
+    return io.TextIOWrapper(raw, "utf-8", "surrogatepass", write_through=True)
+
+
+def _fresh_streams(stdin: str) -> None:
+    # Declared final, but a program that is loaded afresh has all streams afresh.
+    system: Any = sys
+    data = io.BytesIO(stdin.encode("utf-8", "surrogatepass"))
+    system.stdin = system.__stdin__ = io.TextIOWrapper(data, "utf-8", "surrogatepass")
+    system.stdout = system.__stdout__ = _nowhere()
+    system.stderr = system.__stderr__ = _nowhere()
 
 
 def main(jail: Any) -> None:
     """Answers the calls one after another, the program loaded afresh for each."""
     begin(jail)
-    program = Served(lambda: None, jail.payload, jail.folder)
+    program = Program(jail.payload, jail.folder)
     folder = os.path.join(jail.folder, "")
     jail.send({"begun": True})
     for item in jail.payload["calls"]:
+        _fresh_streams(jail.payload["stdin"])
         jail.send({"id": item["id"], **_answer(program, item, folder)})
 
 
-def _answer(program: Served, item: dict[str, Any], folder: str) -> Answer:
+def _answer(program: Program, item: dict[str, Any], folder: str) -> Answer:
     """The value of a call, what it raised, or why the host cannot be told."""
     try:
         names = program.load().__dict__

@@ -1,1 +1,0 @@
-"""The observed witness: tests in one process, the program in another."""
