@@ -45,7 +45,8 @@ def confidence(
         chosen: A person chose its behaviour among several; that does not make an unlikely patch
             right.
         agreed: A search and a model arrived at the same program independently.
-        drafted: `base` was written by a model from words.
+        drafted: `base` was written from words by a model that is small, or whose program a search
+            changed.
     """
     if strategy == "person" or (chosen and natural(solution)):
         return CERTAIN
@@ -64,5 +65,5 @@ def confidence(
         KILLED: seen.killed / seen.mutants if seen is not None and seen.mutants else 0.0,
     }
     usual = model.estimate(estimate.features).log_odds
-    shift = model.agreed * agreed + model.of_a_draft * (drafted and strategy == "search")
+    shift = model.agreed * agreed + model.of_a_draft * drafted
     return model.estimate(features, estimate.log_odds - usual + shift)

@@ -34,7 +34,7 @@ class Winner:
     chosen: Try
     others: Alternatives | None = None
     votes: int = 1
-    """How many candidates answer as it does, itself among them."""
+    """How many candidates that pass answer as it does, itself among them."""
 
 
 async def held(
@@ -101,7 +101,9 @@ def winner(
     for number in ranked:
         if number in told:
             behaviours.setdefault(told[number], number)
-    votes = agreeing[given[chosen]] if chosen in given else 1
+    votes = sum(
+        given[one] == given.get(chosen) and _passes(tries[one]) for one in given
+    ) if _passes(tries[chosen]) else 1
     if chosen not in told or len(behaviours) < 2:
         return Winner(tries[chosen], votes=votes)
     return Winner(tries[chosen], Alternatives(calls=calls, behaviours=tuple(

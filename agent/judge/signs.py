@@ -197,6 +197,10 @@ def reaching(program: str) -> str:
                 name in STACKS
             ):
                 return f"{ACTING['test-source']} ({name})"
+            case ast.Raise(exc=ast.Name(id="StopIteration") | ast.Call(
+                func=ast.Name(id="StopIteration")
+            )) if "__next__" not in program:
+                return ACTING["stop-iteration"]
             case ast.Constant(value="PYTEST_CURRENT_TEST"):
                 return "it asks which test runs"
             case ast.Call(

@@ -20,8 +20,13 @@ from agent.thinking.rewriting import WARM
 from agent.thinking.roles import ask_for_sample
 from llm import LlmError
 
+MOST_DRAFTS = 6
+"""Drafts that are asked for until one passes the examples: a small model finds a right program more
+often in a fresh draft than by repairing one that fails."""
 FURTHER = 2
-"""Drafts that are asked for beside the first, until two behave alike."""
+"""Drafts that are asked for after one that passes, until two behave alike."""
+FIRST_SEED = 100
+"""Other seeds than those of later repairs have."""
 LEAST_LEFT = 0.5
 """The part of a run's seconds below which no further draft is asked for."""
 
@@ -36,17 +41,18 @@ async def compared(
         tests: The trusted examples.
 
     Returns:
-        The draft and its estimate. A first draft that fails a test is not compared, since it is
-        repaired, and has no estimate.
+        The draft and its estimate. Where no draft passes, it is the one that passes most
+        examples, without an estimate: it is to be repaired.
     """
     report = await ctx.judge(first, tests)
-    if not report.passed:
-        return first, None
     tries = [Try(solution=first, report=report, candidates=1)]
     best, unsure = Winner(tries[0]), ""
-    for seed in range(1, FURTHER + 1):
-        if best.votes > 1 or ctx.seconds_left < ctx.settings.budget_s * LEAST_LEFT:
+    left = FURTHER if report.passed else MOST_DRAFTS - 1
+    seed = FIRST_SEED
+    while left and not (report.passed and best.votes > 1):
+        if ctx.seconds_left < ctx.settings.budget_s * LEAST_LEFT:
             break
+        seed, left = seed + 1, left - 1
         try:
             text, *_ = await ask_for_sample(ctx, "draft", {"task": ctx.task.text}, WARM, seed, 0)
         except LlmError as error:  # a cap too: the run goes on with the draft that it has
@@ -54,11 +60,14 @@ async def compared(
             continue
         unsure = ""
         other = first.with_text(text, origin="model", parent=first.parent)
-        report = await ctx.judge(other, tests)
-        if report.passed:
-            tries.append(Try(solution=other, report=report, candidates=1))
-            best = await held(ctx, tries, first, tests, [_strange(one.code) for one in tests])
+        found = await ctx.judge(other, tests)
+        left = min(left, FURTHER) if found.passed else left
+        tries.append(Try(solution=other, report=found, candidates=1))
+        best = await held(ctx, tries, first, tests, [_strange(one.code) for one in tests])
+        report = best.chosen.report or report
     solution = best.chosen.solution or first
+    if not report.passed:
+        return solution, None
     asked = question(best.others, first) if best.others is not None else None
     if asked is not None:
         own, another = asked.behaviours[:2]

@@ -81,7 +81,8 @@ def asked_call(
     if exception and not (isinstance(kind, type) and issubclass(kind, BaseException)):
         return None
     names: list[str] = []
-    if not isinstance(node, ast.Call) or not _is_plain_call(node, names):
+    calls = any(isinstance(one, ast.Call) for one in ast.walk(node))
+    if not calls or not _is_plain_call(node, names):
         return None
     if parts > plain.MOST_PARTS or not names:
         return None
@@ -89,7 +90,7 @@ def asked_call(
 
 
 def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
-    """Whether an expression is calls, attributes, literals and names of the program alone.
+    """Whether an expression is calls, attributes, items, literals and names of the program alone.
 
     A name that Python has too might be either's; the tests' process can tell.
     """
@@ -99,6 +100,8 @@ def _is_plain_call(node: ast.expr, names: list[str]) -> bool:
             return not hasattr(builtins, name) and name not in sys.stdlib_module_names
         case ast.Attribute(value=owner, attr=name):
             return not name.startswith("__") and _is_plain_call(owner, names)
+        case ast.Subscript(value=owner, slice=key):
+            return is_literal(key) and _is_plain_call(owner, names)
         case ast.Call(func=function, args=args, keywords=keywords):
             return _is_plain_call(function, names) and all(
                 is_literal(arg) or _is_plain_call(arg, names)

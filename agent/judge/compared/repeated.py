@@ -69,7 +69,7 @@ async def repeated(group: Group, keys: Sequence[str]) -> tuple[frozenset[str], d
     against: dict[str, str] = {}
     for key, place in places.items():
         mine = [rows[number] for number in place]
-        if any(map(_contradicts, mine)):
+        if any(map(_contradicts, mine)) and _order_is_free(group, key):
             again = await _asked(group, found[key].calls)
             first = next(filter(_contradicts, again), None)
             if first is not None:
@@ -95,13 +95,16 @@ def _contradicts(row: Mapping[str, object] | None) -> bool:
     )
 
 
+def _order_is_free(group: Group, key: str) -> bool:
+    """Whether nothing that ran before a call can matter to its answer."""
+    return (
+        group.keeps_to_calls(key) and not group.subject.has_conftest
+        and not keeps_state(group.subject.solution.text)
+    )
+
+
 def _repeat(group: Group, key: str) -> Repeat | None:
-    """The plain calls of a test; `None` where state that it makes might matter."""
-    if (
-        not group.keeps_to_calls(key) or group.subject.has_conftest
-        or keeps_state(group.subject.solution.text)
-    ):
-        return None
+    """The plain calls of a test; `None` where it is no plain function of its file."""
     code = group.tests[int(key)].code if group.code is None else group.code
     subject = group.subject
     modules = frozenset({subject.name, "solution"})
@@ -131,16 +134,15 @@ def _repeat_of(code: str, node: str, modules: frozenset[str]) -> Repeat | None:
         ):
             return None
         body = found.body
-    assert isinstance(found, ast.FunctionDef)
-    rows = _rows(found)
+    rows = _rows(found) if isinstance(found, ast.FunctionDef) else None
     return None if rows is None else _Reader(names).read(body, rows)
 
 
 def _is_quiet(node: ast.stmt) -> bool:
     """Whether a statement of a module does nothing but name things."""
     match node:
-        case ast.Assign(value=value):
-            return literal(value) is not None or "pytestmark" in ast.unparse(node.targets[0])
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return literal(value) is not None or name == "pytestmark"
         case ast.Expr(value=value):
             return literal(value) is not None
         case ast.If():
@@ -230,7 +232,7 @@ class _Reader:
                 given = self._filled(value)
                 self._given[name] = given
                 self._lent.discard(name)
-                return literal(given) is not None
+                return literal(given) is not None or self._is_call(given)
             case ast.Assert(test=test):
                 return self._check(test)
             case ast.Expr(value=ast.Call(func=ast.Attribute(
@@ -304,6 +306,10 @@ class _Reader:
             one.id for one in ast.walk(node) if isinstance(one, ast.Name)
             and isinstance(self._given.get(one.id), ast.List | ast.Dict | ast.Set)
         }
+
+    def _is_call(self, node: ast.expr) -> bool:
+        asked = self._named(node)
+        return asked is not None and asked_call(ast.unparse(asked), "None") is not None
 
     def _filled(self, node: ast.expr) -> ast.expr:
         """An expression with literals in the place of the names that hold them."""

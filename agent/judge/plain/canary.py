@@ -6,9 +6,10 @@ frames and the same side effects: `return E` becomes `return (E, spoilt)[on]`, a
 `yield E`, `raise E` and the body of a `lambda`; a function without an answer raises at its end.
 What takes an answer's place lets itself be called, indexed and calculated with, and equals
 nothing; once it is false and once it is true. Where a test passes both times, what functions do
-for its effect alone (log, print, write) is left out too, and the fields of classes without methods
-are spoilt. A test that passes then as well is vacuous: it is no evidence. In another run each
-`a == b` of the test also compares what was equal with a fresh object that nothing honest equals.
+for its effect alone (log, print, write) is left out too, answers are not even computed, and the
+fields of classes without methods are spoilt. A test that passes then as well is vacuous: it is no
+evidence. In another run each `a == b` of the test also compares what was equal with a fresh object
+that nothing honest equals.
 
 All of it is evidence against a pass, never for one: a program that knows of canaries can sing.
 What is told them apart by has a new name each time.
@@ -134,6 +135,9 @@ class _Answers(ast.NodeTransformer):
         return self._choice(answer, 1)
 
     def _choice(self, answer: ast.expr, index: int) -> ast.expr:
+        if self._idle:
+            chosen = ast.IfExp(self._part(0), self._part(index), answer)
+            return ast.copy_location(chosen, answer)
         both = ast.Tuple([answer, self._part(index)], ast.Load())
         return ast.copy_location(ast.Subscript(both, self._part(0), ast.Load()), answer)
 

@@ -62,7 +62,7 @@ class Coefficients:
     of_a_model: float
     """The log-odds of an average patch by a model."""
     of_a_draft: float
-    """Added where a search changed a program that a model wrote, which never was nearly right."""
+    """Added where a program is repaired that a model wrote, and that never was nearly right."""
     written: float
     """The probability that a program which a model wrote from words is right, if it passes the
     examples."""

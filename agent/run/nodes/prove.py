@@ -29,7 +29,7 @@ from agent.healing.proving import (
 )
 from agent.healing.reserve import Reserve
 from agent.healing.rivalry import ProofCase, ProofEvidence
-from agent.healing.rounds import fingerprint
+from agent.healing.rounds import fingerprint, is_small
 from agent.intake import makes_new_calls
 from agent.intake.asked.held_out import contains_test
 from agent.memory import Failure
@@ -265,7 +265,7 @@ async def prove(state: State, ctx: Context) -> State:
         likely = await aside(
             confidence, solution, base, suite.visible, proof, seen, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
-            drafted=base.origin == "model",
+            drafted=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),
         )
     elif "written_id" in state:
         likely = ctx.store.get(state["written_id"], Estimate)

@@ -66,7 +66,7 @@ def test_only_the_comparisons_of_a_test_are_heard() -> None:
     assert Canary("", "_spoilt").program("def f(n):\n    return n") == "def f(n):\n    return n"
 
 
-# Each of these tests replaces what the program would have to see, so nobody follows it.
+# Each of these tests does more than call the program with plain values.
 AREA = "import math\ndef area(r):\n    return math.pi * r * r\n"
 PATCHES = "import math\nfrom unittest import mock\nwith mock.patch('math.pi', 3):\n"
 FILE = (
@@ -78,14 +78,13 @@ FILE = (
 @pytest.mark.parametrize(("tests", "nodes"), [
     (PATCHES + "    assert area(2) == 12\n", ()), (FILE, ("test_area",)),
 ])
-async def test_a_pass_that_nobody_follows_fails_on_spoilt_answers(
+async def test_a_pass_beside_the_program_fails_on_spoilt_answers(
     tests: str, nodes: tuple[str, ...], judge: Any
 ) -> None:
     (right,) = (await judge(AREA, tests, nodes)).verdicts
     (wrong,) = (await judge(AREA.replace("r * r", "r"), tests, nodes)).verdicts
 
     assert (right.passed, right.integrity) == (True, "in-process")
-    assert right.reason.startswith("the test comes out otherwise")
     assert not right.vacuous
     assert (wrong.status, wrong.integrity, wrong.vacuous) == ("failed", None, False)
 

@@ -56,7 +56,6 @@ def test_calls_of_the_program_with_literals_are_compared_by_the_host(
 @pytest.mark.parametrize(("call", "expected"), [
     ("sorted(f(2))", "[]"), ("f(2) + 1", "4"), ("f(*[1])", "1"), ("f(**{'a': 1})", "1"),
     ("f(len([1]))", "1"), ("math.sqrt(4)", "2"), ("f(lambda: 1)", "1"), ("f.__call__(1)", "1"),
-    ("f(1)[0]", "1"), ("x", "1"), ("f(", "1"), ("f(2)", "float('nan')"), ("f(1)", "{[]: 1}"),
     ("f('\0')", "1"), ("(" * 500 + "f(1)" + ")" * 500, "1"), ("f(1)", "[" * 99 + "]" * 99),
     ("f(1)", str([0] * 3000)), ("f([x for x in 'ab'])", "1"), ("f(f'{1}')", "1"),
 ])
@@ -74,7 +73,7 @@ async def test_one_process_answers_all_examples(jail: Sandbox) -> None:
     alone = Pairless(jail)
     text = "seen = []\ndef f(n):\n    seen.append(n)\n    return seen\n"
     verdicts = await _judged(alone, text, {"f(1)": "[1]", "f(2)": "[2]", "f('x')": "['x']"})
-    assert [(v.status, v.integrity) for v in verdicts] == [("passed", "outside")] * 3
+    assert [(v.status, v.integrity) for v in verdicts] == [("passed", "isolated")] * 3
     # And another in which they run once more before they are believed.
     assert alone.started == 2
 
@@ -122,7 +121,7 @@ async def test_equality_is_pythons_on_the_values_that_crossed(jail: Sandbox) -> 
         (name, status, differs) for name, _, status, differs in VALUES
     ]
     assert {v.test for v in report.verdicts if v.integrity == "in-process"} == {
-        "Text", "Colour", "Pair"
+        "Text", "Colour", "Pair", "Ordered", "Decimal"
     }
 
 
@@ -186,7 +185,7 @@ async def test_an_answer_made_slow_to_rebuild_is_not_rebuilt(jail: Sandbox) -> N
 import sys
 def f(n):
     return 0
-sys.modules['_judge.programs.observe_examples'].encode = lambda v: [
+sys.modules['_judge.programs.answer_calls'].encode = lambda v: [
     "s", [["i", hex(k * (2**61 - 1))] for k in range(20_000)]
 ]
 """

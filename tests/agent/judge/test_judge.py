@@ -24,7 +24,6 @@ from agent.core.domain import (
 from agent.judge import check
 from agent.judge import judge as judging
 from agent.judge.judge import _unique
-from agent.judge.witnesses import UNASKED
 from sandbox import DENIAL_MEANINGS, SandboxUnavailable
 from sandbox.jail import JailSandbox
 from tests.agent.values import table
@@ -229,28 +228,6 @@ PROGRAMS = table(__file__, "programs.toml")["judge"]
 SHARED = PROGRAMS["shared"]
 CHANGES = PROGRAMS["changes"]
 DENIED = PROGRAMS["denied"]
-RARE = PROGRAMS["rare"]
-
-
-REASONS = {
-    "class Square(Shape):\n    sides = 4\nassert Square().sides == 4": "derives a class from",
-    "assert Pair(1, 2).b == 2": "derives from Python's tuple",
-    "import asyncio\nassert asyncio.run(later(3)) == 3": "a coroutine cannot cross",
-    "import copy\nassert copy.copy(make()).sides == 0": "copies or pickles a Shape",
-    "class Box: pass\nbox = Box()\nmark(box)\nassert box.marked": "does not give this away",
-    "from program import *\nassert make().sides == 0": "a name of its own for Python's hash",
-    "import json\nfrom unittest.mock import patch\nwith patch('json.dumps', return_value='!'):\n"
-    "    assert dumped(1) == '!'":
-        "the test comes out otherwise (from outside: AssertionError)",
-}
-
-
-async def test_what_tests_seldom_do_is_believed_in_one_process_and_says_why(judge: Any) -> None:
-    report = await judge(RARE, {code: code for code in REASONS})
-
-    for verdict in report.verdicts:
-        assert (verdict.passed, verdict.integrity, verdict.doubt) == (True, "in-process", "")
-        assert REASONS[verdict.name] in verdict.reason
 
 
 async def test_the_output_of_the_program_is_there_for_tests_that_read_it(jail: Any) -> None:
@@ -442,13 +419,11 @@ async def test_a_program_that_imports_numpy_meets_it_loaded_and_is_believed(test
     assert [verdict.shows for verdict in report.verdicts] == [True], report.verdicts
 
 
-async def test_without_an_observer_a_pass_says_that_nobody_was_asked(judge: Any) -> None:
+async def test_without_further_checks_a_pass_is_in_process(judge: Any) -> None:
     test = "made = add([1], [2])\nassert made == [1, 2]"
 
-    (asked,) = (await judge(ADD, test)).verdicts
-    (unasked,) = (await judge(ADD, test, observe=False)).verdicts
+    (checked,) = (await judge(ADD, test)).verdicts
+    (unchecked,) = (await judge(ADD, test, observe=False)).verdicts
 
-    assert (asked.status, asked.integrity) == ("passed", "outside")
-    assert (unasked.status, unasked.integrity, unasked.reason) == (
-        "passed", "in-process", UNASKED
-    )
+    assert (checked.status, checked.integrity) == ("passed", "isolated")
+    assert (unchecked.status, unchecked.integrity) == ("passed", "in-process")

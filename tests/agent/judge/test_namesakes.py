@@ -46,7 +46,7 @@ async def test_what_a_program_imports_by_such_a_name_is_its_own(judge: Any) -> N
     report = await judge(program, test, ("test_it",), files=(own,))
 
     (verdict,) = report.verdicts
-    assert (verdict.status, verdict.integrity) == ("passed", "outside")
+    assert (verdict.status, verdict.integrity) == ("passed", "isolated")
 
 
 async def test_what_the_program_does_is_told_of_each_test_that_sees_it(judge: Any) -> None:

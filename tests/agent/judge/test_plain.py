@@ -13,8 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.judge.compared.plain import MOST_DEPTH, decode, differs, encode, parts, shown
-from agent.judge.observed.codec import Garbled, Unplain
+from agent.judge.compared.plain import (
+    MOST_DEPTH,
+    Garbled,
+    Unplain,
+    decode,
+    differs,
+    encode,
+    parts,
+    shown,
+)
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(),

@@ -8,7 +8,6 @@ import pytest
 
 from agent.core.domain import File, Task
 from agent.intake import with_outside_failures
-from agent.judge.observed import observed_run
 from agent.judge.plain import plain_run
 from tests.agent.values import table
 
@@ -59,7 +58,9 @@ async def test_each_class_of_outcome_is_pytests(judge: Any) -> None:
     assert {
         name: said for name, (_, said) in found.items() if AS_UNDER_PYTEST[name][1] not in said
     } == {}
-    assert {v.integrity for v in report.verdicts if v.status == "passed"} == {"outside"}
+    assert {v.integrity for v in report.verdicts if v.status == "passed"} == {
+        "isolated", "in-process"
+    }
     assert {v.integrity for v in report.verdicts if v.status != "passed"} == {None}
 
 
@@ -138,24 +139,12 @@ async def test_collecting_that_hangs_ends_at_the_deadline(
     judge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plain_run, "START_S", 1.5)
-    monkeypatch.setattr(observed_run, "START_S", 1.5)
     code = "import calc\ncalc.endless()\ndef test_a(): assert calc.add(1, 1) == 2\n"
 
     (verdict,) = (await judge(PROGRAM, code, ("test_a",), entry="calc.py", wall_s=0.5)).verdicts
 
     assert verdict.status == "error"
     assert "collecting the tests came to no end" in verdict.message
-
-
-async def test_collecting_that_takes_too_long_only_from_outside_says_so(judge: Any) -> None:
-    code = "import sys, calc\nwhile '_judge' in sys.modules: pass\n" \
-        "def test_a(): assert calc.add(1, 1) == 2\n"
-
-    (verdict,) = (await judge(PROGRAM, code, ("test_a",), entry="calc.py", wall_s=0.5)).verdicts
-
-    assert (verdict.passed, verdict.integrity, verdict.reason) == (
-        True, "in-process", "collecting the file took too long"
-    )
 
 
 async def test_what_passes_in_some_runs_only_is_flaky(judge: Any) -> None:
@@ -195,7 +184,7 @@ async def test_a_program_whose_tests_do_more_than_call_it_is_believed(
     (verdict,) = (await judge(USED, code, ("test_it",), entry="calc.py")).verdicts
 
     assert (verdict.passed, verdict.doubt) == (True, "")
-    assert verdict.integrity in ("in-process", "outside")
+    assert verdict.integrity in ("in-process", "isolated")
     assert not verdict.vacuous
 
 
@@ -219,21 +208,21 @@ async def test_conftest_and_helpers_lie_beside_the_tests(judge: Any) -> None:
     report = await judge(text, code, ("test_f", "test_g"), task=task)
 
     assert [(v.status, v.integrity, v.doubt) for v in report.verdicts] == [
-        ("passed", "outside", ""), ("passed", "outside", "")
+        ("passed", "in-process", ""), ("passed", "in-process", "")
     ]
 
 
 @pytest.mark.parametrize("jail", ["L2"], indirect=True)
 async def test_where_no_file_can_be_opened_a_test_file_is_told_what_to_do(judge: Any) -> None:
     file = "from program import f\ndef test_it():\n    assert f(1) == 2\n"
-    snippet = "assert f(1) == 2\nassert f(2) + 0 == 3"
+    snippet = "made = f(2)\nassert made == 3"
 
     (refused,) = (await judge("def f(n): return n + 1\n", file, ("test_it",))).verdicts
     (passed,) = (await judge("def f(n): return n + 1\n", snippet)).verdicts
 
     assert refused.status == "error"
     assert refused.message.startswith("a test file needs files, and at this level")
-    assert (passed.passed, passed.integrity) == (True, "outside")
+    assert (passed.passed, passed.integrity) == (True, "isolated")
 
 
 async def test_garbage_that_fails_to_end_does_not_end_the_run(judge: Any) -> None:

@@ -38,7 +38,7 @@ async def test_snippets_are_judged_outside_in_a_container_each(
 
     report = await judged(docker(), right, wrong)
 
-    assert shown(report) == [("passed", "outside"), ("failed", None)]
+    assert shown(report) == [("passed", "isolated"), ("failed", None)]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the container of this test has no users to part")
@@ -51,4 +51,4 @@ async def test_a_file_of_pytest_is_judged_outside_in_one_container(
         docker(), *(Script(name=name, origin="user", code=TESTS, node=name) for name in names)
     )
 
-    assert shown(report) == [("passed", "outside"), ("failed", None)]
+    assert shown(report) == [("passed", "isolated"), ("failed", None)]

@@ -12,7 +12,8 @@ class SpoiltError(Exception):
 
 class Spoilt:
     """Can be called, indexed, iterated, calculated with and looked into, always to another such;
-    no comparison with it holds. So a test of it fails by its assert, where it has one."""
+    no comparison with it holds but, where it is true, `!=`. So a test of it fails by its assert,
+    where it has one."""
 
     def __init__(self, truth: bool) -> None:
         self._truth = truth
@@ -24,7 +25,7 @@ class Spoilt:
         return False
 
     def __ne__(self, other: object) -> bool:
-        return False
+        return self._truth  # an `assert` fails with one, an `if` that raises with the other
 
     def __hash__(self) -> int:
         return id(self)

@@ -1,0 +1,43 @@
+"""A small model's drafts from words: which is taken, and how likely it is right."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from agent.core.domain import Estimate, File, Solution, Task
+from agent.healing.context import Context
+from agent.thinking.drafting import FURTHER, MOST_DRAFTS, compared
+from agent.thinking.roles import GENERATOR
+from llm.plan import Choice, Plan
+from tests.agent.thinking.test_rewriting import CASE, Surroundings, whole
+from tests.llm.scripted import Answer, Scripted
+
+FAILS, PASSES = "def f():\n    return 1\n", "def f():\n    return 2\n"
+
+
+async def drafted(first: str, *others: str) -> tuple[str, Estimate | None, int]:
+    """The draft that is taken, its estimate, and how many further ones were asked for."""
+    model = Scripted([Answer((whole(text),)) for text in others])
+    plan = Plan("llamacpp", "", (Choice(GENERATOR, "llamacpp", "m", ""),))
+    here = Surroundings(model, plan, Task(text="f gives two"))
+    solution = Solution(files=(File(path="f.py", text=first),), entry="f.py", origin="model")
+    taken, estimate = await compared(cast(Context, here), solution, (CASE,))
+    return taken.text, estimate, len(model.asked)
+
+
+async def test_further_drafts_are_asked_for_until_one_passes() -> None:
+    text, estimate, asked = await drafted(FAILS, *(FAILS,) * (MOST_DRAFTS - 2), PASSES)
+
+    assert (text, asked) == (PASSES, MOST_DRAFTS - 1)
+    assert estimate is not None
+
+
+async def test_a_first_draft_that_fails_stays_where_no_other_passes() -> None:
+    assert await drafted(FAILS, *(FAILS,) * MOST_DRAFTS) == (FAILS, None, MOST_DRAFTS - 1)
+
+
+async def test_a_draft_that_none_agrees_with_is_unlikely_to_be_right() -> None:
+    _, estimate, asked = await drafted(PASSES, *(FAILS,) * FURTHER)
+
+    assert asked == FURTHER
+    assert estimate is not None and estimate.probability < 0.5
