@@ -243,7 +243,7 @@ async def _memory(at_most: JailLevel) -> Figure:
     if os.geteuid() != 0:
         return Figure(name, None, "MiB", 1, note="only root may look at a jailed process")
     sandbox = JailSandbox(at_most)
-    async with sandbox.together([Job("jail.send(0)\njail.receive()")]) as (process,):
+    async with sandbox.start(Job("jail.send(0)\njail.receive()")) as process:
         await process.receive(10.0)
         await asyncio.sleep(0.2)
         held = _private_mib(process.running.server_pid)

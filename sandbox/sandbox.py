@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -75,10 +75,8 @@ class Sandbox(ABC):
         """
 
     @abstractmethod
-    def together(
-        self, jobs: Sequence[Job], shared: bool = False
-    ) -> AbstractAsyncContextManager[Sequence[Process]]:
-        """One running job, or the two of a pair; leaving the context kills them."""
+    def start(self, job: Job) -> AbstractAsyncContextManager[Process]:
+        """A running job to talk with; leaving the context kills it."""
 
     @abstractmethod
     def batch(self, job: Job) -> AbstractAsyncContextManager[Batch]:
@@ -86,29 +84,8 @@ class Sandbox(ABC):
 
     async def run(self, job: Job) -> Outcome:
         """Runs one job to its end."""
-        async with self.together([job]) as (process,):
+        async with self.start(job) as process:
             return await process.finish()
-
-    @asynccontextmanager
-    async def start(self, job: Job) -> AsyncIterator[Process]:
-        """A running job to talk with; leaving the context kills it."""
-        async with self.together([job]) as (process,):
-            yield process
-
-    @asynccontextmanager
-    async def pair(
-        self, first: Job, second: Job, shared: bool = False
-    ) -> AsyncIterator[tuple[Process, Process]]:
-        """Two jobs whose `jail.peer` channels are joined; neither can reach the other's host
-        channel.
-
-        With `shared` both find the path of one folder in `jail.shared`, which either may read
-        and write; it is gone with the pair. A backend whose jobs may open no file raises
-        `SandboxError`; so does one that keeps interpreters loaded where the two jobs differ in
-        seed, sites, modules or preload.
-        """
-        async with self.together([first, second], shared) as (one, other):
-            yield one, other
 
 
 BACKENDS: dict[str, str] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -42,13 +42,11 @@ class _Around(Sandbox):
         return await self._sandbox.isolation(coming)
 
     @asynccontextmanager
-    async def together(
-        self, jobs: Sequence[Job], shared: bool = False
-    ) -> AsyncIterator[Sequence[Process]]:
-        """One running job, or the two of a pair; leaving the context kills them."""
-        given = [await self._given(job) for job in jobs]
-        async with self._sandbox.together(given, shared) as processes:
-            yield processes
+    async def start(self, job: Job) -> AsyncIterator[Process]:
+        """A running job to talk with; leaving the context kills it."""
+        given = await self._given(job)
+        async with self._sandbox.start(given) as process:
+            yield process
 
     @asynccontextmanager
     async def batch(self, job: Job) -> AsyncIterator[Batch]:

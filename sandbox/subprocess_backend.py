@@ -13,7 +13,6 @@ open sockets and read any file that its user may read. `describe` says so.
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import select
@@ -23,8 +22,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -92,30 +91,13 @@ class SubprocessSandbox(Sandbox):
         return Isolation("M" if seatbelt.holds else "L1", (limits, seatbelt), _GRANTS)
 
     @asynccontextmanager
-    async def together(
-        self, jobs: Sequence[Job], shared: bool = False, peer: socket.socket | None = None
-    ) -> AsyncIterator[list[_Running]]:
-        """One running job, or the two of a pair; leaving the context kills them.
-
-        One with a `peer` is half of a pair, whose other end is the caller's to carry.
-        """
-        async with AsyncExitStack() as stack:
-            folder = None
-            if shared:
-                folder = self._workspaces.share()
-                # It may hold more than is removed in a moment; goes on when this is cancelled.
-                stack.push_async_callback(asyncio.to_thread, self._workspaces.remove, folder)
-            with ExitStack() as ends:
-                # Only the jobs may hold the ends, or neither would see the other's death.
-                peers = [peer]
-                if len(jobs) > 1:
-                    peers = [ends.enter_context(one) for one in socket.socketpair()]
-                started = []
-                for job, end in zip(jobs, peers, strict=True):
-                    started.append(self._start(job, folder, peer=end))
-                    stack.push_async_callback(started[-1].kill)
-            stack.callback(started[0].stop, "killed", "stopped by the host")
-            yield started
+    async def start(self, job: Job) -> AsyncIterator[_Running]:
+        """A running job to talk with; leaving the context kills it."""
+        process = self._start(job)
+        try:
+            yield process
+        finally:
+            await process.kill()
 
     def batch(self, job: Job) -> RestartingBatch:
         """A program kept running for many items."""
@@ -125,14 +107,7 @@ class SubprocessSandbox(Sandbox):
 
         return RestartingBatch(start, job)
 
-    def _start(
-        self,
-        job: Job,
-        folder: Workspace | None = None,
-        peer: socket.socket | None = None,
-        output: Output = "kept",
-        endless: bool = False,
-    ) -> _Running:
+    def _start(self, job: Job, output: Output = "kept", endless: bool = False) -> _Running:
         told = orders(job, endless)
         told["modules"] = loaded(job.modules, job.python)
         told["sites"] = self._workspaces.sites(job.sites)
@@ -141,26 +116,19 @@ class SubprocessSandbox(Sandbox):
             told |= {
                 "host": os.getpid(),
                 "folder": f"{workspace.folder}/work",
-                "shared": None if folder is None else folder.folder,
                 "user": workspace.user,
-                "groups": [] if folder is None or folder.user is None else [folder.user],
-                "peer": peer is not None,
-                "seatbelt": self._seatbelt(job, workspace, told["sites"], folder),
+                "seatbelt": self._seatbelt(job, workspace, told["sites"]),
             }
-            return _Running(self._workspaces, workspace, job, frame(told), peer, output, endless)
+            return _Running(self._workspaces, workspace, job, frame(told), output, endless)
         except BaseException:
             self._workspaces.remove(workspace)
             raise
 
-    def _seatbelt(
-        self, job: Job, workspace: Workspace, sites: list[str], folder: Workspace | None
-    ) -> str:
+    def _seatbelt(self, job: Job, workspace: Workspace, sites: list[str]) -> str:
         """The profile that macOS holds the job to; empty on other systems."""
         if sys.platform != "darwin":
             return ""
         writable = [f"{workspace.folder}/work", f"{workspace.folder}/tmp"]
-        if folder is not None:
-            writable.append(folder.folder)
         library = self._workspaces.interpreter(job.python).library
         places = [sys.base_prefix, library, self._workspaces.guest(job.python), "/usr/lib"]
         return profile([*map(os.path.realpath, [*places, *sites])], map(os.path.realpath, writable))
@@ -175,7 +143,6 @@ class _Running(Conversation):
         workspace: Workspace,
         job: Job,
         told: bytes,
-        peer: socket.socket | None,
         output: Output,
         endless: bool,
     ) -> None:
@@ -191,7 +158,7 @@ class _Running(Conversation):
         self._cpu_s = 0.0
         self._status = 0
 
-        self._pid, channel, self._stdout, self._stderr = _spawn(workspaces, workspace, job, peer)
+        self._pid, channel, self._stdout, self._stderr = _spawn(workspaces, workspace, job)
         for descriptor in (self._stdout, self._stderr):
             self._output[descriptor] = bytearray()
             self._loop.add_reader(descriptor, self._read_output, descriptor)
@@ -326,9 +293,7 @@ class _Running(Conversation):
             )
 
 
-def _spawn(
-    workspaces: Workspaces, workspace: Workspace, job: Job, peer: socket.socket | None
-) -> tuple[int, int, int, int]:
+def _spawn(workspaces: Workspaces, workspace: Workspace, job: Job) -> tuple[int, int, int, int]:
     """Starts the guest; returns its pid and our ends of its channel, output and errors."""
     own = {
         "HOME": f"{workspace.folder}/work", "TMPDIR": f"{workspace.folder}/tmp",
@@ -345,8 +310,6 @@ def _spawn(
         host_end, guest_end = socket.socketpair()
         ours.append(host_end.detach())
         theirs.append(guest_end.detach())
-        if peer is not None:
-            theirs.append(os.dup(peer.fileno()))
         pid = workspaces.interpreter(job.python).start(
             [workspaces.guest(job.python), f"CODE_JAIL={workspace.mark}"],
             environment(job.seed) | own, theirs,

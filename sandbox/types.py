@@ -70,7 +70,7 @@ class Job:
     """One program for one jail.
 
     `program` is source text of ours, run in the jail's interpreter with one global,
-    `jail` (see `guest.Jail`): its `payload`, `send`, `receive` and `peer`. Untrusted code
+    `jail` (see `guest.Jail`): its `payload`, `send` and `receive`. Untrusted code
     travels in the payload or in `files`; the program decides how it is executed.
     """
 
@@ -80,7 +80,7 @@ class Job:
     """Modules of ours that `program` may import: name to source text. They hold definitions
     only, and nothing secret: a backend may load them before the job and keep them, loaded, for
     other jobs. What one calls `warm_up` a backend may run, any number of times, in a
-    process that waits for a job, with whether it is one of a pair: it has no effect but speed."""
+    process that waits for a job: it has no effect but speed."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Text files laid into the job's private folder, its current directory and first on
     `sys.path`: relative path to text, in which bytes that are no UTF-8 stand as in names of files

@@ -8,7 +8,6 @@
             python-<n>/             readable links to an interpreter, where it is hidden
             site-<n>/               the same for folders of packages
             <n>/work, <n>/tmp       one plain job
-            shared-<n>              what two of them share
             server-<n>/             one fork server; its jobs' folders, unless it mounts its own
 
 A lock is the kernel's and ends with its holder, so what a killed host left behind is known
@@ -65,12 +64,11 @@ _LEFT_OUT = (
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder and whose it is: of a plain job, of a fork server, or shared by two jobs."""
+    """A folder and whose it is: of a plain job, or of a fork server."""
 
     folder: str
     user: int | None
-    """The spare user, or the group of a shared folder; `None` when jobs run as the user of the
-    host."""
+    """The spare user; `None` when jobs run as the user of the host."""
 
     @property
     def mark(self) -> str:
@@ -181,15 +179,6 @@ class Workspaces:
         if workspace.user is not None:
             with self._lock:
                 (self._resting if left_orphans else self._free).append(workspace.user)
-
-    def share(self) -> Workspace:
-        """A folder that two jobs may have in common, as members of its group."""
-        shared = self.make("shared-", inner=())
-        if shared.user is not None:
-            os.chown(shared.folder, -1, shared.user)
-        # What is made in it belongs to the group too, whichever job makes it.
-        os.chmod(shared.folder, 0o700 if shared.user is None else 0o2770)
-        return shared
 
     def end_server(self, workspace: Workspace) -> None:
         """Takes a fork server's folder back; its children may still be dying."""

@@ -247,57 +247,6 @@ async def _stillborn_batch(sandbox: Sandbox) -> str:
     return "" if ended == ["exited"] * 4 else f"saw {seen}"
 
 
-async def _pair(sandbox: Sandbox) -> str:
-    asks = Job(
-        "jail.peer.send({'n': 20})\njail.send(jail.peer.receive())\njail.send(jail.peer.receive())",
-        limits=ROOMY,
-    )
-    answers = Job("jail.peer.send(jail.peer.receive()['n'] + 1)", limits=ROOMY)
-    async with sandbox.pair(asks, answers) as (one, other):
-        outcomes = [await one.finish(), await other.finish()]
-    if [outcome.messages for outcome in outcomes] == [(21, None), ()]:
-        return ""
-    return "; ".join(_seen(outcome) for outcome in outcomes)
-
-
-async def _dead_peer(sandbox: Sandbox) -> str:
-    waits = Job("jail.send(jail.peer.receive())", limits=ROOMY)
-    dies = Job("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", limits=ROOMY)
-    async with sandbox.pair(waits, dies) as (one, other):
-        waited, died = await one.finish(), await other.finish()
-    return _unless((waited.messages, died.signal) == ((None,), "SIGKILL"), waited)
-
-
-async def _garbling_peer(sandbox: Sandbox) -> str:
-    reads = Job(
-        "try:\n    jail.peer.receive()\nexcept Exception as error:\n"
-        "    jail.send(type(error).__name__)",
-        limits=ROOMY,
-    )
-    for attack in ("b'\\xff' * 64", "b'\\0\\0\\0\\2{]'", "b'\\0\\0\\0\\7[1'"):
-        garbles = Job(f"import os\nos.write(jail.peer.fileno(), {attack})", limits=ROOMY)
-        async with sandbox.pair(reads, garbles) as (one, _):
-            outcome = await one.finish()
-        if outcome.messages != ("Malformed",):
-            return f"{attack}: {_seen(outcome)}"
-    return ""
-
-
-async def _shared_folder(sandbox: Sandbox) -> str:
-    writes = Job(
-        "open(jail.shared + '/a', 'w').write('5')\njail.peer.send(1)\njail.peer.receive()\n"
-        "jail.send(open(jail.shared + '/a').read())\njail.send(jail.shared)",
-        limits=ROOMY,
-    )
-    changes = "jail.peer.receive()\nopen(jail.shared + '/a', 'a').write('6')\njail.peer.send(1)"
-    async with sandbox.pair(writes, Job(changes, limits=ROOMY), shared=True) as (one, other):
-        outcomes = await asyncio.gather(one.finish(), other.finish())
-    match outcomes[0].messages:
-        case ("56", str(folder)) if await _emptied(folder):
-            return ""
-    return "; ".join(map(_seen, outcomes))
-
-
 async def _many_at_once(sandbox: Sandbox) -> str:
     jobs = [Job("jail.send(jail.payload)", payload=number, limits=ROOMY) for number in range(8)]
     outcomes = await asyncio.gather(*(sandbox.run(job) for job in jobs))
@@ -457,10 +406,6 @@ CHECKS: tuple[Check, ...] = (
     Check("a batch loses only the items that end their process", _batch),
     Check("a batch that was left half-way starts its next list anew", _abandoned_batch),
     Check("a batch whose program always dies loses every item", _stillborn_batch),
-    Check("two jobs of a pair talk and see each other's end", _pair),
-    Check("a killed job is an end of file to its peer", _dead_peer),
-    Check("garbage from a peer is a named error", _garbling_peer),
-    Check("two jobs of a pair share a folder", _shared_folder, WITH_FILES),
     Check("eight jobs run at once", _many_at_once),
     Check("a cancelled run is over at once", _cancelled_at_once),
     Check("nothing of a cancelled run goes on", _cancelled, WITH_PROCESSES),

@@ -16,8 +16,7 @@ The order of `main` is the theory of operation:
 Lone surrogates never stop a program: printed, they become an escape (`\\ud800`); in messages
 and on standard input they travel unchanged.
 
-    ChannelError                the jail's channels cannot be used so; a bug of the program
-      Malformed                 the peer sent something that is no message, or too much
+    ChannelError                the channel cannot be used so, or the host has ended
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ if TYPE_CHECKING:  # importing typing would take as long as the rest of the star
     from typing import Any, NoReturn
 
 CHANNEL = 3
-PEER = 4
 
 READY = 1
 MESSAGE = 2
@@ -70,24 +68,14 @@ _SIGKILL = 9
 
 
 class ChannelError(Exception):
-    """A channel was used in a way it does not allow, or its other end is gone."""
-
-
-class Malformed(ChannelError):
-    """The peer sent something that is no message, or more than fits."""
+    """The channel was used in a way it does not allow, or its other end is gone."""
 
 
 class Jail:
     """What a program sees of its jail."""
 
     def __init__(
-        self,
-        payload: Any,
-        files: dict[str, str],
-        folder: str,
-        shared: str | None,
-        channel: HostChannel,
-        peer: Peer | None,
+        self, payload: Any, files: dict[str, str], folder: str, channel: HostChannel
     ) -> None:
         self.payload = payload
         """The job's payload."""
@@ -95,10 +83,6 @@ class Jail:
         """The job's files, path to text: for where none can be opened."""
         self.folder = folder
         """The private folder, also the current directory at the start."""
-        self.shared = shared
-        """The folder shared with the other job of a pair, or `None`."""
-        self.peer = peer
-        """The channel to the other job of a pair, or `None`."""
         self._channel = channel
         self.undisturbed = Undisturbed(folder, files)
         """While it is entered, the job's own files are not imported."""
@@ -155,84 +139,18 @@ def give_way(names: Iterable[str]) -> None:
             del sys.modules[name]
 
 
-class _Stream:
-    """A channel on which each frame that comes is four bytes of length and a body."""
-
-    def __init__(self, descriptor: int, most_bytes: int) -> None:
-        self._descriptor = descriptor
-        self._most_bytes = most_bytes
-        self._buffer = bytearray()
-        self._lock = _lock()
-
-    def _body(self, deadline: float | None = None) -> bytes | None:
-        """The next frame's body; `None` at the end, and `Malformed` within a frame."""
-        if not self._fill(4, deadline):
-            return None
-        size = int.from_bytes(self._buffer[:4], "big")
-        if size > self._most_bytes:
-            raise Malformed(f"a message of {size} bytes; {self._most_bytes} are allowed")
-        self._fill(4 + size, deadline)
-        body = bytes(self._buffer[4 : 4 + size])
-        del self._buffer[: 4 + size]
-        return body
-
-    def _fill(self, size: int, deadline: float | None) -> bool:
-        """Reads until `size` bytes are there; false when the end comes before the first byte."""
-        while len(self._buffer) < size:
-            if deadline is not None:
-                _await_input(self._descriptor, deadline)
-            part = _read(self._descriptor, max(1 << 16, size - len(self._buffer)))
-            if not part:
-                if self._buffer:
-                    raise Malformed("the other end is gone within a message")
-                return False
-            self._buffer += part
-        return True
-
-
-class Peer(_Stream):
-    """The channel to the other job of a pair; both ends speak JSON."""
-
-    def __init__(self, descriptor: int, most_bytes: int) -> None:
-        super().__init__(descriptor, most_bytes)
-        self._encode = _encoder()
-
-    def send(self, value: Any) -> None:
-        """Sends a JSON value; raises `ChannelError` when the other job has ended."""
-        body = self._encode(value)
-        with self._lock:
-            _write(self._descriptor, len(body).to_bytes(4, "big") + body)
-
-    def receive(self, timeout_s: float | None = None) -> Any:
-        """The next value; `None` at the other job's end.
-
-        Raises `Malformed` for anything that is no message and `TimeoutError` when nothing
-        came within `timeout_s`; after `Malformed` the channel is of no more use.
-        """
-        import json  # it stands, whatever the job's files are called
-
-        body = self._body(None if timeout_s is None else _monotonic() + timeout_s)
-        if body is None:
-            return None
-        try:
-            return json.loads(body.decode("utf-8", "surrogatepass"))
-        except (ValueError, RecursionError) as error:
-            raise Malformed(f"not JSON: {error}") from error
-
-    def fileno(self) -> int:
-        """The descriptor, for those who wait on several."""
-        return self._descriptor
-
-
-class HostChannel(_Stream):
+class HostChannel:
     """The private channel to the host: marshal comes in, JSON goes out.
+
+    A frame that comes in is four bytes of length and a body.
 
     Each message carries the number of values received so far, so that the host can tell an
     answer to one item from an answer to the next.
     """
 
     def __init__(self) -> None:
-        super().__init__(CHANNEL, sys.maxsize)
+        self._buffer = bytearray()
+        self._lock = _lock()
         self._received = 0
         self._owner = os.getpid()
         self._encode: Callable[[Any], bytes] | None = None
@@ -264,8 +182,20 @@ class HostChannel(_Stream):
             if not part:
                 return None
             self._buffer += part
-        body = self._body()
-        return None if body is None else marshal.loads(body)
+        self._fill(4)
+        end = 4 + int.from_bytes(self._buffer[:4], "big")
+        self._fill(end)
+        body = bytes(self._buffer[4:end])
+        del self._buffer[:end]
+        return marshal.loads(body)
+
+    def _fill(self, size: int) -> None:
+        """Reads until `size` bytes are there."""
+        while len(self._buffer) < size:
+            part = _read(CHANNEL, max(1 << 16, size - len(self._buffer)))
+            if not part:
+                raise ChannelError("the host is gone within a message")
+            self._buffer += part
 
     def end(self) -> None:
         """Says that the program came to its end; a forked copy of the job says nothing."""
@@ -354,8 +284,8 @@ def main() -> None:
     if sys.platform == "linux":
         prefer_in_memory_shortage()
     if job["user"] is not None:
-        become(job["user"], job["groups"])
-    os.umask(0o002 if job["shared"] else 0o022)
+        become(job["user"])
+    os.umask(0o022)
     lay(job["folder"], job["files"])
     limit(job["limits"])
     if sys.platform == "linux":
@@ -364,8 +294,7 @@ def main() -> None:
         _fasten(job["seatbelt"])
     limit_processes(job["limits"]["processes"], exact=job["user"] is not None)
     _prepare_interpreter(job)
-    peer = Peer(PEER, job["message_bytes"]) if job["peer"] else None
-    jail = Jail(job["payload"], job["files"], job["folder"], job["shared"], host, peer)
+    jail = Jail(job["payload"], job["files"], job["folder"], host)
     import_own(job["modules"], jail)
     host.begin()
     run_program(job["program"], job["source"], jail)
@@ -455,9 +384,9 @@ def lower(kind: int, soft: int, hard: int) -> None:
             raise
 
 
-def become(user: int, groups: list[int]) -> None:
+def become(user: int) -> None:
     """Changes from root to another user, for good."""
-    os.setgroups(groups)
+    os.setgroups([])
     # Called by root, these set the saved identity too: there is no way back.
     os.setgid(user)
     os.setuid(user)
@@ -522,13 +451,9 @@ def _fasten(profile: str) -> None:
 def _prepare_interpreter(job: dict[str, Any]) -> None:
     """Makes the interpreter look as a fresh `python` would to the code that runs in it."""
     os.set_inheritable(CHANNEL, False)
-    first_free = CHANNEL + 1
-    if job["peer"]:
-        os.set_inheritable(PEER, False)
-        first_free = PEER + 1
     for name in os.listdir("/dev/fd"):
         # A library of the host may have opened files that a new program inherits.
-        if int(name) >= first_free:
+        if int(name) > CHANNEL:
             try:
                 os.close(int(name))
             except OSError as error:
@@ -593,24 +518,8 @@ def _lock() -> Any:
     return _thread.allocate_lock()
 
 
-def _monotonic() -> float:
-    import time
-
-    return time.monotonic()
-
-
-def _await_input(descriptor: int, deadline: float) -> None:
-    import select
-
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    left = deadline - _monotonic()
-    if left < 0 or not poll.poll(left * 1000):
-        raise TimeoutError("the other job sent nothing in time")
-
-
 def _read(descriptor: int, size: int) -> bytes:
-    """The next bytes; none at the end, which is also how a peer's death looks."""
+    """The next bytes; none at the end, which is also how the host's death looks."""
     try:
         return os.read(descriptor, size)
     except ConnectionResetError:

@@ -42,8 +42,6 @@ _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
 _WRITE_FILE, _TRUNCATE, _IOCTL_DEVICE = 1 << 1, 1 << 14, 1 << 15
 _CHANGE = (1 << 4) | (1 << 5) | (1 << 7) | (1 << 8) | (1 << 12) | (1 << 13)
 """Remove folders and files, make folders, files and links, and move them between folders."""
-_LINK = 1 << 12
-"""Make a symbolic link, or move one in."""
 _FILE_RIGHTS = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE
 MOST_ENTRIES = 4096
 """Files and folders that a job may have at once."""
@@ -137,14 +135,13 @@ def ruleset(
     writable: Iterable[str],
     devices: Iterable[str],
     listable: Iterable[str] = (),
-    unlinked: Iterable[str] = (),
     grants: Collection[str] = (),
 ) -> int:
     """A descriptor of rules: what may be read, folders that may be changed, files that may be
-    written, folders whose names may be listed, folders that may be changed but for symbolic links.
-    Everything else that Landlock knows is refused: files, TCP, signals and abstract sockets. Paths
-    that do not exist are left out. With `processes` granted, what may be read may be run; with
-    `loopback`, TCP is left to the network that the job has."""
+    written, folders whose names may be listed. Everything else that Landlock knows is refused:
+    files, TCP, signals and abstract sockets. Paths that do not exist are left out. With `processes`
+    granted, what may be read may be run; with `loopback`, TCP is left to the network that the job
+    has."""
     known = (1 << _HANDLED.get(version, 16)) - 1
     attributes = struct.pack("=Q", known)
     if version >= _TCP_SINCE:
@@ -158,7 +155,6 @@ def ruleset(
         (writable, read | _WRITE_FILE | _TRUNCATE | _CHANGE),
         (devices, _FILE_RIGHTS),
         (listable, _READ_DIR),
-        (unlinked, read | _WRITE_FILE | _TRUNCATE | (_CHANGE & ~_LINK)),
     ):
         for path in paths:
             _add_rule(rules, path, rights & known)

@@ -6,9 +6,9 @@ file system but what programs need to read, and every system call that is not on
 it imports, it imports once for all its copies.
 
 The host sends `FORK` with a number and the descriptors of a worker: standard input, output and
-errors, a channel, and for one of a pair a channel to the other. The copy takes those
-descriptors, gives up what only the fork server needed, and waits on its channel for a job, so
-that a job meets a process that is ready. No job and no secret ever passes through here.
+errors, and a channel. The copy takes those descriptors, gives up what only the fork server
+needed, and waits on its channel for a job, so that a job meets a process that is ready. No job
+and no secret ever passes through here.
 
 It answers `READY` once, then `ENDED` for each worker with what the kernel says of its end, and
 `FREE` for each folder once it is empty again. Anything unexpected from the host ends it, and
@@ -54,24 +54,19 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 FORK, KILL = 1, 2
-"""Requests: `REQUEST` packs kind, worker, folder, place in the folder, and whether it is to wait
-for its job."""
+"""Requests: `REQUEST` packs kind, worker, slot, and whether it is to wait for its job."""
 READY, ENDED, FREE = 1, 2, 3
-REQUEST = struct.Struct("=BIHB?")
+REQUEST = struct.Struct("=BIH?")
 ANSWER = struct.Struct("=BIid")
-"""Answers but `READY`: kind, worker or folder, wait status, seconds of cpu time."""
+"""Answers but `READY`: kind, worker or slot, wait status, seconds of cpu time."""
 
 NOT_TAKEN_UP = 97
 """The exit code of a child that failed us."""
 
-ALONE, FIRST, SECOND = 0, 1, 2
-"""A worker's place in its folder: two of a pair have one folder."""
-
 _HIGH = 200
 """The control socket lives up here, out of the way of a child's descriptors."""
-_PLACES_ALONE = 2
 _KEPT_FOR_FORKS = 128
-_FIRST_FREE = guest.PEER + 1
+_FIRST_FREE = guest.CHANNEL + 1
 _MOST_DESCRIPTORS = 1024
 _MOST_PENDING = 4096
 _USUAL = """
@@ -90,14 +85,13 @@ WORK = NAMES[os.urandom(1)[0] % len(NAMES)]
 class _JobFolders:
     """What a job in a slot finds as its own; made before there is a child."""
 
-    def __init__(self, base: str, letter: str, shared: str | None, rules: int) -> None:
-        self.work = f"{base}/{letter}/{WORK}"
+    def __init__(self, base: str, rules: int) -> None:
+        self.work = f"{base}/{WORK}"
         self.home = self.work.encode()
-        self.tmp = f"{base}/{letter}/tmp".encode()
-        self.memory = f"{base}/{letter}/shm"
-        self.shared = shared
+        self.tmp = f"{base}/tmp".encode()
+        self.memory = f"{base}/shm"
         self.rules = rules
-        self.own = (f"{base}/{letter}/", shared or self.work)
+        self.own = (f"{base}/",)
         self.folder = os.open(self.work, os.O_PATH | os.O_CLOEXEC) if rules >= 0 else -1
 
 
@@ -117,17 +111,15 @@ class Zygote:
         self._grants: tuple[str, ...] = tuple(orders["grants"])
         self._slots: list[str] = orders["slots"]
         self._fork = ctypes.PyDLL(None).fork
-        self._warm_ups: list[Callable[[bool], None]] = []
+        self._warm_ups: list[Callable[[], None]] = []
         """What our modules offer to run while a child waits."""
         self._poll = select.poll()
         self._alive: dict[int, tuple[int, int, int, int]] = {}
         """Descriptor of a child to its process, worker and slot, and where the word on the job's
         own end comes from."""
         self._pids: dict[int, int] = {}
-        self._in_use: dict[int, int] = {}
-        self._shared: set[int] = set()
-        """Folders that a pair has."""
-        self._job_folders: dict[tuple[int, int], _JobFolders] = {}
+        self._job_folders: list[_JobFolders] = []
+        """By slot."""
         self._channel = guest.HostChannel()
         """What each child will speak through; a child's copy is its own."""
         self._recvmsg = control.recvmsg
@@ -142,7 +134,7 @@ class Zygote:
             __import__(name)
         guest.prefer_in_memory_shortage()
         if orders["user"] is not None:
-            guest.become(orders["user"], [])
+            guest.become(orders["user"])
         user, group = os.getuid(), os.getgid()
         readable = [*orders["readable"], *_libraries(), *_SOURCES]
         if "processes" in self._grants:
@@ -181,11 +173,7 @@ class Zygote:
         if self._files:
             self._guard(readable)
         else:
-            folders = _JobFolders("/job", "a", None, -1)
-            self._job_folders = {
-                (slot, place): folders
-                for slot in range(len(self._slots)) for place in (ALONE, FIRST, SECOND)
-            }
+            self._job_folders = [_JobFolders("/job/a", -1)] * len(self._slots)
         if self._level == "L4" and not self._grants:
             self._start_init()
         stage = stage_one(lockdown.MACHINE, "guarded" if self._files else "none", self._grants)
@@ -216,7 +204,7 @@ class Zygote:
         message, ancillary, _, _ = self._recvmsg(64, _ROOM_FOR_DESCRIPTORS)
         if not message:
             os._exit(0)  # the host is gone, and with this process all its children
-        kind, worker, slot, place, waits = REQUEST.unpack(message)
+        kind, worker, slot, waits = REQUEST.unpack(message)
         if kind == KILL:
             if worker in self._pids:
                 os.kill(self._pids[worker], signal.SIGKILL)
@@ -224,7 +212,7 @@ class Zygote:
         descriptors = array.array("i")
         for _, _, part in ancillary:
             descriptors.frombytes(part)
-        folders = self._job_folders[slot, place]
+        folders = self._job_folders[slot]
         told, tells = os.pipe2(os.O_NONBLOCK) if self._grants else (-1, -1)
         pid = lockdown.fork_apart() if self._grants else self._fork()
         if pid == 0:
@@ -238,9 +226,6 @@ class Zygote:
         watched = os.pidfd_open(pid)
         self._alive[watched] = (pid, worker, slot, told)
         self._pids[worker] = pid
-        self._in_use[slot] = self._in_use.get(slot, 0) + 1
-        if place != ALONE:
-            self._shared.add(slot)
         self._poll.register(watched, select.POLLIN)
 
     def _reap(self, watched: int) -> None:
@@ -254,22 +239,12 @@ class Zygote:
             os.close(told)
         del self._pids[worker]
         self._control.send(ANSWER.pack(ENDED, worker, status, usage.ru_utime + usage.ru_stime))
-        self._in_use[slot] -= 1
-        if not self._in_use[slot]:
-            if self._files:
-                self._clear(slot)
-            self._control.send(ANSWER.pack(FREE, slot, 0, 0.0))
-
-    def _clear(self, slot: int) -> None:
-        """Empties a slot of what its jobs left; a job alone had two of its five places."""
-        base = f"{self._base}/{self._slots[slot]}"
-        inner = _folders(base) if slot in self._shared else _folders(base)[:_PLACES_ALONE]
-        if self._grants:
-            inner = [*inner, *_memories(base)]
-        self._shared.discard(slot)
-        for place in inner:
-            _chmod(place, 0o700)  # a job may have closed it even to itself
-            remove(place, keep=True)
+        if self._files:
+            # Empties the slot of what its job left.
+            for folder in self._folders(self._slots[slot]):
+                _chmod(folder, 0o700)  # a job may have closed it even to itself
+                remove(folder, keep=True)
+        self._control.send(ANSWER.pack(FREE, slot, 0, 0.0))
 
     def _become_init(self, folders: _JobFolders, tells: int) -> None:
         """In the first process of a job's name spaces: makes the job's process and returns in it.
@@ -317,8 +292,7 @@ class Zygote:
             for number, descriptor in enumerate(descriptors):
                 _dup2(descriptor, number)
             if self._grants:
-                for number in range(guest.CHANNEL, len(descriptors)):
-                    os.set_inheritable(number, False)
+                os.set_inheritable(guest.CHANNEL, False)
             if self._level != "L4":  # there the first process of the pid space sees to it
                 lockdown.die_with_parent()
             if folders.rules >= 0:
@@ -329,44 +303,43 @@ class Zygote:
                     _fchdir(folders.folder)
                 _ENVIRONMENT[b"HOME"], _ENVIRONMENT[b"TMPDIR"] = folders.home, folders.tmp
                 lockdown.restrict(folders.rules)
-            _closerange(len(descriptors), _MOST_DESCRIPTORS)
+            _closerange(_FIRST_FREE, _MOST_DESCRIPTORS)
             pid = _getpid()
             self._channel.belong(pid)
             self._stage_two.put(self._own_pid, pid)
             self._stage_two.load()
             gc.enable()
-            paired = len(descriptors) > guest.PEER
             if waits:
-                self._rehearse(folders, paired)
-            self._work(folders, paired)
+                self._rehearse(folders)
+            self._work(folders)
         except BaseException:  # noqa: BLE001 - nothing may leave this process by returning
             import traceback
 
             traceback.print_exc()
         os._exit(NOT_TAKEN_UP)
 
-    def _rehearse(self, folders: _JobFolders, paired: bool) -> None:
+    def _rehearse(self, folders: _JobFolders) -> None:
         """Does a job that does nothing, so that the real one finds its pages copied."""
         for warm_up in self._warm_ups:
-            warm_up(paired)
+            warm_up()
         job = marshal.loads(memoryview(self._rehearsal))
-        self._perform(job, folders, paired, self._channel.rehearse)
+        self._perform(job, folders, self._channel.rehearse)
         _flush(0)
         sys.path[:] = self._path
 
-    def _work(self, folders: _JobFolders, paired: bool) -> NoReturn:
+    def _work(self, folders: _JobFolders) -> NoReturn:
         job = self._channel.value()
         if job is None:
             os._exit(0)
         status, completed = 0, True
         try:
-            self._perform(job, folders, paired, self._channel.begin)
+            self._perform(job, folders, self._channel.begin)
         except SystemExit as end:
             status, completed = _status(end), False
         _finish(self._channel, status, completed)
 
     def _perform(
-        self, job: dict[str, Any], folders: _JobFolders, paired: bool, begin: Callable[[], None]
+        self, job: dict[str, Any], folders: _JobFolders, begin: Callable[[], None]
     ) -> None:
         for kind, most in zip(_LIMITED, job["ceilings"]):  # noqa: B905 - new in 3.10
             _setrlimit(kind, most)
@@ -381,9 +354,7 @@ class Zygote:
                 show_lines(files, folders.work)
         if self._files:
             sys.path.insert(0, folders.work)
-        peer = guest.Peer(guest.PEER, job["message_bytes"]) if paired else None
-        shared = folders.shared if job["shared"] else None
-        jail = guest.Jail(job["payload"], files, folders.work, shared, self._channel, peer)
+        jail = guest.Jail(job["payload"], files, folders.work, self._channel)
         guest.import_own(job["modules"], jail)
         self._watch.begin(self._channel.tell, folders.own, self._files, self._allowed)
         begin()
@@ -394,9 +365,13 @@ class Zygote:
     def _make_folders(self) -> None:
         os.umask(0o022)
         for slot in self._slots:
-            base = f"{self._base}/{slot}"
-            for folder in (*_folders(base), *(_memories(base) if self._grants else ())):
+            for folder in self._folders(slot):
                 os.makedirs(folder, 0o700)
+
+    def _folders(self, slot: str) -> list[str]:
+        """A job's own folders: its files, its temporary files, and memory where it has grants."""
+        names = (WORK, "tmp", "shm") if self._grants else (WORK, "tmp")
+        return [f"{self._base}/{slot}/a/{name}" for name in names]
 
     def _guard(self, readable: list[str]) -> None:
         version = lockdown.landlock_version()
@@ -404,35 +379,18 @@ class Zygote:
             raise lockdown.LayerRefused("Landlock", 38)
         library = self._orders["library"]
         # For each child its own folders alone; what it may read is narrowed further below.
-        for slot, name in enumerate(self._slots):
-            base = f"{self._base}/{name}"
-            shared = f"{base}/shared"
-            # What the first of a pair writes must not follow a link that the second made to where
-            # the first finds its modules.
-            for place, inner, unlinked in (
-                (ALONE, [f"{base}/a/{WORK}", f"{base}/a/tmp"], []),
-                (FIRST, [f"{base}/a/{WORK}", f"{base}/a/tmp", shared], []),
-                (SECOND, [f"{base}/b/{WORK}", f"{base}/b/tmp"], [shared]),
-            ):
-                letter = "ab"[place == SECOND]
-                memory = [f"{base}/{letter}/shm"] if self._grants else []
-                self._job_folders[slot, place] = _JobFolders(
-                    base, letter, None if place == ALONE else shared,
-                    lockdown.ruleset(
-                        version, [library, *readable], [*inner, *memory], _DEVICES,
-                        unlinked=unlinked, grants=self._grants,
-                    ),
-                )
+        for slot in self._slots:
+            rules = lockdown.ruleset(
+                version, [library, *readable], self._folders(slot), _DEVICES, grants=self._grants
+            )
+            self._job_folders.append(_JobFolders(f"{self._base}/{slot}/a", rules))
         # Packages that were installed there are none of a job's unless its sites name them.
         modules = [
             f"{library}/{name}" for name in os.listdir(library)
             if name not in ("site-packages", "dist-packages")
         ]
         # What appears at another place too is no more found by the folder that it lies in.
-        memories = [
-            folder for name in self._slots if self._grants for base in [f"{self._base}/{name}"]
-            for folder in (*_memories(base), f"{base}/a/tmp", f"{base}/b/tmp")
-        ]
+        memories = [one for slot in self._slots if self._grants for one in self._folders(slot)[1:]]
         common = lockdown.ruleset(
             version, [*readable, *modules], (self._base, *memories), _DEVICES,
             listable=(library,), grants=self._grants,
@@ -527,8 +485,8 @@ class Zygote:
         self._rehearsal = marshal.dumps({
             "ceilings": [resource.getrlimit(kind) for kind in _LIMITED],
             "processes": resource.getrlimit(resource.RLIMIT_NPROC),
-            "files": {}, "modules": {}, "shared": False, "payload": None, "source": "",
-            "message_bytes": 1 << 20, "program": compile("pass", guest.PROGRAM_NAME, "exec"),
+            "files": {}, "modules": {}, "payload": None, "source": "",
+            "program": compile("pass", guest.PROGRAM_NAME, "exec"),
         })
         memory = [_MEMORY, *self._temporary] if self._grants else []
         self._watch = Watch((orders["library"], *readable, *_DEVICES, *memory))
@@ -549,7 +507,7 @@ _OWN_FLAGS = ("dont_write_bytecode", "no_user_site", "no_site", "hash_randomizat
 _LIMITED = (
     resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU,
 )
-_ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(5 * 4)
+_ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(_FIRST_FREE * 4)
 _ENVIRONMENT = os.environ._data  # type: ignore[attr-defined]
 """Set directly: `os.environ` itself would touch a hundred pages to say the same."""
 _dup2, _fchdir, _closerange, _getpid = os.dup2, os.fchdir, os.closerange, os.getpid
@@ -608,16 +566,6 @@ def _by_descriptor(change: Callable[..., None]) -> Callable[..., None]:
     changed.__name__ = changed.__qualname__ = change.__name__
     changed.__doc__ = change.__doc__
     return changed
-
-
-def _folders(base: str) -> list[str]:
-    inner = (f"a/{WORK}", "a/tmp", f"b/{WORK}", "b/tmp", "shared")
-    return [f"{base}/{one}" for one in inner]
-
-
-def _memories(base: str) -> list[str]:
-    """What the two jobs of a folder see at `_MEMORY`."""
-    return [f"{base}/a/shm", f"{base}/b/shm"]
 
 
 def _status(end: SystemExit) -> int:

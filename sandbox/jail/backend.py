@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from sandbox.inside import lockdown
 from sandbox.jail.forkserver import ForkServer
-from sandbox.jail.retry import RetriedJob, Retry
+from sandbox.jail.retry import RetriedJob
 from sandbox.jail.running import Running, ordered
 from sandbox.jail.servers import SERVERS, profile_of
 from sandbox.levels import LEVEL_MEANINGS, Isolation, JailLevel
 from sandbox.sandbox import Sandbox
 from sandbox.talk.batch import RestartingBatch
-from sandbox.types import Job, SandboxError, SandboxUnavailable
+from sandbox.types import Job, SandboxUnavailable
 
 
 class JailSandbox(Sandbox):
@@ -51,42 +51,27 @@ class JailSandbox(Sandbox):
         async def start() -> Running:
             told = ordered(job, endless=True)
             server = await self._server(job)
-            (worker,) = await server.workers(1, job.owner, silent=True, lasts=not job.brief)
+            worker = await server.worker(job.owner, silent=True, lasts=not job.brief)
             return Running(server, worker, job, told, endless=True)
 
         return RestartingBatch(start, job)
 
     @asynccontextmanager
-    async def together(
-        self, jobs: Sequence[Job], shared: bool = False
-    ) -> AsyncIterator[list[RetriedJob]]:
-        """One running job, or the two of a pair; leaving the context kills them."""
-        profiles = [profile_of(job, self._at_most) for job in jobs[1:]]
-        if any(one != profile_of(jobs[0], self._at_most) for one in profiles):
-            raise SandboxError(
-                "two jobs of a pair need the same seed, Python, sites, modules, preload and grants"
-            )
-        told = [{**ordered(job, endless=False), "shared": shared} for job in jobs]
+    async def start(self, job: Job) -> AsyncIterator[RetriedJob]:
+        """A running job to talk with; leaving the context kills it."""
+        told = ordered(job, endless=False)
 
-        async def start() -> list[Running]:
-            server = await self._server(jobs[0])
-            if shared and server.profile.level == "L2":
-                raise SandboxError("at level L2 no file can be opened, so jobs can share no folder")
-            reads = any(job.stdin for job in jobs)
-            workers = await server.workers(len(jobs), jobs[0].owner, reads=reads)
-            return [
-                Running(server, worker, job, one, endless=False)
-                for worker, job, one in zip(workers, jobs, told, strict=True)
-            ]
+        async def start() -> Running:
+            server = await self._server(job)
+            worker = await server.worker(job.owner, reads=bool(job.stdin))
+            return Running(server, worker, job, told, endless=False)
 
-        processes = await Retry(start).begin()
+        process = RetriedJob(start)
+        await process.begin()
         try:
-            yield processes
+            yield process
         finally:
-            for process in processes:
-                process.stop("killed", "stopped by the host")
-            for process in processes:
-                await process.kill()
+            await process.kill()
 
     async def _server(self, job: Job) -> ForkServer:
         return await SERVERS.get(profile_of(job, self._at_most), self._ready)

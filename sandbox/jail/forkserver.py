@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import array
 import asyncio
-import functools
 import json
 import marshal
 import os
@@ -28,17 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox import __name__ as OURS
-from sandbox.inside.zygote import (
-    ALONE,
-    ANSWER,
-    ENDED,
-    FIRST,
-    FORK,
-    FREE,
-    KILL,
-    REQUEST,
-    SECOND,
-)
+from sandbox.inside.zygote import ANSWER, ENDED, FORK, FREE, KILL, REQUEST
 from sandbox.jail.fair_queue import FairQueue, SlotRequest
 from sandbox.levels import JailLevel
 from sandbox.talk.orders import environment, loaded
@@ -47,14 +36,14 @@ from sandbox.workspaces import Interpreter, Workspaces
 
 START_S = 30.0
 SLOTS = 24
-"""Jobs, or pairs of jobs, that one server runs at once; others take turns, see `fair_queue`."""
+"""Jobs that one server runs at once; others take turns, see `fair_queue`."""
 SCRATCH_MIB = 64
 """What a job may leave in its folders, all files together."""
 THREADS = 1024
 """Processes and threads of all jobs of a server together."""
 _RESTOCK_S = 0.002
-_READY = {1: 2, 2: 1}
-"""How many workers for one job, and for two of a pair, are kept ready."""
+_READY = 2
+"""How many workers are kept ready."""
 
 
 class NotGranted(Exception):
@@ -114,10 +103,10 @@ class ForkServer:
         self.broken = ""
         self._workspaces = workspaces
         self._keeps_ready = ready
-        self._stock: dict[int, deque[tuple[Worker, ...]]] = {count: deque() for count in _READY}
-        """Workers that are ready: for one job, and for two of a pair."""
-        self._wanted: set[int] = set()
-        """Of which of them some are to be ready."""
+        self._stock: deque[Worker] = deque()
+        """Workers that are ready."""
+        self._wanted = False
+        """Whether some are to be ready."""
         self._workers: dict[int, Worker] = {}
         self._count = 0
         self._restocking = False
@@ -268,10 +257,9 @@ class ForkServer:
             os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self._log)
-        for stock in self._stock.values():
-            for worker in (one for some in stock for one in some):
-                self._drop(worker)
-            stock.clear()
+        for worker in self._stock:
+            self._drop(worker)
+        self._stock.clear()
         alive = self._loop is not None and not self._loop.is_closed()
         for worker in list(self._workers.values()):
             worker.lost = True
@@ -285,43 +273,36 @@ class ForkServer:
 
     # ---------------------------------------------------------------- workers
 
-    async def workers(
-        self,
-        count: int,
-        owner: str = "",
-        *,
-        reads: bool = False,
-        silent: bool = False,
-        lasts: bool = False,
-    ) -> tuple[Worker, ...]:
-        """A worker for one job, or two that have a channel and a folder in common.
+    async def worker(
+        self, owner: str = "", *, reads: bool = False, silent: bool = False, lasts: bool = False
+    ) -> Worker:
+        """A worker for a job.
 
         Where a job `reads`, there is standard input, else it is empty. Output of a `silent` one
         goes nowhere, and its errors come by a pipe. One that `lasts` waits for those that do not.
         """
         request = SlotRequest(owner, lasts)
         if self._keeps_ready and not silent:
-            self._wanted.add(count)
+            self._wanted = True
         if reads or silent:
             while not await self._has_room(request):
                 pass
-            some = self._fork_some(count, reads=reads, silent=silent)
+            worker = self._fork(reads=reads, silent=silent)
         else:
-            stock = self._stock[count]
-            while not stock:
+            while not self._stock:
                 if await self._has_room(request):
-                    stock.append(self._fork_some(count))
-            some = stock.popleft()
+                    self._stock.append(self._fork())
+            worker = self._stock.popleft()
             self._restock()
-        self._queue.take(some[0].slot, owner)
-        return some
+        self._queue.take(worker.slot, owner)
+        return worker
 
     def kill(self, worker: Worker) -> None:
         """Has the server kill a worker's process; its end is heard like any other."""
         if worker.end is None and not worker.lost and not self.broken:
             # Where it does not listen any more, its workers have heard of that by now.
             with suppress(SandboxDied):
-                self._tell(REQUEST.pack(KILL, worker.number, 0, 0, False))
+                self._tell(REQUEST.pack(KILL, worker.number, 0, False))
 
     async def _has_room(self, request: SlotRequest) -> bool:
         """Waits for a free slot; raises `SandboxError` when the server has ended."""
@@ -348,26 +329,13 @@ class ForkServer:
     def _fill(self) -> None:
         """Forks what is to be ready, once those who wait have been served."""
         self._restocking = False
-        if self.broken or self._queue:
+        if self.broken or self._queue or not self._wanted:
             return
-        for count in self._wanted:
-            while len(self._stock[count]) < _READY[count] and len(self._free) > SLOTS // 2:
-                self._stock[count].append(self._fork_some(count, waits=True))
+        while len(self._stock) < _READY and len(self._free) > SLOTS // 2:
+            self._stock.append(self._fork(waits=True))
 
-    def _fork_some(
-        self, count: int, reads: bool = False, silent: bool = False, waits: bool = False
-    ) -> tuple[Worker, ...]:
+    def _fork(self, reads: bool = False, silent: bool = False, waits: bool = False) -> Worker:
         slot = self._free.popleft()
-        fork = functools.partial(self._fork, slot, reads, silent, waits)
-        if count == 1:
-            return (fork(ALONE),)
-        one, other = socket.socketpair()
-        with one, other:
-            return fork(FIRST, one.fileno()), fork(SECOND, other.fileno())
-
-    def _fork(
-        self, slot: int, reads: bool, silent: bool, waits: bool, place: int, *peer: int
-    ) -> Worker:
         self._count += 1
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -385,10 +353,10 @@ class ForkServer:
         worker = Worker(self._count, slot, ours.detach(), stdin, stdout, stderr)
         descriptors = [
             null if stdin < 0 else stdin, null if stdout < 0 else stdout,
-            their_stderr, theirs.fileno(), *peer,
+            their_stderr, theirs.fileno(),
         ]
         try:
-            self._tell(REQUEST.pack(FORK, worker.number, slot, place, waits), descriptors)
+            self._tell(REQUEST.pack(FORK, worker.number, slot, waits), descriptors)
         except BaseException:
             worker.close(channel=True)
             raise
@@ -458,13 +426,9 @@ class ForkServer:
         if worker.on_end is not None:
             worker.on_end()
             return
-        # A worker that died while it waited: nobody has it yet.
-        for stock in self._stock.values():
-            for some in [one for one in stock if worker in one]:
-                stock.remove(some)
-                for one in some:
-                    self._drop(one)
-                    self.kill(one)
+        if worker in self._stock:  # it died while it waited for a job
+            self._stock.remove(worker)
+            self._drop(worker)
 
     def _wake(self) -> None:
         """Lets the next one who waits for a slot look again."""

@@ -45,7 +45,7 @@ def ordered(job: Job, endless: bool) -> dict[str, object]:
     ceilings = [(limits[name],) * 2 for name in ("memory", "file", "open_files")] + [cpu]
     # The first process of its pid space is one more, and none of the job's.
     processes = (limits["processes"] + 1,) * 2
-    return told | {"modules": {}, "shared": False, "ceilings": ceilings, "processes": processes}
+    return told | {"modules": {}, "ceilings": ceilings, "processes": processes}
 
 
 class Running(Conversation):

@@ -187,7 +187,7 @@ async def canaries(server: ForkServer) -> Isolation:
     told = ordered(job, endless=False) | {
         "modules": loaded({"jail_canaries": source}, python)
     }
-    (worker,) = await server.workers(1)
+    worker = await server.worker()
     process = Running(server, worker, job, told, endless=False)
     try:
         outcome = await process.finish()

@@ -9,9 +9,6 @@ them here, with the same limits and the same ends, and carries what they say.
     here                                     there
     RemoteSandbox → Link → Carrier ═ lines ═ porter → SubprocessSandbox → guest → program
 
-Two jobs of a pair get a sandbox each, and their `jail.peer` bytes are carried through this
-process; a pair with a shared folder has to lie in one sandbox, as two users of it.
-
 What holds: the outcome, the limits on a job, and that a sandbox is deleted at the end, however
 the end came. What does not come from us: how well one sandbox is kept from the next, and from
 its provider. Nothing here ever falls back to running a job on this machine.

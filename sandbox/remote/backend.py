@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Self
 
 from sandbox.levels import Isolation, Layer
@@ -49,44 +48,17 @@ class RemoteSandbox(Sandbox):
         )
 
     @asynccontextmanager
-    async def together(
-        self, jobs: Sequence[Job], shared: bool = False
-    ) -> AsyncIterator[list[RemoteProcess]]:
-        """One job, or the two of a pair: each in a sandbox of its own, unless a folder is to be
-        `shared`, which takes one sandbox with a user for each."""
-        if shared or len(jobs) == 1:
-            async with self._sandbox(jobs, shared=shared) as link:
-                yield link.processes
-            return
-        async with (
-            self._sandbox(jobs[:1], relayed=True) as here,
-            self._sandbox(jobs[1:], relayed=True) as there,
-        ):
-            # Nothing of a job can be here already: its sandbox is only being asked for.
-            here.relay = partial(there.tell, "peer")
-            there.relay = partial(here.tell, "peer")
-            yield [*here.processes, *there.processes]
+    async def start(self, job: Job) -> AsyncIterator[RemoteProcess]:
+        """A running job to talk with; leaving the context kills it and deletes its sandbox."""
+        limits = job.limits
+        need = Need(limits.wall_s + _START_S, limits.memory_mib, limits.processes)
+        async with linked(self._host, ("job", _told(job)), need, limits) as link:
+            link.process = RemoteProcess(link, limits)
+            yield link.process
 
     def batch(self, job: Job) -> _Batch:
         """A program kept running for many items, in one sandbox as long as lists are ended."""
         return _Batch(self._host, job)
-
-    @asynccontextmanager
-    async def _sandbox(
-        self, jobs: Sequence[Job], relayed: bool = False, shared: bool = False
-    ) -> AsyncIterator[Link]:
-        order = ("jobs", [_told(job) for job in jobs], relayed, shared)
-        limits = max((job.limits for job in jobs), key=lambda limits: limits.wall_s)
-        need = Need(
-            life_s=limits.wall_s + _START_S,
-            memory_mib=sum(job.limits.memory_mib for job in jobs),
-            processes=sum(job.limits.processes for job in jobs),
-        )
-        async with linked(self._host, order, need, limits) as link:
-            link.processes += [
-                RemoteProcess(link, number, job.limits) for number, job in enumerate(jobs)
-            ]
-            yield link
 
 
 class _Batch:

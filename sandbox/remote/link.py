@@ -1,4 +1,4 @@
-"""Our end of the line to a porter: one sandbox, the jobs in it, and its certain end.
+"""Our end of the line to a porter: one sandbox, the job in it, and its certain end.
 
 A link lives in a task of its own, which nobody cancels: it is told to stop, and then deletes
 the sandbox on every path. Whoever waits for it is held until then, cancelled or not.
@@ -72,12 +72,10 @@ class Link:
         self.assembler = Assembler(allowed)
         self._outbox: deque[str] = deque()
         self._outbox_bytes = 0
-        self.processes: list[RemoteProcess] = []
-        """The jobs there, by their numbers; none where the order is a batch."""
+        self.process: RemoteProcess | None = None
+        """The job there; none where the order is a batch."""
         self.replies: deque[tuple[int, Json | LostItem]] = deque()
         """Of a batch, in the order in which they came."""
-        self.relay: Callable[[bytes], None] | None = None
-        """Takes what a job writes to its peer."""
         self._stop = asyncio.Event()
         self._moved = asyncio.Event()
         self.failure: SandboxError | None = None
@@ -238,38 +236,32 @@ class Link:
             self.fail(error)
 
     def _take(self, message: str) -> None:
-        word, _, rest = message.partition(" ")
-        if word == "hello" and not self.begun:
+        words = message.split(" ")
+        if words[0] == "hello" and not self.begun:
             self.begun = True
             self._outbox.extendleft(reversed(lines(packed(self._order))))
             self.move()
             return
         try:
-            if word == "refused":
-                raise SandboxError(f"{self._host.name}: {value_of(_decoded(rest))}")
-            number, _, body = rest.partition(" ")
-            self._take_word(word, int(number), _decoded(body))
+            match words:
+                case ["refused", body]:
+                    raise SandboxError(f"{self._host.name}: {value_of(_decoded(body))}")
+                case ["message", body] if self.process is not None:
+                    self.process.messages.append(value_of(_decoded(body)))
+                case ["outcome", body] if self.process is not None:
+                    self.process.take_outcome(outcome_of(_decoded(body)))
+                case ["reply", index, body] if self.process is None:
+                    self.replies.append((int(index), value_of(_decoded(body))))
+                case ["lost", index, body] if self.process is None:
+                    self.replies.append((int(index), lost_of(_decoded(body))))
+                case _:
+                    raise ValueError(message)
         except SandboxError as error:
             self.fail(error)
-        except (LookupError, ValueError, TypeError, Garbled) as error:
+        except (ValueError, TypeError, Garbled) as error:
             said = f"{error!r:.200}"
             self.fail(SandboxError(f"{self._host.name}: its sandbox sent no message: {said}"))
         self.move()
-
-    def _take_word(self, word: str, number: int, body: bytes) -> None:
-        match word:
-            case "message":
-                self.processes[number].messages.append(value_of(body))
-            case "outcome":
-                self.processes[number].take_outcome(outcome_of(body))
-            case "peer" if self.relay is not None:
-                self.relay(body)
-            case "reply" if not self.processes:
-                self.replies.append((number, value_of(body)))
-            case "lost" if not self.processes:
-                self.replies.append((number, lost_of(body)))
-            case _:
-                raise KeyError(word)
 
 
 @asynccontextmanager
@@ -289,9 +281,8 @@ async def linked(
 class RemoteProcess:
     """A job on the other side; keeps the protocol's `Process`."""
 
-    def __init__(self, link: Link, number: int, limits: Limits) -> None:
+    def __init__(self, link: Link, limits: Limits) -> None:
         self._link = link
-        self._number = number
         self._wall_s = limits.wall_s
         self.messages: deque[Json] = deque()
         """What it sent and nobody has received."""
@@ -308,7 +299,7 @@ class RemoteProcess:
         """Gives the program its next `jail.receive()`. A dead process is no error here."""
         frame(message)  # refuses what is no JSON value, here and not there
         if self._outcome is None and not self._link.over:
-            self._link.tell("send", self._number, message)
+            self._link.tell("send", message)
             await self._link.room()
 
     async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
@@ -316,7 +307,7 @@ class RemoteProcess:
         if not self._late and not await self._within(timeout_s):
             # What arrives after an answer was given up is not taken for that answer.
             self._late = f"answer time {timeout_s:g} s"
-            self._link.tell("kill", self._number)
+            self._link.tell("kill")
         if self.messages and not self._late:
             return self.messages.popleft()
         return await self.finish()
@@ -334,7 +325,7 @@ class RemoteProcess:
     async def kill(self) -> Outcome:
         """Ends the process and everything it started; idempotent."""
         if self._outcome is None and not self._link.over:
-            self._link.tell("kill", self._number)
+            self._link.tell("kill")
         return await self.finish()
 
     async def _within(self, timeout_s: float | None) -> bool:

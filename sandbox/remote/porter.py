@@ -1,17 +1,16 @@
-"""Runs in a remote sandbox: starts the host's jobs there and carries what they say.
+"""Runs in a remote sandbox: starts the host's job there and carries what it says.
 
 Messages to the porter are marshal, for it trusts the host. Messages from it are a word and what
 belongs to it, in JSON, for the host trusts nothing:
 
     hello JSON         who is here; the host sends nothing before it
-    message N JSON     job N sent this
-    peer N BYTES       job N wrote this to its peer; empty at its end
-    outcome N JSON     job N has ended
+    message JSON       the job sent this
+    outcome JSON       the job has ended
     reply INDEX JSON   an item of a batch is answered
     lost INDEX JSON    or not
     refused JSON       the job cannot be run so, in words
 
-JSON and bytes are in base64: text with lone surrogates passes no other way.
+JSON is in base64: text with lone surrogates passes no other way.
 """
 
 from __future__ import annotations
@@ -24,10 +23,8 @@ import os
 import platform
 import shutil
 import site
-import socket
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from sandbox.remote.line import Assembler, lines, unpacked
@@ -48,17 +45,11 @@ async def _serve(folder: str) -> None:
     try:
         sandbox = SubprocessSandbox()
         shutil.rmtree(folder)  # all of it is loaded or compiled by now
-        own_users = os.geteuid() == 0 and "a spare user" in sandbox.describe()
-        _tell("hello", _json({"python": platform.python_version(), "own_users": own_users}))
+        _tell("hello", _json({"python": platform.python_version()}))
         order = await anext(incoming)
         match order:
-            case ("jobs", jobs, bool(relayed), bool(shared)):
-                if shared and not own_users:
-                    raise SandboxError(
-                        "two jobs with a shared folder lie in one sandbox, and only root there "
-                        "can keep them apart; use an image or template that runs as root"
-                    )
-                await _run(sandbox, [_job(one) for one in jobs], relayed, shared, incoming)
+            case ("job", job):
+                await _run(sandbox, _job(job), incoming)
             case ("batch", job):
                 await _batch(sandbox, _job(job), incoming)
             case _:
@@ -72,46 +63,22 @@ async def _serve(folder: str) -> None:
         pass  # the host is gone before it ordered anything
 
 
-async def _run(
-    sandbox: SubprocessSandbox,
-    jobs: Sequence[Job],
-    relayed: bool,
-    shared: bool,
-    incoming: AsyncIterator[Any],
-) -> None:
-    async with AsyncExitStack() as stack:
-        ours, theirs = socket.socketpair() if relayed else (None, None)
-        processes = await stack.enter_async_context(sandbox.together(jobs, shared, theirs))
-        reader, writer = None, None
-        if ours is not None and theirs is not None:
-            theirs.close()  # only the job may hold that end, or its death would not be seen
-            reader, writer = await asyncio.open_connection(sock=ours)
-            stack.callback(writer.close)
-        async with asyncio.TaskGroup() as group:
-            talks: list[asyncio.Task[Any]] = [
-                group.create_task(_carry(number, process))
-                for number, process in enumerate(processes)
-            ]
-            if reader is not None:
-                talks.append(group.create_task(_carry_peer(reader)))
-            async for message in incoming:
-                match message:
-                    case ("send", number, value):
-                        # A job that reads nothing must not keep the others from being heard.
-                        talks.append(group.create_task(processes[number].send(value)))
-                    case ("kill", number):
-                        talks.append(group.create_task(processes[number].kill()))
-                    case ("peer", part) if writer is not None and not writer.is_closing():
-                        if part:
-                            writer.write(part)
-                        else:
-                            writer.close()
-            for talk in talks:
-                talk.cancel()
+async def _run(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[Any]) -> None:
+    async with sandbox.start(job) as process, asyncio.TaskGroup() as group:
+        talks: list[asyncio.Task[Any]] = [group.create_task(_carry(process))]
+        async for message in incoming:
+            match message:
+                case ("send", value):
+                    # A job that reads nothing must not keep what comes next from being heard.
+                    talks.append(group.create_task(process.send(value)))
+                case ("kill",):
+                    talks.append(group.create_task(process.kill()))
+        for talk in talks:
+            talk.cancel()
 
 
-async def _carry(number: int, process: Process) -> None:
-    """All that a job says, and how it ended."""
+async def _carry(process: Process) -> None:
+    """All that the job says, and how it ended."""
     while True:
         try:
             message = await process.receive()
@@ -119,21 +86,9 @@ async def _carry(number: int, process: Process) -> None:
             _tell("refused", _json(str(error)))
             return
         if isinstance(message, Outcome):
-            _tell("outcome", str(number), _json(dataclasses.asdict(message)))
+            _tell("outcome", _json(dataclasses.asdict(message)))
             return
-        _tell("message", str(number), _json(message))
-
-
-async def _carry_peer(reader: asyncio.StreamReader) -> None:
-    """What a job writes to its peer, as bytes: it may be no message at all."""
-    while True:
-        try:
-            part = await reader.read(_READ_BYTES)
-        except ConnectionResetError:
-            part = b""
-        _tell("peer", "0", part)
-        if not part:
-            return
+        _tell("message", _json(message))
 
 
 async def _batch(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[Any]) -> None:

@@ -35,7 +35,6 @@ def orders(job: Job, endless: bool) -> dict[str, Any]:
         "payload": job.payload,
         "files": _layable(job.files),
         "seed": job.seed,
-        "message_bytes": limits.message_bytes,
         "limits": {
             # The kernel counts cpu time in whole seconds, at least one.
             "cpu": 0 if endless else max(1, math.ceil(limits.cpu_s)),

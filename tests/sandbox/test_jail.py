@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ import pytest
 from sandbox.contract import ROOMY, script
 from sandbox.jail import JailSandbox
 from sandbox.jail.running import Running, ordered
-from sandbox.levels import JailLevel
 from sandbox.types import Job, Limits, Outcome, SandboxError
 from tests.sandbox.here import alive, descriptors, until
 
@@ -26,7 +24,7 @@ async def started(jail: JailSandbox) -> Running:
     """A job that says something and waits, with nobody to end it but its event loop."""
     job = Job("jail.send(1)\njail.receive()", limits=ROOMY)
     server = await jail._server(job)
-    (worker,) = await server.workers(1)
+    worker = await server.worker()
     return Running(server, worker, job, ordered(job, endless=False), endless=False)
 
 
@@ -245,22 +243,6 @@ async def test_a_jobs_own_module_comes_before_one_that_is_loaded(jail: JailSandb
     outcome = await jail.run(script(text, files={"statistics.py": "OWN = 1"}))
 
     assert (outcome.stdout, outcome.stderr) == ("1\n", "")
-
-
-async def test_two_jobs_of_a_pair_need_one_server(strongest: JailSandbox) -> None:
-    with pytest.raises(SandboxError, match="same seed"):
-        async with strongest.pair(Job("pass"), Job("pass", seed=1)):
-            raise AssertionError("not reached")
-
-
-async def test_without_files_a_pair_can_share_none(
-    jail_at: Callable[[JailLevel], Awaitable[JailSandbox]],
-) -> None:
-    sandbox = await jail_at("L2")
-
-    with pytest.raises(SandboxError, match="no file can be opened"):
-        async with sandbox.pair(Job("pass"), Job("pass"), shared=True):
-            raise AssertionError("not reached")
 
 
 async def test_a_scratch_folder_is_of_limited_size(jail_with_files: JailSandbox) -> None:

@@ -105,18 +105,6 @@ async def test_a_second_loss_is_told(jail: JailSandbox, monkeypatch: pytest.Monk
     assert len(killed) == 2
 
 
-async def test_both_of_a_pair_are_tried_again(jail: JailSandbox) -> None:
-    asks = "import time\ntime.sleep(0.3)\njail.peer.send(20)\njail.send(jail.peer.receive())"
-    answers = "jail.peer.send(jail.peer.receive() + 1)\njail.send('answered')"
-    async with jail.pair(Job(asks, limits=ROOMY), Job(answers, limits=ROOMY)) as (one, other):
-        ends = [asyncio.create_task(process.finish()) for process in (one, other)]
-        await asyncio.sleep(0.1)
-        kill(await server_of(jail))
-        outcomes = await asyncio.gather(*ends)
-
-    assert [outcome.messages for outcome in outcomes] == [(21,), ("answered",)]
-
-
 async def test_a_batch_asks_again_what_was_not_answered(jail: JailSandbox) -> None:
     items: list[Json] = [*range(200)]
     seen = []

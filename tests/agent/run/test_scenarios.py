@@ -299,14 +299,14 @@ async def test_a_jail_that_breaks_amid_the_run_ends_it_and_asks_nobody_more(
     """It is no fault of the program's, and none of the model's."""
     async with claude(generator=fenced(SOLVED)) as model:
         jail = open_sandbox()
-        works = jail.together
+        works = jail.start
 
-        def together(*given: Any, **more: Any) -> Any:
+        def start(job: Any) -> Any:
             if "generator" in model.asked:
                 raise SandboxError("the kernel is on holiday")
-            return works(*given, **more)
+            return works(job)
 
-        async with open_session(model.settings(tmp_path), lambda: broken(jail, together)) as ours:
+        async with open_session(model.settings(tmp_path), lambda: broken(jail, start)) as ours:
             run = await ours.start(from_page(HARD, HARD_TESTS, WORDS).task)
             await followed(ours, run)
             result = fold(ours.log(run))
@@ -315,12 +315,12 @@ async def test_a_jail_that_breaks_amid_the_run_ends_it_and_asks_nobody_more(
     assert model.asked == ["debugger", "generator"]
 
 
-def broken(jail: Any, together: Any) -> Any:
-    """The jail with another way to run jobs together."""
+def broken(jail: Any, start: Any) -> Any:
+    """The jail with another way to start a job."""
 
     class Jail(type(jail)):  # type: ignore[misc]
         def __getattribute__(self, name: str) -> Any:
-            return together if name == "together" else getattr(jail, name)
+            return start if name == "start" else getattr(jail, name)
 
         def __init__(self) -> None:
             pass

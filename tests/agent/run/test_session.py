@@ -49,7 +49,7 @@ async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
         async def isolation(self, coming: Job | None = None) -> Isolation:
             raise SandboxError("the kernel is on holiday")
 
-        def together(self, jobs: object, shared: bool = False) -> NoReturn:
+        def start(self, job: object) -> NoReturn:
             raise SandboxError("the kernel is on holiday")
 
     async with open_session(settings(tmp_path), Broken) as session:

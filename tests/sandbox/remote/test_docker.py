@@ -40,7 +40,6 @@ CLAIMED = [
 ELSEWHERE = {
     # What a remote sandbox does otherwise, by design or because it is not this machine.
     "packages of a folder in `sites` can be imported": "packages are those of the image",
-    "two jobs of a pair share a folder": "it ends with the container, not by itself",
 }
 
 ROOT = Path(__file__).parents[3]

@@ -58,7 +58,7 @@ def packed(value: object) -> str:
 
 def outcome(**changed: object) -> str:
     told = dataclasses.asdict(Outcome("completed", exit_code=0)) | changed
-    return f"outcome 0 {packed(told)}"
+    return f"outcome {packed(told)}"
 
 
 HELLO = f"hello {packed({})}"
@@ -69,7 +69,7 @@ async def run(*said: str, goes_on: bool = True) -> Outcome:
 
 
 async def test_an_outcome_is_told_with_the_messages_before_it() -> None:
-    ended = await run(f"message 0 {packed([1])}", outcome(stdout="out", denied=["files"]))
+    ended = await run(f"message {packed([1])}", outcome(stdout="out", denied=["files"]))
 
     assert ended == Outcome(
         "completed", messages=([1],), stdout="out", exit_code=0, denied=("files",)
@@ -81,13 +81,13 @@ async def test_an_outcome_is_told_with_the_messages_before_it() -> None:
     [
         "nonsense",
         "",
-        "message 0 no-base64",
-        "message 7 " + packed(1),
-        "message x " + packed(1),
-        "message 0 " + base64.b64encode(b"{").decode(),
-        "message 0 " + base64.b64encode(b"[" * 100_000).decode(),
-        "outcome 0 " + packed(1),
-        "outcome 0 " + packed({"ended": "completed"}),
+        "message no-base64",
+        "message 0 " + packed(1),
+        "reply x " + packed(1),
+        "message " + base64.b64encode(b"{").decode(),
+        "message " + base64.b64encode(b"[" * 100_000).decode(),
+        "outcome " + packed(1),
+        "outcome " + packed({"ended": "completed"}),
         outcome(ended="passed"),
         outcome(stdout=7),
         outcome(exit_code="0"),
@@ -116,7 +116,7 @@ async def test_a_flood_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "_SPARE_BYTES", -8 * 65_000_000 + 5_000)
 
     with pytest.raises(SandboxError, match="scripted: its sandbox sent more than"):
-        await run("message 0 " + "A" * 100_000)
+        await run("message " + "A" * 100_000)
 
 
 async def test_silence_past_the_deadline_is_no_word_about_the_job(

@@ -59,20 +59,6 @@ async def test_messages_are_answered_while_the_job_runs(service: Any, opened: Sa
     assert service.living == []
 
 
-async def test_the_jobs_of_a_pair_talk_from_a_sandbox_each(
-    service: Any, opened: Sandbox
-) -> None:
-    asks = Job("jail.peer.send(6)\njail.send(jail.peer.receive())", limits=ROOMY)
-    answers = Job("jail.peer.send(jail.peer.receive() * 7)", limits=ROOMY)
-
-    async with opened.pair(asks, answers) as (one, other):
-        outcomes = await asyncio.gather(one.finish(), other.finish())
-
-    assert outcomes[0].messages == (42,)
-    assert [outcome.ended for outcome in outcomes] == ["completed", "completed"]
-    assert (len(service.created), service.living) == (2, [])
-
-
 @pytest.mark.parametrize(
     ("status", "advice"),
     [(401, "API_KEY"), (429, "limits"), (500, "try again")],
