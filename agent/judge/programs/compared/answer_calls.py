@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TEXT = 2_000
 
 
-def warm_up(paired: bool = False) -> None:
+def warm_up() -> None:
     """Answers a little call, so that the next is answered quicker: an interpreter that has run our
     code once has it specialised, and its copies have the pages that are written to. Called in a
     process that waits for its job."""
