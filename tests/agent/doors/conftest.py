@@ -114,7 +114,8 @@ def judged(text: str, status: str, *, iteration: int = 0) -> Judged:
     solution = Solution(files=(File(path="sum.py", text=text),), entry="sum.py")
     verdict = Verdict(
         name="add(2, 3) == 5", test="add(2, 3) == 5", origin="user", status=status,
-        integrity="isolated", call="add(2, 3)", expected="5", got="-1" if status == "failed" else "",
+        integrity="isolated", call="add(2, 3)", expected="5",
+        got="-1" if status == "failed" else "",
     )
     return Judged(iteration=iteration, report=Report(solution=solution.id, verdicts=(verdict,)))
 
