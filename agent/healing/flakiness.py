@@ -50,7 +50,7 @@ async def unsteady(
     """The tests that fail in `report` and pass in another run.
 
     What ran into its deadline is not run again: it would be waited for twice more. Neither is what
-    passes and is not believed: the runs hear the plain witness alone, who has said that it passes.
+    passes and is not believed: the repeated runs are plain, and the plain run has passed.
     """
     if not readable_nodes(solution.text):
         return Unsteady()

@@ -56,7 +56,7 @@ class Evidence:
 
 
 def passes(row: Row) -> bool:
-    """Whether the plain witness says so."""
+    """Whether the plain run passes."""
     return row.get("status") == "passed"
 
 

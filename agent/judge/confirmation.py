@@ -31,7 +31,7 @@ server of its own."""
 RANDOM_SEEDS = 1 << 31
 
 Again = Callable[[Sequence[TestCase], Seeds, CanaryKind], Awaitable[Report]]
-"""Runs tests with these seeds and surroundings; only the plain witness is heard."""
+"""Runs tests with these seeds and surroundings, by the plain run alone."""
 
 
 async def confirm(

@@ -1,9 +1,9 @@
-"""Judges a solution by its tests; the only room that knows both sides.
+"""Judges a solution by its tests; the only module that knows both sides.
 
-An example with plain values is compared by the host (`examples`). Any other test has two
-witnesses: `plain_run` says how it comes out, as pytest itself would; `observed_run` says whether
-that can be believed. `belief` puts the two together. Whatever the solution does is a verdict;
-`SandboxError` is raised only when the jail itself is broken.
+An example with plain values is compared by the host (`examples`). How any other test comes out is
+what `plain_run` says, as pytest itself would; `evidence` gathers whether a pass can be believed,
+and `belief` makes the verdict. Whatever the solution does is a verdict; `SandboxError` is raised
+only when the jail itself is broken.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from agent.judge import belief, jail_modules
 from agent.judge.belief import Evidence
 from agent.judge.compared.examples import answers, example_call
 from agent.judge.confirmation import confirm
+from agent.judge.evidence import gather_evidence
 from agent.judge.groups import Group
 from agent.judge.nodes import nodes_above, stands_for
 from agent.judge.plain.astray import astray
@@ -38,7 +39,6 @@ from agent.judge.script_run import ending_of
 from agent.judge.signs import reaching, written_for
 from agent.judge.subject import FIRST_SEEDS, Seeds, Subject
 from agent.judge.texts.masking import mask
-from agent.judge.witnesses import gather_evidence
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
 
@@ -66,11 +66,11 @@ async def check(
     The program is also run as a script where `run_program` says so; left open, where a test
     reads its output or nothing else could speak of it. `wall_s` is each test's deadline. With
     `first_failure` tests may have no verdict once one of them has failed. Without `observe` only
-    the plain witness is heard: for programs of which nothing is claimed, as mutants are.
+    the plain run is made: for programs of which nothing is claimed, as mutants are.
     Otherwise a program that passes everything runs again under other chance and in other
     surroundings (`confirmation`). `confirmed` holds passes of earlier calls that were confirmed, by
     solution and test: they are not run again, and new ones are added.
-    In a project its own pytest is the one witness, and decides which tests there are.
+    In a project its own pytest says how tests come out, and which tests there are.
     """
     if task.project is not None:
         return await project_report(
@@ -132,7 +132,7 @@ class _Bench:
     first_failure: bool = False
     observe: bool = True
     surroundings: CanaryKind = ""
-    """Where the plain witness alone is heard: how its surroundings differ from the usual."""
+    """Of a plain run alone: how its surroundings differ from the usual."""
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Test, by its identity since two may have one name, to its verdicts: one, or one a node."""
     astray: list[str] = field(default_factory=list)
@@ -162,12 +162,12 @@ class _Bench:
         """Judges the examples whose answers the host itself can compare; returns the others."""
         waiting = [(test, one) for test in tests if (one := example_call(test)) is not None]
         if self.surroundings:
-            return tests  # what surrounds the plain witness can be changed, and nothing else
+            return tests  # only the surroundings of a plain run can be changed
         while waiting:
             rows = await answers(self.subject, [one for _, one in waiting])
             for (test, _), row in zip(waiting, rows, strict=False):
                 if row is None:
-                    continue  # the two witnesses hear it
+                    continue  # it runs beside the program
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":
                     self.subject.late.append(test.name)

@@ -32,7 +32,7 @@ START_S = 30.0
 """A busy machine may take this long to start an interpreter."""
 LAST_WORD_S = 0.05
 ANSWER_BYTES = 2_000_000
-"""More than any answer that is not sent to the witnesses, escapes and all."""
+"""More than any answer that the host compares, escapes and all."""
 _NOT_ALLOWED = ("PermissionError", "FileNotFoundError", "Permission denied", "not permitted")
 
 _TRUTHS = {"true": "a true value", "false": "a false value"}

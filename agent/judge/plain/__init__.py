@@ -1,1 +1,1 @@
-"""The plain witness: tests as a user runs them, in one process."""
+"""The plain run: tests as a user runs them, in one process with the program."""

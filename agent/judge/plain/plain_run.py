@@ -1,4 +1,4 @@
-"""The plain witness: tests run as a user runs them, in one jailed process, with real objects.
+"""The plain run: tests as a user runs them, in one jailed process, with real objects.
 
 Its word is the outcome of each test, in pytest's own classes. It does not say whether a pass can
 be believed, but tells what the program was seen doing to its tests meanwhile (`signs`).
@@ -40,7 +40,7 @@ Row = Mapping[str, Any]
 
 @dataclass
 class PlainRun:
-    """What the plain witness told."""
+    """What a plain run reported."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     """Test, or node of pytest, to how it came out."""

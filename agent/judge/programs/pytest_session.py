@@ -1,4 +1,4 @@
-"""What both witnesses ask of a session of pytest: which tests it runs, and why it collects none."""
+"""What is asked of a session of pytest: which tests it runs, and why it collects none."""
 
 from __future__ import annotations
 

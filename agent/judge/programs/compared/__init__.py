@@ -1,1 +1,1 @@
-"""What the observed witness runs in its jails."""
+"""What runs in the jail of a program whose answers the host compares."""

@@ -1,1 +1,1 @@
-"""What the plain witness runs in its jail."""
+"""What the plain run runs in its jail."""

@@ -1,4 +1,4 @@
-"""The plain witness: a test comes out as under pytest, whatever the others do meanwhile."""
+"""The plain run: a test comes out as under pytest, whatever the others do meanwhile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.intake import with_outside_failures
 from agent.judge.plain import plain_run
 from tests.agent.values import table
 
-PROGRAMS = table(__file__, "plain_witness.toml")
+PROGRAMS = table(__file__, "plain_run.toml")
 PROGRAM = PROGRAMS["program"]
 OUTCOMES = PROGRAMS["outcomes"]
 COLLECTED = PROGRAMS["collected"]

@@ -37,8 +37,8 @@ Row = Mapping[str, Any]
 async def gather_evidence(
     group: Group, observe: bool, surroundings: CanaryKind = ""
 ) -> tuple[PlainRun, dict[str, Evidence]]:
-    """What the plain witness says, and what was seen of each test. Without `observe` nothing
-    else is asked, and the plain witness may have other `surroundings`."""
+    """The plain run, and what was seen of each test. Without `observe` nothing else is checked,
+    and the plain run may have other `surroundings`."""
     if not observe:
         plain = PlainRun()
         await run_tests(group, plain, (), surroundings)
@@ -139,7 +139,7 @@ class _Gathering:
         return await self._again(keys if may_equal_anything(texts) else None, "sentinel")
 
     async def _again(self, keys: Collection[str] | None, canary: CanaryKind) -> PlainRun:
-        """Hears the plain witness once more; on all tests as they are, or on these, spoilt. These
+        """Makes the plain run once more; on all tests as they are, or on these, spoilt. These
         have a deadline for tests that took no longer than they did: a spoilt program often comes
         to no end, and what it takes says nothing about the tests'."""
         run = PlainRun()
