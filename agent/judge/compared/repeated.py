@@ -205,7 +205,7 @@ class _Reader:
         self._is_whole = True
         self._given: dict[str, ast.expr] = {}
         self._lent: set[str] = set()
-        """Names of lists and their like that a call was given, which may have changed them."""
+        """Names of what a call was given, or made on, that may have changed it."""
 
     def read(
         self, body: Sequence[ast.stmt], rows: Sequence[Mapping[str, ast.expr]]
@@ -216,7 +216,7 @@ class _Reader:
                 if self._statement(node):
                     continue
                 self._is_whole = False
-                if not isinstance(node, ast.Assert) or self._lists_in(node):
+                if not isinstance(node, ast.Assert) or self._changeable_in(node):
                     break
         return Repeat(tuple(self._calls), self._is_whole and bool(self._calls))
 
@@ -287,10 +287,11 @@ class _Reader:
 
     def _note(self, call: ast.expr, expected: ast.expr, how: str, exception: str = "") -> bool:
         """Notes a plain call with what is expected of it; whether it is one."""
-        lists = self._lists_in(call)
-        if lists & self._lent:
+        if self._changeable_in(call) & self._lent:
             return False
-        self._lent |= lists
+        for one in ast.walk(call):
+            if isinstance(one, ast.Call):
+                self._lent |= self._changeable_in(one)
         asked = self._named(self._filled(call))
         wanted = self._filled(expected)
         if asked is None or literal(wanted) is None:
@@ -300,11 +301,14 @@ class _Reader:
             self._calls.append(found)
         return found is not None
 
-    def _lists_in(self, node: ast.AST) -> set[str]:
-        """Names in it of what may be changed."""
+    def _changeable_in(self, node: ast.AST) -> set[str]:
+        """Names in it of lists and their like, and of what a call gave."""
         return {
             one.id for one in ast.walk(node) if isinstance(one, ast.Name)
-            and isinstance(self._given.get(one.id), ast.List | ast.Dict | ast.Set)
+            and isinstance(
+                self._given.get(one.id, one),
+                ast.List | ast.Dict | ast.Set | ast.Call | ast.Attribute | ast.Subscript,
+            )
         }
 
     def _is_call(self, node: ast.expr) -> bool:

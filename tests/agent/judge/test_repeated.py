@@ -40,6 +40,8 @@ def repeated(body: str, node: str = "") -> tuple[list[str], bool] | None:
     ("rows = [2, 1]\nassert f(rows) is None\nassert rows == [1, 2]", ["f([2, 1]) is None"], False),
     ("rows = [2]\nassert f(rows) == 1\nassert f(rows) == 1", ["f([2]) == 1"], False),
     ("assert f(1) == g(2)", [], False),
+    ("made = f()\nassert next(made) is None\nassert made.send(1) == 2", [], False),
+    ("made = f()\nassert made.pop() == 1\nassert made.pop() == 2", ["f().pop() == 1"], False),
 ])
 def test_the_plain_calls_of_a_snippet(code: str, calls: list[str], is_whole: bool) -> None:
     assert repeated(code) == (calls, is_whole)
