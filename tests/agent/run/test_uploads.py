@@ -251,7 +251,7 @@ async def test_who_traces_the_program_around_us_does_not_get_our_steps(server: S
 
 @pytest.mark.parametrize("name", ["LANGCHAIN_TRACING", "LANGCHAIN_HANDLER"])
 def test_a_variable_that_makes_every_run_fail_is_named(name: str) -> None:
-    with pytest.raises(BadSettings, match=f"{name} belongs to a tracing"):
+    with pytest.raises(BadSettings, match=name):
         uploads({name: "true"})
     assert uploads({name: "false"}).client is None
 

@@ -80,20 +80,20 @@ def test_the_system_prompt_shows_the_form_and_says_what_data_is(tmp_path: Path) 
 
 
 def test_a_form_that_is_not_shown_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BadPrompt, match=r"has \{\{schema"):
+    with pytest.raises(BadPrompt):
         prompt(tmp_path).instructions()
     plain = prompt(tmp_path, GOOD.replace(" {{schema}}", ""))
-    with pytest.raises(BadPrompt, match=r"lacks \{\{schema"):
+    with pytest.raises(BadPrompt):
         plain.instructions("a form")
 
 
 def test_a_missing_or_unknown_variable_is_an_error_before_any_call(tmp_path: Path) -> None:
-    with pytest.raises(BadPrompt, match="lacks a value for notes"):
-        prompt(tmp_path).render("review", {"code": "x"})
-    with pytest.raises(BadPrompt, match="has no variable tests"):
-        prompt(tmp_path).render("review", {"code": "x", "notes": "", "tests": ""})
-    with pytest.raises(BadPrompt, match="has no template 'edit'; it has review"):
-        prompt(tmp_path).render("edit", {})
+    for template, values, fact in (
+        ("review", {"code": "x"}, "notes"),
+        ("review", {"code": "x", "notes": "", "tests": ""}, "tests"), ("edit", {}, "'edit'"),
+    ):
+        with pytest.raises(BadPrompt, match=fact):
+            prompt(tmp_path).render(template, values)
 
 
 def test_a_file_is_read_into_a_typed_prompt(tmp_path: Path) -> None:
@@ -146,11 +146,8 @@ def test_a_wrong_file_is_refused_by_its_name_and_key(
     with pytest.raises(BadPrompt, match=r"critic\.yaml") as caught:
         prompt(tmp_path, GOOD.replace(old, new, 1))
     assert key in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadPrompt, match=r"critic\.yaml"):
-        load(tmp_path, "critic")
+    with pytest.raises(BadPrompt, match=r"none\.yaml"):
+        load(tmp_path, "none")
 
 
 def test_a_file_that_changes_is_read_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
@@ -213,14 +210,6 @@ def test_no_value_closes_its_block_or_begins_another(code: str, output: str) -> 
         value.encode("utf-8", "backslashreplace").decode().rstrip("\n") for value in values
     ]
     assert told == rendered(TEMPLATE, {"code": code, "output": output})
-
-
-def test_a_text_that_holds_its_own_mark_gets_another() -> None:
-    text = "x"
-    for _ in range(5):
-        mark = mark_for((text,))
-        assert mark not in text
-        text += mark
 
 
 def test_marks_that_a_text_contains_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
