@@ -151,6 +151,10 @@ async def test_a_framed_answer_is_begun_and_stopped_where_the_server_goes_on_fro
     assert seen.json["stop"] == [FRAME.closing]
     *texts, reply = pieces
     assert "".join(texts) == reply.text == "```python\nhello world\n```"
+    # One that is not whole is not closed.
+    server.on("POST", CHAT, answers([*whole("length")]))
+    reply = await reply_of(opened("llama-server"), question(frame=FRAME))
+    assert (reply.text, reply.finish) == ("```python\nhello world", "length")
 
 
 async def test_what_else_was_likely_is_told_with_its_place_in_the_whole_text(
@@ -179,14 +183,6 @@ async def test_what_else_was_likely_is_told_with_its_place_in_the_whole_text(
     assert reply.text[good.at :] == "hello world\n```"
     assert reply.text[you.at :] == "world\n```"
     assert not reply.usage.estimated, "the opening is none of the answer's tokens"
-
-
-async def test_a_framed_answer_that_is_not_whole_is_not_closed(
-    server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, answers([*whole("length")]))
-    reply = await reply_of(opened("llama-server"), question(frame=FRAME))
-    assert (reply.text, reply.finish) == ("```python\nhello world", "length")
 
 
 async def test_a_frame_is_not_sent_to_a_server_that_begins_its_answers_itself(
@@ -325,6 +321,8 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_from_then_on(
     assert '"maxLength": 300' in sent["messages"][0]["content"]
     server.on("POST", CHAT, fails(400, "invalid_request_error"))
     assert type(await fault_of(provider, output=output)) is Rejected  # which no form explains
+    server.on("POST", CHAT, fails(400, "e", "context_length_exceeded"))
+    assert type(await fault_of(opened(), output=output)) is ContextOverflow
 
 
 @pytest.mark.parametrize("output", [Text(), Json(SCHEMA), Tools(SCHEMA, (LOOK,))])
@@ -341,13 +339,6 @@ async def test_a_temperature_that_a_server_refuses_is_laid_to_nothing_else(
     first, again = (seen.json for seen in server.seen)
     assert {name: value for name, value in first.items() if name != "temperature"} == again
     assert "temperature" in reply.note
-
-
-async def test_a_refusal_for_another_reason_is_not_laid_to_the_form(
-    server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, fails(400, "e", "context_length_exceeded"))
-    assert type(await fault_of(opened(), output=Json(SCHEMA))) is ContextOverflow
 
 
 async def test_a_model_that_thinks_takes_an_effort_and_no_temperature(

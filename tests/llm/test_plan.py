@@ -94,11 +94,6 @@ def test_the_size_of_a_model_is_read_from_its_name(model: str, size: float | Non
     assert parameters_b(model) == size
 
 
-def test_a_server_without_a_default_model_takes_the_one_that_is_named_with_it() -> None:
-    found = plan("GROQ_API_KEY", provider="groq", model="openai/gpt-oss-20b")
-    assert by_role(found) == dict.fromkeys(ROLES, "groq/openai/gpt-oss-20b")
-
-
 def test_anthropic_takes_every_role() -> None:
     found = plan("ANTHROPIC_API_KEY", provider="anthropic", given=OLLAMA)
     assert by_role(found) == claude(*ROLES)
@@ -158,6 +153,7 @@ def test_an_address_that_nobody_is_asked_at_is_named() -> None:
 def test_a_key_is_sent_to_nobody_but_its_own_provider() -> None:
     found = connection(plan(given=ELSEWHERE).choices[0], ELSEWHERE, keys("OPENAI_API_KEY"))
     assert (found.base_url, bool(found.key)) == ("http://127.0.0.1:9/v1", False)
+    assert "OPENAI_API_KEY" in plan("OPENAI_API_KEY", given=ELSEWHERE).notes[0]
 
     given = keys("GROQ_API_KEY", "LLM_API_KEY")
     (stand_in,) = plan(*given, given=ELSEWHERE, fallbacks=("groq/m",)).fallbacks
@@ -208,14 +204,19 @@ def test_one_role_may_have_a_model_where_the_plan_has_none() -> None:
 def test_a_named_model_is_for_every_role_of_the_wanted_provider() -> None:
     found = plan("ANTHROPIC_API_KEY", provider="ollama", model="x:1b")
     assert by_role(found) == {"generator": "ollama/x:1b", **claude(*THINKING)}
-    found = plan("ANTHROPIC_API_KEY", provider="anthropic", model="claude-opus-5-5")
-    assert set(by_role(found).values()) == {"anthropic/claude-opus-5-5"}
+    for key, provider, model in (
+        ("ANTHROPIC_API_KEY", "anthropic", "claude-opus-5-5"),
+        ("GROQ_API_KEY", "groq", "openai/gpt-oss-20b"),  # which has no default
+    ):
+        found = plan(key, provider=provider, model=model)
+        assert by_role(found) == dict.fromkeys(ROLES, f"{provider}/{model}")
 
 
 def test_fallbacks_are_named_by_the_user_or_there_are_none() -> None:
     assert plan("ANTHROPIC_API_KEY").fallbacks == ()
     found = plan("ANTHROPIC_API_KEY", fallbacks=("anthropic/claude-haiku-5-5", "ollama"))
     assert [one.words for one in found.fallbacks] == [FASTER, "ollama/llama3.2:3b"]
+    assert len(plan(fallbacks=("ollama",)).notes) == 1  # there is nothing to stand in for
 
 
 def test_a_plan_shows_no_key() -> None:
@@ -240,10 +241,6 @@ def test_what_is_set_and_could_not_be_done_is_refused(wanted: Any, fact: str) ->
         plan("ANTHROPIC_API_KEY", **wanted)
 
 
-def test_a_fallback_without_a_model_is_told() -> None:
-    assert len(plan(fallbacks=("ollama",)).notes) == 1
-
-
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """An install without any SDK."""
@@ -265,10 +262,6 @@ def test_a_servers_key_never_goes_to_another_address() -> None:
         plan("GROQ_API_KEY", given=ELSEWHERE | {"OPENAI_PRESET": "groq"})
     given = ELSEWHERE | {"OPENAI_PRESET": "vllm"}
     assert connection(plan(given=given).choices[0], given, {}).base_url.endswith(":9/v1")
-
-
-def test_a_key_of_openai_that_is_not_sent_is_told() -> None:
-    assert "OPENAI_API_KEY" in plan("OPENAI_API_KEY", given=ELSEWHERE).notes[0]
 
 
 @pytest.mark.parametrize(("provider", "model", "thinks"), [

@@ -7,17 +7,7 @@ from typing import Any
 
 import pytest
 
-from llm import (
-    BadReply,
-    Connection,
-    Message,
-    Provider,
-    Request,
-    Secret,
-    Tool,
-    Tools,
-    open_provider,
-)
+from llm import BadReply, Connection, Message, Provider, Request, Secret, Tool, Tools, open_provider
 from llm.asking.answers import code_of, edits_of, json_of
 from llm.asking.ask import ask_code, whole
 from llm.errors import ProviderDown

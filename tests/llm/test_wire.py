@@ -6,23 +6,9 @@ from typing import Any
 
 import pytest
 
-from llm import (
-    Connection,
-    Message,
-    NoProvider,
-    Provider,
-    Request,
-    Secret,
-    open_provider,
-)
+from llm import Connection, Message, NoProvider, Provider, Request, Secret, open_provider
 from llm.asking.ask import whole
-from llm.errors import (
-    CallFailed,
-    NeedsKey,
-    Overloaded,
-    Rejected,
-    WrongKey,
-)
+from llm.errors import CallFailed, NeedsKey, Overloaded, Rejected, WrongKey
 from llm.provider import PROVIDERS
 from llm.providers.wire import (
     BY_STATUS,

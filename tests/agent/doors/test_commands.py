@@ -405,19 +405,16 @@ def test_a_fault_of_ours_leaves_its_traceback_in_a_file(program: Path, healing: 
     quiet = invoke(healing, "run", program, *TEST)
     loud = invoke(healing, "run", program, *TEST, "--verbose")
 
+    healing.fault = None
+    healing.events = [healing.events[0], RunFailed(error="KeyError: 'x'")]
+    amid = invoke(healing, "run", program, *TEST, "--json")
+
+    assert (amid.exit_code, json.loads(amid.stdout)["error"]) == (3, "KeyError: 'x'")
     log = program.parent / "data" / "faults.log"
     assert "Traceback" not in quiet.stderr
     assert str(log) in quiet.stderr.replace("\n", "")
     assert "Traceback" in log.read_text()
     assert "Traceback" in loud.stderr
-
-
-def test_a_run_that_fails_by_our_fault_exits_3(program: Path, healing: Any) -> None:
-    healing.events = [healing.events[0], RunFailed(error="KeyError: 'x'")]
-
-    result = invoke(healing, "run", program, *TEST, "--json")
-
-    assert (result.exit_code, json.loads(result.stdout)["error"]) == (3, "KeyError: 'x'")
 
 
 def test_a_file_that_changed_meanwhile_is_left_alone(program: Path, healing: Any) -> None:
@@ -573,35 +570,22 @@ def test_a_saved_log_is_shown_again_without_a_session(program: Path, healing: An
     assert a_line_has(shown.stderr, "E1")
     assert (document["outcome"], document["files"]) == ("healed", {"sum.py": MENDED})
     assert log.read_text() == to_jsonl(healing.log("r1"))
+    log.write_text(log.read_text()[:-40])  # cut in the middle of a line
+    cut = invoke(None, "replay", log)
+    assert (cut.exit_code, "line 5" in cut.stderr) == (2, True)
 
 
-def test_a_log_cut_in_the_middle_of_a_line_is_refused_with_its_line(
-    program: Path, healing: Any
-) -> None:
-    log = program.parent / "run.jsonl"
-    log.write_text(to_jsonl(healing.log("r1"))[:-40])
-
-    result = invoke(None, "replay", log)
-
-    assert (result.exit_code, "line 5" in result.stderr) == (2, True)
-
-
-def test_resume_takes_up_every_interrupted_run(program: Path, healing: Any) -> None:
-    healing.orphans = ("a", "b")
-
-    result = invoke(healing, "resume", "--json")
-
-    assert result.exit_code == 0
-    assert [run["run_id"] for run in json.loads(result.stdout)["runs"]] == ["a", "b"]
-
-
-def test_resume_shows_a_finished_run_that_is_named_and_says_where_none_was_interrupted(
+def test_resume_takes_up_every_interrupted_run_and_shows_a_finished_one_that_is_named(
     program: Path, healing: Any
 ) -> None:
     finished, none = invoke(healing, "resume", "r1"), invoke(healing, "resume")
-
     assert (finished.exit_code, finished.stdout) == (0, healing.events[-1].diff)
     assert (none.exit_code, none.stdout, bool(none.stderr)) == (0, "", True)
+
+    healing.orphans = ("a", "b")
+    result = invoke(healing, "resume", "--json")
+    assert result.exit_code == 0
+    assert [run["run_id"] for run in json.loads(result.stdout)["runs"]] == ["a", "b"]
 
 
 def test_the_plan_is_said(program: Path, healing: Any) -> None:
@@ -660,7 +644,7 @@ def test_all_patches_that_pass_and_are_unlikely_are_shown(program: Path, healing
         Stamped(run="r", seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
         for n, event in enumerate(healing.events, start=1)
     )
-    assert changes(fold(log)).count("<summary>") == 1
+    assert "other</summary>" in changes(fold(log))
 
 
 def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -214,19 +212,6 @@ def test_a_provider_and_its_model_are_had_by_name(
     assert {(one.provider, one.model) for one in result.start.roles} == {(provider, "m")}
 
 
-def test_constructor_values_win_over_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEAL_BUDGET_S", "1")
-    session = healed()
-
-    agent(session, max_iterations=2, data_dir=tmp_path, budget_s=9).run(code=BROKEN, tests=TEST)
-
-    given = session.settings
-    assert given is not None
-    assert (given.max_iterations, given.data_dir, given.budget_s) == (2, tmp_path, 9)
-
-
 def test_a_dotenv_file_is_read_and_the_real_environment_wins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,25 +227,6 @@ def test_a_dotenv_file_is_read_and_the_real_environment_wins(
 
     assert session.settings is not None
     assert (session.settings.test_wall_s, session.settings.search_s) == (7, 3)
-
-
-def test_importing_every_door_is_cheap() -> None:
-    heavy = (
-        "gradio", "anthropic", "torch", "transformers", "langgraph", "langchain_core", "langsmith",
-        "httpx", "ray",
-    )
-    program = (
-        "import sys, agent.doors.cli, agent.doors.library, agent.doors.commands\n"
-        "import agent.run.session\n"
-        f"print([name for name in {heavy!r} if name in sys.modules])"
-    )
-
-    found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
-        cwd=Path(__file__).parents[3],
-    )
-
-    assert found.stdout.strip() == "[]"
 
 
 def test_the_package_names_what_it_exports() -> None:

@@ -20,12 +20,7 @@ from agent.doors.project.choice import (
     project_around,
 )
 from agent.doors.project.reports import junit, markdown
-from agent.doors.project.shown import (
-    edits,
-    evidence_words,
-    notable,
-    smallest,
-)
+from agent.doors.project.shown import edits, evidence_words, notable, smallest
 from agent.doors.writeback import Change, NotWritten, write_all_back
 from agent.intake.errors import BadInput
 from agent.judge.project_run import SuiteRun, verdicts

@@ -34,6 +34,8 @@ async def test_a_patch_below_the_required_confidence_is_proposed_and_not_healed(
     assert result.unsure and result.diff and result.files
     assert exit_code(result) == BELOW
     assert exit_code(result, Requirements(accept_proposed=True)) == HEALED
+    less = await run(tmp_path, 0.0)
+    assert (less.outcome, exit_code(less)) == ("healed", HEALED)
 
 
 async def test_mutants_that_the_tests_notice_count_at_e1_too(tmp_path: Path) -> None:
@@ -41,11 +43,6 @@ async def test_mutants_that_the_tests_notice_count_at_e1_too(tmp_path: Path) -> 
         log = await finished(session, from_page(EASY, TEST, "").task)
     [proved] = [one.event for one in log if isinstance(one.event, Proved)]
     assert proved.level == "E1" and proved.features["killed"] > 0
-
-
-async def test_the_same_patch_is_healed_where_less_is_required(tmp_path: Path) -> None:
-    result = await run(tmp_path, 0.0)
-    assert (result.outcome, exit_code(result)) == ("healed", HEALED)
 
 
 async def test_an_unlikely_patch_is_listed_and_not_proposed(

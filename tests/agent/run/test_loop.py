@@ -131,26 +131,17 @@ async def test_an_arbiter_settles_by_a_sentence_that_stands_in_the_words(tmp_pat
     assert asked[3:6] == ["arbiter", "generator", "arbiter"]  # prediction, reference, ruling
 
 
-@pytest.mark.parametrize("quote", ["each word is followed by a mark", ""])
-async def test_an_arbiter_that_quotes_what_does_not_stand_there_settles_nothing(
-    tmp_path: Path, quote: str
+@pytest.mark.parametrize(("quote", "predicted"), [
+    ("each word is followed by a mark", specs()), ("", specs()),
+    ("with an exclamation mark after it", specs(("shout('x')", "'X?'"))),
+], ids=["a quote that is not there", "no quote", "against a prediction"])
+async def test_an_arbiter_settles_nothing_by_a_wrong_quote_or_against_a_prediction(
+    tmp_path: Path, quote: str, predicted: str
 ) -> None:
     ruling = json.dumps({"quote": quote, "reason": "so it is", "verdict": "code_wrong"})
     result, events, _ = await told(
         tmp_path, generator=[fenced(SOLVED), fenced(WORST)], spec_tester=ONE_WRONG,
-        arbiter=[specs(), ruling],
-    )
-    assert (result.outcome, result.code) == ("healthy", SOLVED)
-    assert rulings(events) == [("shout('x') == 'X'", "undecided")]
-
-
-async def test_an_arbiter_settles_nothing_against_a_witness(tmp_path: Path) -> None:
-    ruling = json.dumps({
-        "quote": "with an exclamation mark after it", "reason": "so it is", "verdict": "code_wrong",
-    })
-    result, events, _ = await told(
-        tmp_path, generator=[fenced(SOLVED), fenced(WORST)], spec_tester=ONE_WRONG,
-        arbiter=[specs(("shout('x')", "'X?'")), ruling],
+        arbiter=[predicted, ruling],
     )
     assert (result.outcome, result.code) == ("healthy", SOLVED)
     assert rulings(events) == [("shout('x') == 'X'", "undecided")]

@@ -16,16 +16,7 @@ from agent.log.result import Result
 from agent.run.session import open_session
 from llm import router
 from tests.agent.claude import Said, claude, fenced
-from tests.agent.model_runs import (
-    HARD,
-    HARD_TESTS,
-    SOLVED,
-    an_ollama,
-    events,
-    followed,
-    healed,
-    settings,
-)
+from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, an_ollama, events, healed, settings
 from tests.llm.fakes import ollama
 from tests.llm.fakes.anthropic import answers, delta, fails, opening, whole
 from tests.llm.fakes.server import refusing, stalls
@@ -150,19 +141,3 @@ async def test_a_run_that_is_left_amid_an_answer_hangs_up_at_once(tmp_path: Path
         ["cancelled"] if how == "cancel" else []
     )
     assert not events(log, "run_failed")
-
-
-async def test_a_run_left_by_its_session_is_taken_up_and_ends_once(tmp_path: Path) -> None:
-    async with claude(generator=stalls) as model:
-        async with open_session(model.settings(tmp_path)) as session:
-            run = await session.start(from_page(HARD, HARD_TESTS).task)
-            while "generator" not in model.asked:
-                await asyncio.sleep(0.01)
-        model.said["generator"] = fenced(SOLVED)
-        async with open_session(model.settings(tmp_path)) as session:
-            await session.recover()
-            result = await followed(session, run)
-            log = session.log(run)
-    assert (result.outcome, len([one for one in log if one.final])) == ("healed", 1)
-    assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
-    assert result.calls == 5

@@ -111,27 +111,18 @@ async def test_a_person_has_seen_every_test_so_none_was_held_out_from_their_prog
     assert (changed.outcome, changed.proof) == ("awaiting_review", "E1")
 
 
-@pytest.mark.parametrize("review", [
-    {"approve": "yes"}, {"approve": True, "hint": 3}, {"keep": True}, {"code": b"x"},
-])
-async def test_what_is_no_review_is_refused_and_the_question_stays(
-    tmp_path: Path, review: dict[str, Any]
-) -> None:
-    async with reviewing(tmp_path) as (session, run):
-        waiting = await asked(session, run)
-        with pytest.raises(BadReview, match="approve"):
-            await session.answer(run, waiting.interrupt, review)
-        result = await answered(session, run, approve=True)
-    assert result.outcome == "healed"
-
-
-async def test_a_text_that_no_file_can_hold_is_refused_and_the_question_stays(
+async def test_what_is_no_review_or_no_text_of_a_file_is_refused_and_the_question_stays(
     tmp_path: Path,
 ) -> None:
+    reviews: list[tuple[dict[str, Any], type[Exception]]] = [
+        ({"approve": "yes"}, BadReview), ({"approve": True, "hint": 3}, BadReview),
+        ({"keep": True}, BadReview), ({"code": b"x"}, BadReview),
+        ({"code": "x = '\ud800'\n"}, BadInput), ({"approve": True, "hint": "\0"}, BadInput),
+    ]
     async with reviewing(tmp_path) as (session, run):
         waiting = await asked(session, run)
-        for review in ({"code": "x = '\ud800'\n"}, {"approve": True, "hint": "\0"}):
-            with pytest.raises(BadInput):
+        for review, kind in reviews:
+            with pytest.raises(kind):
                 await session.answer(run, waiting.interrupt, review)
         assert (await answered(session, run, approve=True)).outcome == "healed"
 

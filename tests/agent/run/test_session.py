@@ -166,17 +166,6 @@ async def test_a_scripted_draft_is_really_tested_and_repaired(tmp_path: Path) ->
     assert "n * 3" in last(log).code and of_kind(log, "notice")
 
 
-async def test_a_run_can_be_cancelled_within_its_step(session: Session) -> None:
-    code = "def spin(n):\n    while True:\n        n += 1\n"
-    run = await session.start(from_page(code, "assert spin(1) == 2", "").task)
-    async for batch in session.follow(run):
-        if any(entry.event.kind == "step_started" for entry in batch):
-            break
-    await session.cancel(run)
-    assert last(session.log(run)).outcome == "cancelled"
-    assert not session._driven
-
-
 async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Session) -> None:
     code = "def f(x):\n    for i in range(3):\n        x = x * 2 - i\n    return x\n"
     tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 4))

@@ -142,14 +142,6 @@ def test_an_answer_is_bounded_and_its_longest_form_fits_the_roles_tokens(role: A
     assert estimated_tokens(answer) <= load(PROMPTS, role.name).max_tokens
 
 
-@pytest.mark.parametrize("role", ALL, ids=lambda role: role.template)
-def test_a_role_that_answers_in_json_shows_the_form(role: Any) -> None:
-    prompt = load(PROMPTS, role.name)
-    assert [*prompt.templates] == [one.template for one in ALL if one.name == role.name]
-    form = FORMS[role.name, role.template]
-    assert form in prompt.instructions(form)
-
-
 # How a question is asked
 
 

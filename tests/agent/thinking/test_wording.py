@@ -1,13 +1,6 @@
 from __future__ import annotations
 
-from agent.core.domain import (
-    BlamedLine,
-    Diagnosis,
-    Ending,
-    Example,
-    Report,
-    Script,
-)
+from agent.core.domain import BlamedLine, Diagnosis, Ending, Example, Report, Script
 from agent.healing.context import PROMPTS
 from agent.run.nodes.diagnose import combined
 from agent.thinking import wording

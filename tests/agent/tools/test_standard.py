@@ -400,14 +400,11 @@ async def test_a_suite_that_hangs_is_ended(workspace: Workspace) -> None:
     assert not result.ok and "2 s" in result.error
 
 
-async def test_no_test_is_not_green(tools: ToolRegistry) -> None:
-    told = await done(tools, "run_tests", test_command="pytest -k nothing_like_it")
-    assert (told["green"], told["passed"]) == (False, 0)
-
-
-async def test_tests_that_cannot_be_collected_are_told(
+async def test_no_test_is_not_green_and_tests_that_cannot_be_collected_are_told(
     tools: ToolRegistry, workspace: Workspace
 ) -> None:
+    told = await done(tools, "run_tests", test_command="pytest -k nothing_like_it")
+    assert (told["green"], told["passed"]) == (False, 0)
     workspace.write("tests/test_broken.py", "import nowhere_to_be_found\n")
     told = await done(tools, "run_tests")
     assert not told["green"]

@@ -5,18 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from llm import (
-    BadReply,
-    Code,
-    Json,
-    Message,
-    NoModel,
-    Request,
-    Tool,
-    Tools,
-    Usage,
-    rules_provider,
-)
+from llm import BadReply, Code, Json, Message, NoModel, Request, Tool, Tools, Usage, rules_provider
 from llm.asking.ask import ask_code, ask_edits, ask_move, ask_typed
 from llm.asking.tools import Call, call_text
 from llm.errors import (

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm.providers.huggingface.hardware import (
-    Hardware,
-    dtype_for,
-    lookup_tokens,
-    needed_mib,
-)
+from llm.providers.huggingface.hardware import Hardware, dtype_for, lookup_tokens, needed_mib
 
 T4 = Hardware("cuda", (7, 5))
 A100 = Hardware("cuda", (8, 0))

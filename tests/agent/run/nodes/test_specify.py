@@ -18,13 +18,7 @@ from agent.core.domain import (
 )
 from agent.core.state import Suite
 from agent.intake.asked.held_out import file_without_test
-from agent.run.nodes.prove import (
-    is_told,
-    of_a_suite,
-    proof_of,
-    seen_through,
-    without_new_evidence,
-)
+from agent.run.nodes.prove import is_told, of_a_suite, proof_of, seen_through, without_new_evidence
 from agent.run.nodes.specify import derived_test, hold_out, is_asked
 from tests.agent.values import program
 
