@@ -178,23 +178,20 @@ async def test_time_to_the_first_piece_is_not_the_time_of_the_whole(
     assert 0.08 <= reply.first_s < reply.wall_s  # four pauses before it, four after
 
 
-@pytest.mark.parametrize(
-    ("stop", "details", "finish", "note"),
-    [
-        ("end_turn", None, "stop", ""),
-        ("stop_sequence", None, "stop", ""),
-        ("max_tokens", None, "length", "max_tokens"),
-        ("model_context_window_exceeded", None, "length", "model_context_window_exceeded"),
-        ("refusal", None, "refusal", "refusal"),
-        ("refusal", {"type": "refusal", "category": "cyber", "explanation": f"no {KEY}"},
-         "refusal", "cyber: no ***"),
-        ("refusal", {"type": "refusal", "category": None, "explanation": None},
-         "refusal", "refusal"),
-        ("pause_turn", None, "cut", "pause_turn"),
-        ("tool_use", None, "cut", "tool_use"),
-        ("a_new_one", None, "cut", "a_new_one"),
-    ],
-)
+@pytest.mark.parametrize(("stop", "details", "finish", "note"), [
+    ("end_turn", None, "stop", ""),
+    ("stop_sequence", None, "stop", ""),
+    ("max_tokens", None, "length", "max_tokens"),
+    ("model_context_window_exceeded", None, "length", "model_context_window_exceeded"),
+    ("refusal", None, "refusal", "refusal"),
+    ("refusal", {"type": "refusal", "category": "cyber", "explanation": f"no {KEY}"},
+     "refusal", "cyber: no ***"),
+    ("refusal", {"type": "refusal", "category": None, "explanation": None},
+     "refusal", "refusal"),
+    ("pause_turn", None, "cut", "pause_turn"),
+    ("tool_use", None, "cut", "tool_use"),
+    ("a_new_one", None, "cut", "a_new_one"),
+])
 async def test_how_an_answer_ended(
     provider: AnthropicProvider, server: FakeServer,
     stop: str, details: dict[str, Any] | None, finish: str, note: str,
@@ -267,9 +264,7 @@ async def test_nothing_of_the_environment_is_used(
     await usual.close()
 
 
-async def test_the_sdk_writes_no_spans(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_sdk_writes_no_spans(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where its own variable asks for them with all that is said."""
     spans = InMemorySpanExporter()
     collecting = TracerProvider()

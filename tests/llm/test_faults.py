@@ -412,9 +412,7 @@ async def test_a_server_that_loads_its_model_is_waited_for_until_the_deadline(
     ollama.healthy(server)
     server.on("POST", SIDES[side].path, loads, stalls)
     base = server.url + SIDES[side].base
-    provider = open_provider(
-        Connection(row, SIDES[side].model, Secret(KEY), base, stall_s=STALL_S)
-    )
+    provider = open_provider(Connection(row, SIDES[side].model, Secret(KEY), base, stall_s=STALL_S))
 
     (*_, reply) = await collected(provider.stream(replace(QUESTION, deadline_s=30.0)))
     with pytest.raises(TimedOut):

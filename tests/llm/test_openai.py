@@ -379,20 +379,17 @@ async def test_a_model_must_be_named_where_there_is_no_default(
     assert not server.seen
 
 
-@pytest.mark.parametrize(
-    ("chunks", "finish", "note"),
-    [
-        (whole("stop"), "stop", ""),
-        (whole("length"), "length", ""),
-        (whole("content_filter"), "refusal", "content_filter"),
-        (whole("tool_calls"), "stop", "tool_calls"),
-        (whole("abort"), "cut", "abort"),
-        (opening(), "cut", ""),
-        ([], "cut", ""),
-        ([*opening(), chunk({"refusal": "I can"}), chunk({"refusal": "not."}, "stop")],
-         "refusal", "I cannot."),
-    ],
-)
+@pytest.mark.parametrize(("chunks", "finish", "note"), [
+    (whole("stop"), "stop", ""),
+    (whole("length"), "length", ""),
+    (whole("content_filter"), "refusal", "content_filter"),
+    (whole("tool_calls"), "stop", "tool_calls"),
+    (whole("abort"), "cut", "abort"),
+    (opening(), "cut", ""),
+    ([], "cut", ""),
+    ([*opening(), chunk({"refusal": "I can"}), chunk({"refusal": "not."}, "stop")],
+     "refusal", "I cannot."),
+])
 @pytest.mark.parametrize("mark", [[DONE], []], ids=["marked", "unmarked"])
 async def test_every_end_has_its_finish(
     chunks: list[dict[str, Any]], finish: str, note: str, mark: list[bytes],

@@ -99,19 +99,16 @@ def test_anthropic_takes_every_role() -> None:
     assert by_role(found) == claude(*ROLES)
 
 
-@pytest.mark.parametrize(
-    ("given", "key_names", "provider"),
-    [
-        (OLLAMA, ["ANTHROPIC_API_KEY"], "ollama + anthropic"),
-        (HF, ["ANTHROPIC_API_KEY"], "huggingface + anthropic"),
-        (OLLAMA | HF, [], "ollama"),
-        (HF, [], "huggingface"),
-        ({}, ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], "anthropic"),
-        ({}, ["OPENAI_API_KEY"], "openai"),
-        ({}, ["HF_TOKEN"], "mock"),
-        ({"OLLAMA_NUM_CTX": 4_096}, [], "mock"),
-    ],
-)
+@pytest.mark.parametrize(("given", "key_names", "provider"), [
+    (OLLAMA, ["ANTHROPIC_API_KEY"], "ollama + anthropic"),
+    (HF, ["ANTHROPIC_API_KEY"], "huggingface + anthropic"),
+    (OLLAMA | HF, [], "ollama"),
+    (HF, [], "huggingface"),
+    ({}, ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], "anthropic"),
+    ({}, ["OPENAI_API_KEY"], "openai"),
+    ({}, ["HF_TOKEN"], "mock"),
+    ({"OLLAMA_NUM_CTX": 4_096}, [], "mock"),
+])
 def test_auto_is_the_best_of_what_is_configured(
     given: dict[str, Any], key_names: list[str], provider: str
 ) -> None:

@@ -97,21 +97,15 @@ async def test_a_record_replays_to_the_same_pieces_replies_and_errors(path: Path
     assert (replaying.name, replaying.model) == ("scripted", "m")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        NoModel("a"), BadPrompt("b"), BadReply("c"), Truncated("d"), Refused("e: cyber"),
-        NotRecorded("f"), NeedsKey("g", "GROQ_API_KEY"), OverBudget("h", "role tokens"),
-        WrongKey("i", started=False), TimedOut("j", started=True, usage=USAGE),
-        Overloaded("k", retry_after_s=None, started=True), CallFailed("l"),
-    ],
-    ids=lambda error: type(error).__name__,
-)
+@pytest.mark.parametrize("error", [
+    NoModel("a"), BadPrompt("b"), BadReply("c"), Truncated("d"), Refused("e: cyber"),
+    NotRecorded("f"), NeedsKey("g", "GROQ_API_KEY"), OverBudget("h", "role tokens"),
+    WrongKey("i", started=False), TimedOut("j", started=True, usage=USAGE),
+    Overloaded("k", retry_after_s=None, started=True), CallFailed("l"),
+], ids=lambda error: type(error).__name__)
 async def test_every_kind_of_error_comes_back_as_it_was(path: Path, error: LlmError) -> None:
     first = await heard(Recording(Scripted([error]), path), asks())
-    assert await heard(Replaying(path), asks()) == first == [
-        (type(error), str(error), vars(error))
-    ]
+    assert await heard(Replaying(path), asks()) == first == [(type(error), str(error), vars(error))]
 
 
 async def test_an_error_of_a_providers_own_comes_back_as_the_one_it_is_a_kind_of(
@@ -154,16 +148,13 @@ async def test_the_same_question_is_answered_in_the_order_recorded_and_no_oftene
         await whole(replaying, asks())
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        (asks("why not?"), r"2 .* messages: .* not\?'"),
-        (asks(temperature=0.5), "temperature: .*'0.5'.*'null'"),
-        (asks(max_tokens=7, effort="low"), "max_tokens: .*'7'.* effort: "),
-        (asks(output=Json(SCHEMA)), "output: "),
-        (asks(role="debugger"), "critic"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "told"), [
+    (asks("why not?"), r"2 .* messages: .* not\?'"),
+    (asks(temperature=0.5), "temperature: .*'0.5'.*'null'"),
+    (asks(max_tokens=7, effort="low"), "max_tokens: .*'7'.* effort: "),
+    (asks(output=Json(SCHEMA)), "output: "),
+    (asks(role="debugger"), "critic"),
+])
 async def test_a_question_that_is_not_recorded_says_what_is_most_like_it(
     path: Path, asked: Request, told: str
 ) -> None:

@@ -46,9 +46,7 @@ def answering(provider: str, *texts: str, count: Any = 7) -> list[Handler]:
             return told
         case "openai":
             counted = {"prompt_tokens": count, "completion_tokens": count}
-            return [
-                openai.answers(openai.whole(pieces=[text], usage=counted)) for text in texts
-            ]
+            return [openai.answers(openai.whole(pieces=[text], usage=counted)) for text in texts]
         case _:
             return [
                 ollama.answers([*ollama.opening([text]), ollama.last(asked=count, answered=count)])

@@ -25,24 +25,21 @@ from tests.llm.fakes.server import FakeServer, refusing, says
 NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "30"}, 30.0),
-        ({"retry-after": " 1.5 "}, 1.5),
-        ({"retry-after": "-4"}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "30", "retry-after-ms": "1200"}, 1.2),
-        ({"retry-after": "30", "retry-after-ms": "x"}, 30.0),
-        ({"retry-after": "Sun, 22 Nov 2026 12:01:30 GMT"}, 90.0),
-        ({"retry-after": "Sun, 22 Nov 2026 12:01:30 -0000"}, 90.0),
-        ({"retry-after": "Sun, 22 Nov 2026 11:00:00 GMT"}, 0.0),
-        ({"retry-after": "Sun, 99 Nov 2026 11:00:00 GMT"}, None),
-    ],
-)
+@pytest.mark.parametrize(("headers", "seconds"), [
+    ({}, None),
+    ({"retry-after": "30"}, 30.0),
+    ({"retry-after": " 1.5 "}, 1.5),
+    ({"retry-after": "-4"}, 0.0),
+    ({"retry-after": "soon"}, None),
+    ({"retry-after": "nan"}, None),
+    ({"retry-after": "inf"}, None),
+    ({"retry-after": "30", "retry-after-ms": "1200"}, 1.2),
+    ({"retry-after": "30", "retry-after-ms": "x"}, 30.0),
+    ({"retry-after": "Sun, 22 Nov 2026 12:01:30 GMT"}, 90.0),
+    ({"retry-after": "Sun, 22 Nov 2026 12:01:30 -0000"}, 90.0),
+    ({"retry-after": "Sun, 22 Nov 2026 11:00:00 GMT"}, 0.0),
+    ({"retry-after": "Sun, 99 Nov 2026 11:00:00 GMT"}, None),
+])
 def test_when_to_come_again(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_s(headers, NOON) == seconds
 

@@ -118,18 +118,15 @@ def test_apply_writes_the_file_with_its_line_ends_and_keeps_a_backup(
     assert backup.read_bytes() == BROKEN.replace("\n", line_end).encode()
 
 
-@pytest.mark.parametrize(
-    ("outcome", "proof", "code"),
-    [
-        ("healthy", "E1", 0),
-        ("unresolved", None, 1),
-        ("not_fixable", None, 4),
-        ("needs_model", None, 4),
-        ("budget", None, 5),
-        ("crash_stopped", "E0", 6),
-        ("cancelled", None, 130),
-    ],
-)
+@pytest.mark.parametrize(("outcome", "proof", "code"), [
+    ("healthy", "E1", 0),
+    ("unresolved", None, 1),
+    ("not_fixable", None, 4),
+    ("needs_model", None, 4),
+    ("budget", None, 5),
+    ("crash_stopped", "E0", 6),
+    ("cancelled", None, 130),
+])
 def test_each_outcome_has_its_exit_code_and_only_a_heal_is_written(
     program: Path, ending: Callable[..., Any], outcome: str, proof: str | None, code: int
 ) -> None:
@@ -328,31 +325,28 @@ def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> Non
     assert document["error"] is None
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["run", ".", "--task", "words"],
-        ["run"],
-        ["run", "--task", "  "],
-        ["run", "-", "--apply"],
-        ["run", "--task", "words", "--apply"],
-        ["run", "sum.py", "--apply", "--dry-run"],
-        ["run", "sum.py", "--out", "new.py", "--dry-run"],
-        ["run", "sum.py", "--out", "sum.py"],
-        ["run", "sum.py", "--log", "nowhere/log.jsonl"],
-        ["run", "missing.py"],
-        ["run", "sum.py", "--tests-file", "missing.py"],
-        ["run", "sum.py", "--tests", "sum.py"],
-        ["check", "sum.py", "--tests", "sum.py"],
-        ["run", "sum.py", "--with", "missing.py"],
-        ["run", "sum.py", "--stdin", "@missing.txt"],
-        ["check"],
-        ["check", "missing.py"],
-        ["replay", "missing.jsonl"],
-        ["resume", "unknown"],
-        ["example", "unknown"],
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    ["run", ".", "--task", "words"],
+    ["run"],
+    ["run", "--task", "  "],
+    ["run", "-", "--apply"],
+    ["run", "--task", "words", "--apply"],
+    ["run", "sum.py", "--apply", "--dry-run"],
+    ["run", "sum.py", "--out", "new.py", "--dry-run"],
+    ["run", "sum.py", "--out", "sum.py"],
+    ["run", "sum.py", "--log", "nowhere/log.jsonl"],
+    ["run", "missing.py"],
+    ["run", "sum.py", "--tests-file", "missing.py"],
+    ["run", "sum.py", "--tests", "sum.py"],
+    ["check", "sum.py", "--tests", "sum.py"],
+    ["run", "sum.py", "--with", "missing.py"],
+    ["run", "sum.py", "--stdin", "@missing.txt"],
+    ["check"],
+    ["check", "missing.py"],
+    ["replay", "missing.jsonl"],
+    ["resume", "unknown"],
+    ["example", "unknown"],
+])
 def test_what_cannot_be_used_is_one_sentence_and_exit_2(
     program: Path, healing: Any, arguments: list[str]
 ) -> None:
@@ -375,15 +369,12 @@ def test_arguments_that_do_not_parse_exit_2(healing: Any, arguments: list[str]) 
     assert invoke(healing, *arguments).exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("fault", "code", "outcome"),
-    [
-        (NoProvider("set LLM_PROVIDER"), 2, None),
-        (NotFixable("missing_package", "install it"), 4, "not_fixable"),
-        (SandboxUnavailable("no jail on this system"), 4, "not_fixable"),
-        (ZeroDivisionError("ours"), 3, None),
-    ],
-)
+@pytest.mark.parametrize(("fault", "code", "outcome"), [
+    (NoProvider("set LLM_PROVIDER"), 2, None),
+    (NotFixable("missing_package", "install it"), 4, "not_fixable"),
+    (SandboxUnavailable("no jail on this system"), 4, "not_fixable"),
+    (ZeroDivisionError("ours"), 3, None),
+])
 def test_every_early_end_is_a_sentence_with_its_exit_code(
     program: Path, healing: Any, fault: Exception, code: int, outcome: str | None
 ) -> None:
@@ -632,9 +623,7 @@ def test_all_patches_that_pass_and_are_unlikely_are_shown(program: Path, healing
         "outcome": "unresolved", "confidence": 0.1, "diff": "", "proof": None,
     })
     found = PartialFound(diff="-a\n+b\n", passed=1, total=1, note="plus")
-    healing.events = [
-        *healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS), found, unlikely,
-    ]
+    healing.events = [*healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS), found, unlikely]
     result = invoke(healing, "run", program, *TEST)
     shown = result.stderr
 

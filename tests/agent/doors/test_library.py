@@ -100,9 +100,7 @@ def test_tests_are_left_out_by_their_ids_and_doctests_count_where_asked() -> Non
     session = healed()
     tests = "def test_a(): assert f(1) == 1\n\ndef test_b(): assert f(1) == 2\n"
 
-    agent(session).run(
-        code="def f(x): return x\n", tests=tests, deselect=["test_b"], doctests=True
-    )
+    agent(session).run(code="def f(x): return x\n", tests=tests, deselect=["test_b"], doctests=True)
 
     ((task, _),) = session.started
     assert [test.name for test in task.tests if test.node == "test_b"] == []

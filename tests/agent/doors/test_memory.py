@@ -103,9 +103,7 @@ def test_forget_wants_names_or_all(memory: Memory, arguments: tuple[str, ...]) -
     assert len(memory.fixes()) == 1
 
 
-def test_forgetting_everything_asks_first(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgetting_everything_asks_first(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("forget", "--all").exit_code == 2  # there is no one to ask
     monkeypatch.setattr("agent.doors.memory.cli._agreed", lambda face, question: False)
     assert (invoke("forget", "--all").exit_code, len(memory.fixes())) == (1, 1)

@@ -62,9 +62,7 @@ async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory
     # Inside a running loop, as in a notebook.
     result = heal_project(project / "test_tally.py")
     assert isinstance(result, ProjectResult) and result.success
-    assert (result.outcome, result.root, result.failed_before) == (
-        "healed", str(project), (FAILS,)
-    )
+    assert (result.outcome, result.root, result.failed_before) == ("healed", str(project), (FAILS,))
     assert dict(result.files)["tally.py"].endswith("return sum(values)\n")
     assert result.diff in result.markdown and "git apply heal.patch" in result.markdown
     assert json.loads(json.dumps(result.document))["project"]["failed_before"] == [FAILS]

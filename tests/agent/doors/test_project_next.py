@@ -69,9 +69,7 @@ def test_a_projects_run_pauses_at_a_cap_where_a_person_sits_and_knows_what_is_re
 ) -> None:
     monkeypatch.setattr("agent.doors.commands.attended", lambda _face: attended)
     _healed(healing.open, seen, Requirements("E2"), Display(Terminal()))
-    assert healing.how == [
-        {"pauses": attended, "require_proof": "E2", "require_integrity": None}
-    ]
+    assert healing.how == [{"pauses": attended, "require_proof": "E2", "require_integrity": None}]
 
 
 @pytest.mark.parametrize(("result", "seen_so", "named"), [

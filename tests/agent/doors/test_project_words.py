@@ -155,9 +155,7 @@ SUSPECT = SuspectFile(
 def test_evidence_is_the_smallest_failure_and_ranked_places_with_their_values() -> None:
     held = SUSPECT.model_copy(update={"line": 12, "values": (("amount", "9"), ("people", "3"))})
     failing = verdict("tests/a.py::b", "failed", "one\n\ntwo")
-    result = Result(
-        report=Report(solution="", verdicts=(failing,)), suspects=(held, SUSPECT),
-    )
+    result = Result(report=Report(solution="", verdicts=(failing,)), suspects=(held, SUSPECT))
     told = "\n".join(evidence_words(result))
     assert a_line_has(told, "tests/a.py::b") and a_line_has(told, "two")
     assert a_line_has(told, MONEY, "0.50", "split", "line 11")

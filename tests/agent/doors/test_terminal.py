@@ -52,9 +52,7 @@ def shown(renderable: object) -> str:
 
 @given(st.text(st.characters()))
 def test_printed_text_never_holds_a_control_character(text: str) -> None:
-    assert all(
-        character in "\n\t" or character.isprintable() for character in printable(text)
-    )
+    assert all(character in "\n\t" or character.isprintable() for character in printable(text))
 
 
 @given(st.text(st.characters(categories=("L", "N", "P", "S"))))

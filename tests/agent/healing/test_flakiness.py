@@ -55,9 +55,7 @@ async def test_a_steady_failure_is_searched_for_without_the_flaky_test(tmp_path:
 ])
 async def test_a_flaky_test_passes_where_it_passes_in_every_run(code: str, passed: bool) -> None:
     task = from_page(code, "assert toss() in (True,)").task
-    ctx = cast(Context, SimpleNamespace(
-        task=task, sandbox=open_sandbox(), test_s=5.0, emit=None
-    ))
+    ctx = cast(Context, SimpleNamespace(task=task, sandbox=open_sandbox(), test_s=5.0, emit=None))
     assert task.solution is not None
     lucky = Report(solution="s", verdicts=tuple(
         Verdict(name=test.name, test=test.name, origin="user", status="passed",
@@ -74,18 +72,13 @@ async def test_a_crash_that_comes_and_goes_cannot_be_fixed(tmp_path: Path) -> No
     assert last(await healed(tmp_path, code, "")).outcome == "not_fixable"
 
 
-@pytest.mark.parametrize(
-    ("code", "seeds"),
-    [
-        ("def f(x):\n    return x\n", OTHER_CHANCE),
-        ("def f(x):\n    return list({x})\n", OTHER_ORDER),
-        ("def f(x):\n    return hash(x)\n", OTHER_ORDER),
-        ("def f(x)\n    return x\n", OTHER_CHANCE),
-    ],
-)
-def test_another_hash_seed_is_asked_for_where_hashes_can_matter(
-    code: str, seeds: object
-) -> None:
+@pytest.mark.parametrize(("code", "seeds"), [
+    ("def f(x):\n    return x\n", OTHER_CHANCE),
+    ("def f(x):\n    return list({x})\n", OTHER_ORDER),
+    ("def f(x):\n    return hash(x)\n", OTHER_ORDER),
+    ("def f(x)\n    return x\n", OTHER_CHANCE),
+])
+def test_another_hash_seed_is_asked_for_where_hashes_can_matter(code: str, seeds: object) -> None:
     task = from_page(code, "assert f(2) == 3").task
     assert task.solution is not None
     assert again_with(task.solution, task.tests) == seeds

@@ -220,9 +220,7 @@ async def test_chance_is_another_in_each_re_run() -> None:
     sandbox, task = open_sandbox(), Task()
     known = [await check(solution(lucky), examples({call: value}), task, sandbox, observe=False)
              for call, value in tests.items()]
-    again = await check(
-        solution(lucky), examples(tests), task, sandbox, seeds=Seeds(random=1)
-    )
+    again = await check(solution(lucky), examples(tests), task, sandbox, seeds=Seeds(random=1))
     assert [report.passed for report in known] == [True, True]
     assert [verdict.passed for verdict in again.verdicts] == [False, True]
 

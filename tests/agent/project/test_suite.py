@@ -301,9 +301,7 @@ async def test_what_runs_for_long_is_told_while_it_runs(monkeypatch: pytest.Monk
         "import time\n\n\ndef test_slow():\n    time.sleep(1.5)\n\n\ndef test_quick():\n    pass\n"
     )}
     told: list[tuple[str, float]] = []
-    run = await run_suite(
-        files, PROJECT, (), open_sandbox(), watch=lambda *seen: told.append(seen)
-    )
+    run = await run_suite(files, PROJECT, (), open_sandbox(), watch=lambda *seen: told.append(seen))
     slow = [seconds for what, seconds in told if what == "tests/test_slow.py::test_slow"]
     assert slow[:2] == [0.2, 0.4]
     assert run.rows["tests/test_slow.py::test_slow"]["status"] == "passed"

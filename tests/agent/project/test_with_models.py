@@ -170,9 +170,7 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
     assert "file_read" in seen and "def test_short():" in seen
     (looked,) = [one for one in told if isinstance(one, Looked)]
     assert looked.tool == "file_read" and "def test_short():" in looked.seen
-    offered = {
-        tool["name"] for sent in model.server.seen for tool in sent.json.get("tools", [])
-    }
+    offered = {tool["name"] for sent in model.server.seen for tool in sent.json.get("tools", [])}
     assert {"file_read", "run_tests", "run_snippet", "trace_call", "conclude"} <= offered
     assert model.asked[-2:] == ["critic", "memory_summariser"]
     # The same fault again, in files that have changed since: memory heals it, in both.

@@ -44,9 +44,7 @@ async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
     return result
 
 
-async def test_unattended_the_likeliest_is_taken_and_the_others_are_told(
-    session: Session,
-) -> None:
+async def test_unattended_the_likeliest_is_taken_and_the_others_are_told(session: Session) -> None:
     result = await followed(session, await session.start(task()))
     assert (result.outcome, "n >= 10" in result.code) == ("healed", True)
     assert result.rivals is not None and result.rivals.call == "price(11)"
@@ -95,9 +93,7 @@ async def test_an_answer_lifts_what_an_open_question_kept_from_proof(session: Se
     assert open_ended.evidence is not None and open_ended.evidence.others == 1
     assert open_ended.rivals is not None
 
-    healed = await followed(
-        session, await session.settle(open_ended.run_id, "B", run_id="again")
-    )
+    healed = await followed(session, await session.settle(open_ended.run_id, "B", run_id="again"))
     assert healed.run_id == "again"
     assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
 

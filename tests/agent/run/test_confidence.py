@@ -54,9 +54,7 @@ async def test_an_unlikely_patch_is_listed_and_not_proposed(
     assert result.patch is not None and result.patch.diff and result.confidence is not None
 
 
-async def test_only_what_counts_as_healed_is_remembered_with_its_confidence(
-    tmp_path: Path,
-) -> None:
+async def test_only_what_counts_as_healed_is_remembered_with_its_confidence(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, require_confidence=1.0)) as session:
         await finished(session, from_page(EASY, TEST, "").task)
         assert session.memory().fixes() == ()

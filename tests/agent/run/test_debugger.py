@@ -51,9 +51,7 @@ def seen_by(events: list[Any]) -> list[tuple[str, str]]:
 def debuggers(model: Any) -> list[Any]:
     """What the debugger was sent."""
     questions = [seen.json for seen in model.server.seen if seen.method == "POST"]
-    return [
-        sent for role, sent in zip(model.asked, questions, strict=True) if role == "debugger"
-    ]
+    return [sent for role, sent in zip(model.asked, questions, strict=True) if role == "debugger"]
 
 
 def checked(result: Any, events: list[Any], sent: list[Any]) -> None:

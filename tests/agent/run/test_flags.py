@@ -33,9 +33,7 @@ def rounds(result: Result, events: list[Any], asked: list[str]) -> list[str]:
 
 
 def origins(result: Result, events: list[Any], asked: list[str]) -> set[str]:
-    return {
-        test.origin for one in events if isinstance(one, TestsFrozen) for test in one.tests
-    }
+    return {test.origin for one in events if isinstance(one, TestsFrozen) for test in one.tests}
 
 
 def reviews(result: Result, events: list[Any], asked: list[str]) -> int:
@@ -56,21 +54,17 @@ STUBBORN = {**BROUGHT, "generator": [fenced(f"def shout(words):\n    return '{ma
                                      for mark in "?;:,!"]}
 
 
-@pytest.mark.parametrize(
-    ("run", "flag", "seen", "before", "after"),
-    [
-        (DRAFTED, {"enable_spec_tests": False}, origins, {"spec", "adversarial"}, {"adversarial"}),
-        (DRAFTED, {"enable_adversarial_tests": False}, origins, {"spec", "adversarial"}, {"spec"}),
-        ({**DRAFTED, "spec_tester": WRONG_SPECS, "arbiter": SPECS}, {"enable_arbitration": False},
-         asks("arbiter"), True, False),
-        (BROUGHT, {"enable_critic": False}, reviews, 1, 0),
-        (BROUGHT, {"enable_search": False}, rounds, ["search", "minimal"], ["minimal"]),
-        (STUBBORN, {"max_iterations": 2}, iterations, ("unresolved", 5), ("unresolved", 2)),
-        ({**STUBBORN, "given": {"max_iterations": 4}}, {"parallel_strategies": 1}, most_written,
-         5, 3),
-    ],
-    ids=lambda given: next(iter(given)) if isinstance(given, dict) and len(given) == 1 else "",
-)
+@pytest.mark.parametrize(("run", "flag", "seen", "before", "after"), [
+    (DRAFTED, {"enable_spec_tests": False}, origins, {"spec", "adversarial"}, {"adversarial"}),
+    (DRAFTED, {"enable_adversarial_tests": False}, origins, {"spec", "adversarial"}, {"spec"}),
+    ({**DRAFTED, "spec_tester": WRONG_SPECS, "arbiter": SPECS}, {"enable_arbitration": False},
+     asks("arbiter"), True, False),
+    (BROUGHT, {"enable_critic": False}, reviews, 1, 0),
+    (BROUGHT, {"enable_search": False}, rounds, ["search", "minimal"], ["minimal"]),
+    (STUBBORN, {"max_iterations": 2}, iterations, ("unresolved", 5), ("unresolved", 2)),
+    ({**STUBBORN, "given": {"max_iterations": 4}}, {"parallel_strategies": 1}, most_written,
+     5, 3),
+], ids=lambda given: next(iter(given)) if isinstance(given, dict) and len(given) == 1 else "")
 async def test_a_flag_changes_what_a_run_does(
     tmp_path: Path, run: dict[str, Any], flag: dict[str, object], seen: Seen, before: object,
     after: object,

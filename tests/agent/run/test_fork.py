@@ -72,9 +72,7 @@ async def test_what_was_held_out_stays_so_until_the_tests_are_edited(tmp_path: P
         model.said["generator"] = fenced(SOLVED)
 
         same = await followed(session, await session.fork(run, 0))
-        written = await followed(
-            session, await session.fork(run, 0, Edits(code={"": SOLVED}))
-        )
+        written = await followed(session, await session.fork(run, 0, Edits(code={"": SOLVED})))
         more = await followed(session, await session.fork(
             run, 0, Edits(tests=[TestText("assert shout('m') == 'M!'")])
         ))

@@ -93,9 +93,7 @@ async def test_a_right_program_is_not_changed_for_one_wrong_derived_test(
 async def test_two_who_err_alike_change_no_right_program(
     tmp_path: Path, ruling: str, same: bool
 ) -> None:
-    err = json.dumps({
-        "quote": "joined by single spaces", "reason": "so it is", "verdict": ruling,
-    })
+    err = json.dumps({"quote": "joined by single spaces", "reason": "so it is", "verdict": ruling})
     other = SOLVED if same else SOLVED.replace("words.split()", "words.split(' ') if word")
     result, events, _ = await told(
         tmp_path, generator=[fenced(SOLVED), fenced(other)], spec_tester=ONE_WRONG,
@@ -226,9 +224,7 @@ async def test_a_first_draft_is_reviewed_and_an_objection_becomes_a_test_and_is_
     assert verdicts == ["reject", "approve"]
 
 
-async def test_a_critic_that_objects_to_everything_does_not_end_a_right_run(
-    tmp_path: Path,
-) -> None:
+async def test_a_critic_that_objects_to_everything_does_not_end_a_right_run(tmp_path: Path) -> None:
     result, events, asked = await told(
         tmp_path, generator=fenced(SOLVED),
         critic=objecting("shout('a b')", "'A B'", "joined by single spaces", "all wrong"),

@@ -282,9 +282,7 @@ async def test_tests_of_the_user_that_contradict_each_other_are_refused_before_a
     assert model.asked == []
 
 
-async def test_a_jail_that_breaks_amid_the_run_ends_it_and_asks_nobody_more(
-    tmp_path: Path,
-) -> None:
+async def test_a_jail_that_breaks_amid_the_run_ends_it_and_asks_nobody_more(tmp_path: Path) -> None:
     """It is no fault of the program's, and none of the model's."""
     async with claude(generator=fenced(SOLVED)) as model:
         jail = open_sandbox()

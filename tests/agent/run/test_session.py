@@ -270,9 +270,7 @@ async def test_a_second_bug_that_a_held_out_test_shows_is_searched_for_beside_th
     assert "line 6" in written.note
 
 
-async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(
-    tmp_path: Path,
-) -> None:
+async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(tmp_path: Path) -> None:
     task = from_page("def twice(x):\n    return x + 3\n", "assert twice(3) == 6", "").task
     async with open_session(settings(tmp_path)) as session:
         run = await session.start(task)

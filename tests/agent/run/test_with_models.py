@@ -45,9 +45,7 @@ async def test_a_repair_that_search_finds_costs_nothing_though_there_is_a_model(
     tmp_path: Path,
 ) -> None:
     async with claude() as model:
-        result, _ = await healed(
-            model.settings(tmp_path, max_candidates=300), EASY, EASY_TESTS
-        )
+        result, _ = await healed(model.settings(tmp_path, max_candidates=300), EASY, EASY_TESTS)
     assert (result.outcome, result.strategy, result.tokens) == ("healed", "search", 0)
     assert model.asked == []
 
@@ -213,9 +211,7 @@ async def test_with_ollama_and_claude_the_generator_alone_is_local(tmp_path: Pat
     assert result.provider == "ollama + anthropic"
     assert roles(told)["generator"] == f"ollama/{ollama.MODEL}"
     assert roles(told)["debugger"] == "anthropic/claude-sonnet-5-5"
-    assert (local.asked, far.asked) == (
-        ["generator"], ["debugger", "critic", "memory_summariser"]
-    )
+    assert (local.asked, far.asked) == (["generator"], ["debugger", "critic", "memory_summariser"])
     assert (result.outcome, result.strategy) == ("healed", "model")
     assert result.cost_usd is not None
     assert result.cost_usd > 0

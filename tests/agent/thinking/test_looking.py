@@ -96,9 +96,7 @@ async def test_a_call_in_a_providers_own_way_is_seen_alike() -> None:
 
 async def test_one_that_calls_the_same_for_ever_is_counted_and_asked_for_its_answer() -> None:
     call = call_text("read", '{"path": "a.py"}')
-    cause, seen, told = await seen_of(
-        *[call] * MOST_LOOKS, json.dumps(FOUND), allowed=NATIVE
-    )
+    cause, seen, told = await seen_of(*[call] * MOST_LOOKS, json.dumps(FOUND), allowed=NATIVE)
     assert (cause, len(seen), len(told)) == ("it adds", MOST_LOOKS, MOST_LOOKS)
     # One that calls a tool then too, though none is there, has said nothing.
     cause, seen, told = await seen_of(call, allowed=NATIVE)

@@ -125,16 +125,13 @@ def repaired(text: str) -> str:
     return text.replace("return 1\n", "return 1 + 1\n")
 
 
-@pytest.mark.parametrize(
-    ("provider", "characters", "edits"),
-    [
-        ("anthropic", ROOM // 2, False),
-        ("anthropic", ROOM // 2 + 1, True),
-        ("anthropic", ROOM * 3, True),
-        ("ollama", ROOM // 2 + 1, False),
-        ("ollama", int(ROOM * 0.9), False),
-    ],
-)
+@pytest.mark.parametrize(("provider", "characters", "edits"), [
+    ("anthropic", ROOM // 2, False),
+    ("anthropic", ROOM // 2 + 1, True),
+    ("anthropic", ROOM * 3, True),
+    ("ollama", ROOM // 2 + 1, False),
+    ("ollama", int(ROOM * 0.9), False),
+])
 async def test_a_program_is_asked_for_whole_where_an_answer_has_room_and_else_its_edits(
     provider: str, characters: int, edits: bool
 ) -> None:
@@ -202,9 +199,7 @@ async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes(
     assert found.solution is not None
     assert found.report is not None
     assert (found.report.passed, found.by) == (True, "llamacpp/m")
-    assert [(one.temperature, one.seed) for one in asked] == [
-        (0.0, 0), (0.7, 1), (0.7, 2),
-    ]
+    assert [(one.temperature, one.seed) for one in asked] == [(0.0, 0), (0.7, 1), (0.7, 2)]
     questions = [one.messages[-1].text for one in asked]
     assert questions[0] == questions[1] != questions[2], "the last is put in another form"
     assert [one.frame is None for one in asked] == [False, False, True]

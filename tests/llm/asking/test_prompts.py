@@ -105,40 +105,37 @@ def test_a_file_is_read_into_a_typed_prompt(tmp_path: Path) -> None:
     assert (code.floor, code.priority, notes.floor, notes.keep) == (None, 100, 0, "head")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        ("version: 1\n", "", "version"),
-        ("version: 1", "version: one", "version"),
-        ("version: 1", "version: true", "version"),
-        ("version: 1", "version: 1.0", "version"),
-        ("version: 1", "version: 0", "version"),
-        ("version: 1", "version: 1\nextra: 1", "extra"),
-        ("version: 1", "version: 1\nversion: 2", "version"),
-        ("role: critic", "role: other", "role"),
-        ("role: critic", "- a", "critic.yaml"),
-        ("role: critic", "role: [", "critic.yaml"),
-        ("{{schema}}", "{{schema}} {{code}}", "system"),
-        ("  review: |", "  review: 3\n  other: |", "templates.review"),
-        ("  review: |", "  review: [a, 3]\n  other: |", "templates.review"),
-        ("    {{code}}", "    see {{code}} there", "templates.review"),
-        ("    {{code}}", "    {{ code }}", "templates.review"),
-        ("    {{code}}", "    {{code}}\n    {{notes}}", "templates.review"),
-        ("    {{code}}", "    {{code}}\n\n    {{code}}", "templates.review"),
-        ("    {{code}}", "    {{code}}\n\n    {{more}}", "parts.more"),
-        ("\n    Notes:\n    {{notes}}\n", "", "parts.notes"),
-        ("floor: whole", "floor: half", "parts.code.floor"),
-        ("floor: whole", "floor: -1", "parts.code.floor"),
-        ("keep: head", "keep: middle", "parts.notes.keep"),
-        ("keep: head}", "keep: head, keep: tail}", "keep"),
-        (", keep: head", "", "parts.notes.keep"),
-        ("max_tokens: 300", "max_tokens: '300'", "max_tokens"),
-        ("deadline_s: 60", "deadline_s: 0", "deadline_s"),
-        ("temperature: null", "temperature: 3", "temperature"),
-        ("temperature: null\n", "", "temperature"),
-        ("effort: low", "effort: huge", "effort"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "key"), [
+    ("version: 1\n", "", "version"),
+    ("version: 1", "version: one", "version"),
+    ("version: 1", "version: true", "version"),
+    ("version: 1", "version: 1.0", "version"),
+    ("version: 1", "version: 0", "version"),
+    ("version: 1", "version: 1\nextra: 1", "extra"),
+    ("version: 1", "version: 1\nversion: 2", "version"),
+    ("role: critic", "role: other", "role"),
+    ("role: critic", "- a", "critic.yaml"),
+    ("role: critic", "role: [", "critic.yaml"),
+    ("{{schema}}", "{{schema}} {{code}}", "system"),
+    ("  review: |", "  review: 3\n  other: |", "templates.review"),
+    ("  review: |", "  review: [a, 3]\n  other: |", "templates.review"),
+    ("    {{code}}", "    see {{code}} there", "templates.review"),
+    ("    {{code}}", "    {{ code }}", "templates.review"),
+    ("    {{code}}", "    {{code}}\n    {{notes}}", "templates.review"),
+    ("    {{code}}", "    {{code}}\n\n    {{code}}", "templates.review"),
+    ("    {{code}}", "    {{code}}\n\n    {{more}}", "parts.more"),
+    ("\n    Notes:\n    {{notes}}\n", "", "parts.notes"),
+    ("floor: whole", "floor: half", "parts.code.floor"),
+    ("floor: whole", "floor: -1", "parts.code.floor"),
+    ("keep: head", "keep: middle", "parts.notes.keep"),
+    ("keep: head}", "keep: head, keep: tail}", "keep"),
+    (", keep: head", "", "parts.notes.keep"),
+    ("max_tokens: 300", "max_tokens: '300'", "max_tokens"),
+    ("deadline_s: 60", "deadline_s: 0", "deadline_s"),
+    ("temperature: null", "temperature: 3", "temperature"),
+    ("temperature: null\n", "", "temperature"),
+    ("effort: low", "effort: huge", "effort"),
+])
 def test_a_wrong_file_is_refused_by_its_name_and_key(
     tmp_path: Path, old: str, new: str, key: str
 ) -> None:
@@ -156,19 +153,16 @@ def test_a_file_that_changes_is_read_again_and_an_unchanged_one_is_not(tmp_path:
     assert "You judge." in prompt(tmp_path, GOOD.replace("You review.", "You judge.")).system
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        ("version: 1", "version: 1  # a remark", True),
-        ("deadline_s: 60", "deadline_s: 90", True),
-        ("version: 1", "version: 2", False),
-        ("You review.", "You judge.", False),
-        ("Is it right?", "Is it good?", False),
-        ("max_tokens: 300", "max_tokens: 301", False),
-        ("effort: low", "effort: high", False),
-        ("floor: 0", "floor: 1", False),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "same"), [
+    ("version: 1", "version: 1  # a remark", True),
+    ("deadline_s: 60", "deadline_s: 90", True),
+    ("version: 1", "version: 2", False),
+    ("You review.", "You judge.", False),
+    ("Is it right?", "Is it good?", False),
+    ("max_tokens: 300", "max_tokens: 301", False),
+    ("effort: low", "effort: high", False),
+    ("floor: 0", "floor: 1", False),
+])
 def test_the_hash_changes_with_what_a_model_is_sent_or_held_to(
     tmp_path: Path, old: str, new: str, same: bool
 ) -> None:

@@ -29,9 +29,7 @@ SCHEMAS: dict[str, dict[str, object]] = json.loads(
 """Answers such as the thinking roles give, small and bounded."""
 
 
-def answer(
-    model: LocalModel, schema: dict[str, object], most: int = 300, **changes: object
-) -> str:
+def answer(model: LocalModel, schema: dict[str, object], most: int = 300, **changes: object) -> str:
     pieces: list[str] = []
     request = Request(
         "critic", "", (Message("user", 'Judge {"approve": true} and [1, 2].'),), Json(schema),

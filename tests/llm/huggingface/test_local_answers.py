@@ -24,9 +24,7 @@ PROGRAM = "def total(values):\n    result = 0\n    for value in values:\n       
 
 
 def question(text: str = PROGRAM, output: Output | None = None, most: int = 40) -> Request:
-    return Request(
-        "generator", SYSTEM, (Message("user", text),), output or Text(), max_tokens=most
-    )
+    return Request("generator", SYSTEM, (Message("user", text),), output or Text(), max_tokens=most)
 
 
 def answered(model: LocalModel, request: Request) -> tuple[str, Ended]:

@@ -190,9 +190,7 @@ async def test_a_count_that_the_server_does_not_give_is_an_estimate_and_said_to_
     assert not tiny.exact
 
 
-async def test_it_leaves_memory_without_calls_and_comes_back(
-    model: Path, host: Children
-) -> None:
+async def test_it_leaves_memory_without_calls_and_comes_back(model: Path, host: Children) -> None:
     provider = provided(model, host, idle_s=1)
     await asked(provider)
     pid = process_of(provider).pid

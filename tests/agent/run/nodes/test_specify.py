@@ -72,9 +72,7 @@ def test_which_test_is_held_out(marks: str, visible: str, held: str) -> None:
 def test_tests_that_show_nothing_neither_count_nor_are_held_out(aside: dict[str, object]) -> None:
     five = (*FOUR, example("e"))
     seen = report(a=True, b=False, c=True, d=True, e=True)
-    weak = seen.model_copy(update={"verdicts": (
-        *seen.verdicts[:4], verdict("e", True, **aside),
-    )})
+    weak = seen.model_copy(update={"verdicts": (*seen.verdicts[:4], verdict("e", True, **aside))})
     assert held_of(hold_out(Suite(visible=five), seen, ADD))[1] == ["e"]
     assert held_of(hold_out(Suite(visible=five), weak, ADD))[1] == ["d"]
     fewer = weak.model_copy(update={"verdicts": (*weak.verdicts[:2], *weak.verdicts[3:])})
@@ -217,9 +215,7 @@ def test_a_method_of_a_file_asks_too() -> None:
         "assert f(5) == 8", "assert f(7) == 10", file, "assert f(1, 2) == 3",
         "import pytest\nwith pytest.raises(TypeError):\n    f(None)",
     )
-    suite = hold_out(
-        Suite(visible=tests), report(a=False, b=False, c=False, d=False, e=False), ADD
-    )
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False, e=False), ADD)
     assert held_of(suite)[1:] == (["b"], "")
 
 
@@ -377,9 +373,7 @@ def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
 
 
 def test_any_exception_at_all_fixes_nothing() -> None:
-    tests = (*FOUR[:3], Raises(
-        name="d", origin="user", call="f('d')", exception="Exception"
-    ))
+    tests = (*FOUR[:3], Raises(name="d", origin="user", call="f('d')", exception="Exception"))
     suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=True, d=False), ADD)
     assert names(suite.held_out) == ["b"]
 
@@ -393,14 +387,11 @@ def test_showing_what_was_held_out_loses_nothing_else_of_the_suite() -> None:
     assert suite.shown() == Suite(visible=FOUR, flaky=("b",))
 
 
-@pytest.mark.parametrize(
-    ("suite", "level"),
-    [
-        (Suite(visible=FOUR), "E1"),
-        (HELD, "E2"),
-        (Suite(visible=FOUR, consulted=True), "E1"),
-    ],
-)
+@pytest.mark.parametrize(("suite", "level"), [
+    (Suite(visible=FOUR), "E1"),
+    (HELD, "E2"),
+    (Suite(visible=FOUR, consulted=True), "E1"),
+])
 def test_a_test_never_seen_lifts_the_proof(suite: Suite, level: ProofLevel) -> None:
     assert proof_of(ALL_PASS, suite, ADD).level == level
 
@@ -488,25 +479,22 @@ def test_a_repair_that_drops_one_of_two_calls_is_proven_by_no_answer(repaired: s
     assert (proof.level, "`audit`" in proof.why) == ("E1", True)
 
 
-@pytest.mark.parametrize(
-    ("call", "expected", "told"),
-    [
-        ("shout('a')", "'A'", True),
-        ("Crowd(['a']).shout()", "['A']", True),
-        ("sorted(shout(word) for word in 'ab')", "['A', 'B']", True),
-        ("[*map(lambda word: shout(word), 'a')]", "['A']", True),
-        ("shout_words('a')", "'A'", False),
-        ("shou('a')", "'A'", False),
-        ("shout(text)", "'A'", False),
-        ("shout('a')", "text", False),
-        ("shout(", "'A'", False),
-        ("len('a')", "1", False),
-        ("shout(str(hash('a')))", "'A'", False),
-        ("shout(input())", "'A'", False),
-        ("shout(None)", "raises TypeError", True),
-        ("shout(None)", "raises Trouble", False),
-    ],
-)
+@pytest.mark.parametrize(("call", "expected", "told"), [
+    ("shout('a')", "'A'", True),
+    ("Crowd(['a']).shout()", "['A']", True),
+    ("sorted(shout(word) for word in 'ab')", "['A', 'B']", True),
+    ("[*map(lambda word: shout(word), 'a')]", "['A']", True),
+    ("shout_words('a')", "'A'", False),
+    ("shou('a')", "'A'", False),
+    ("shout(text)", "'A'", False),
+    ("shout('a')", "text", False),
+    ("shout(", "'A'", False),
+    ("len('a')", "1", False),
+    ("shout(str(hash('a')))", "'A'", False),
+    ("shout(input())", "'A'", False),
+    ("shout(None)", "raises TypeError", True),
+    ("shout(None)", "raises Trouble", False),
+])
 def test_an_example_calls_only_what_the_words_name(call: str, expected: str, told: bool) -> None:
     words = "Write shout(words), and a class `Crowd` whose method shouts each of its words."
     assert (derived_test(call, expected, words) is not None) is told
