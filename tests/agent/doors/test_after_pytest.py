@@ -20,7 +20,7 @@ from agent.doors.project.after_pytest import PytestEnd, carried
 from agent.doors.project.choice import ProjectInputs, chosen
 from agent.project.layout import find_layout
 from tests.agent.doors.conftest import a_line_has
-from tests.agent.project.small_project import ALONE, FILES, pyproject
+from tests.agent.project.small_project import ALONE, FILES, laid, pyproject
 
 TOP = Path(__file__).parents[3]
 MONEY = "src/till/money.py"
@@ -28,12 +28,9 @@ MONEY = "src/till/money.py"
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "till"
-    for path, text in FILES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    settings = pyproject("till", f"-ra --heal {ALONE}", 'pythonpath = ["src"]')
-    (root / "pyproject.toml").write_text(settings)
+    root = laid(tmp_path / "till", {
+        "pyproject.toml": pyproject("till", f"-ra --heal {ALONE}", 'pythonpath = ["src"]')
+    })
     for name in ("VIRTUAL_ENV", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LLM_PROVIDER", "mock")

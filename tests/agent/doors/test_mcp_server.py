@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from agent.doors.cli import app
 from agent.doors.mcp_server import Calls, FolderTools, served
 from tests.agent.doors.conftest import BROKEN, MENDED, ReplayedSession, started
-from tests.agent.project.small_project import FAILING, FILES
+from tests.agent.project.small_project import FAILING, laid
 
 ROOT = Path(__file__).parents[3]
 TEST = "assert add(2, 3) == 5"
@@ -42,10 +42,7 @@ mcp_server.serve(mcp_server.Path(sys.argv[1]), None)
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The small red project, and a broken file in it."""
-    for path, text in {**FILES, "sum.py": BROKEN}.items():
-        (tmp_path / "till" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "till" / path).write_text(text)
-    return tmp_path / "till"
+    return laid(tmp_path / "till", {"sum.py": BROKEN})
 
 
 def texts(folder: Path) -> dict[str, bytes]:

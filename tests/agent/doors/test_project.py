@@ -7,9 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -19,20 +18,11 @@ from agent.doors.cli import app
 from agent.doors.project.early import head_start
 from sandbox.jail.servers import SERVERS
 from tests.agent.doors.conftest import a_line_has
-from tests.agent.project.small_project import FAILING, FILES, HEALED
+from tests.agent.project.small_project import FAILING, FILES, HEALED, laid
 
 MONEY = "src/till/money.py"
 TESTS = "tests/test_money.py"
 FAILED = "tests/test_money.py::Cases::test_shares"
-
-
-def laid(root: Path, texts: Mapping[str, str | None] = {}) -> Path:
-    """The small project, with other texts of files; `None` leaves one out."""
-    for path, text in {**FILES, **texts}.items():
-        if text is not None:
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text)
-    return root
 
 
 def files_in(root: Path) -> dict[str, str]:
@@ -223,15 +213,6 @@ def test_a_test_that_hangs_is_named(
     done = heal(command, ".", "--test-timeout", "1")
     assert done.exit_code == 4
     assert "tests/test_money.py::test_a" in done.stderr and "--test-timeout" in done.stderr
-
-
-def test_a_test_left_out_does_not_count(tmp_path: Path, heal: Callable[..., Result]) -> None:
-    root = laid(tmp_path / "till")
-    left_out = [part for node in FAILING for part in ("--deselect", node)]
-    done = heal("run", ".", "--json", *left_out)
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert (done.exit_code, found["outcome"], len(found["tests"])) == (0, "healthy", 6)
-    assert found["project"]["changed"] == [] and files_in(root)
 
 
 @pytest.mark.parametrize(("arguments", "fact"), [

@@ -31,7 +31,7 @@ from agent.run.run import Options
 from llm import Plan
 from tests.agent.doors.conftest import BROKEN, ReplayedSession, a_line_has, judged
 from tests.agent.doors.test_project_words import MONEY, verdict
-from tests.agent.project.small_project import FAILING, FILES, PROJECT
+from tests.agent.project.small_project import FAILING, FILES, PROJECT, laid
 
 SPLIT, *OTHERS = sorted(FAILING)
 RUN = SuiteRun(rows={one: {"status": "failed", "message": "assert 1"} for one in sorted(FAILING)})
@@ -42,10 +42,7 @@ SUSPECT = SuspectFile(
 
 @pytest.fixture
 def seen(tmp_path: Path) -> Seen:
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    tree = read_tree(find_layout(tmp_path))
+    tree = read_tree(find_layout(laid(tmp_path)))
     return Seen(
         tree, PROJECT.model_copy(update={"root": str(tmp_path)}),
         find_interpreter(tmp_path, ""), Settings.from_env({}), RUN, [SPLIT], [], 1.0,

@@ -27,18 +27,15 @@ from agent.judge.project_run import SuiteRun, verdicts
 from agent.log.result import Result
 from agent.project.layout import find_layout
 from tests.agent.doors.conftest import a_line_has
-from tests.agent.project.small_project import FILES, PROJECT, scripts
+from tests.agent.project.small_project import PROJECT, laid, scripts
 
 MONEY = "src/till/money.py"
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return laid(tmp_path)
 
 
 def verdict(name: str, status: str, message: str = "", **more: object) -> Verdict:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from llm import BadReply, Code, Json, Message, NoModel, Request, Tool, Tools, Usage, rules_provider
-from llm.asking.ask import ask_code, ask_edits, ask_move, ask_typed
+from llm import BadReply, Message, Request, Tool, Tools, Usage
+from llm.asking.ask import ask_code, ask_edits, ask_move
 from llm.asking.tools import Call, call_text
 from llm.errors import (
     CallFailed,
@@ -149,13 +149,6 @@ async def test_the_second_answer_is_looked_at_as_the_first_one_was() -> None:
         await ask_code(provider, REQUEST)
 
 
-async def test_the_provider_is_told_what_kind_of_answer_is_wanted() -> None:
-    provider = saying('{"text": "a"}', "```\nx = 1\n```")
-    await ask_any(provider, REQUEST, SCHEMA)
-    await ask_code(provider, REQUEST)
-    assert [request.output for request in provider.asked] == [Json(SCHEMA), Code()]
-
-
 async def test_edits_are_made_on_the_program_and_asked_for_again_with_the_reason() -> None:
     missed = "<<<<<<< SEARCH\nx = 3\n=======\nx = 2\n>>>>>>> REPLACE"
     provider = saying(missed, missed.replace("x = 3", "x = 1"))
@@ -180,17 +173,6 @@ async def test_lines_of_the_program_and_of_the_answer_are_told_between_marks() -
     assert mark not in fault + missed
 
 
-async def test_what_the_type_refuses_is_asked_for_again() -> None:
-    def accept(value: object) -> str:
-        if value == {"text": "a"}:
-            raise BadReply("text: too short")
-        return str(value)
-
-    provider = saying('{"text": "a"}', '{"text": "ab"}')
-    assert await ask_typed(provider, REQUEST, SCHEMA, accept) == "{'text': 'ab'}"
-    assert "text: too short" in provider.asked[1].messages[-1].text
-
-
 async def test_a_second_question_carries_the_first_answer_where_the_window_holds_it() -> None:
     request = replace(REQUEST, max_tokens=100)
     roomy = saying("x" * 300, '{"text": "b"}', window=1_000)
@@ -211,9 +193,3 @@ async def test_a_second_question_carries_the_first_answer_where_the_window_holds
     thoughtful = saying("x" * 300, '{"text": "b"}', window=1_000, thinks=True)
     await ask_any(thoughtful, request, SCHEMA)
     assert len(thoughtful.asked[1].messages) == 1
-
-
-async def test_a_role_without_a_rule_says_that_it_needs_a_model() -> None:
-    provider = rules_provider({})
-    with pytest.raises(NoModel, match="'critic'"):
-        await ask_any(provider, REQUEST, SCHEMA)

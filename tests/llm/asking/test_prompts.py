@@ -96,15 +96,6 @@ def test_a_missing_or_unknown_variable_is_an_error_before_any_call(tmp_path: Pat
             prompt(tmp_path).render(template, values)
 
 
-def test_a_file_is_read_into_a_typed_prompt(tmp_path: Path) -> None:
-    found = prompt(tmp_path)
-    assert (found.max_tokens, found.deadline_s, found.temperature, found.effort) == (
-        300, 60, None, "low"
-    )
-    code, notes = found.laid_out("review", {"code": "x", "notes": "y"})
-    assert (code.floor, code.priority, notes.floor, notes.keep) == (None, 100, 0, "head")
-
-
 @pytest.mark.parametrize(("old", "new", "key"), [
     ("version: 1\n", "", "version"),
     ("version: 1", "version: one", "version"),
