@@ -318,7 +318,7 @@ def test_whoever_gives_the_same_failing_program_for_ever_comes_to_an_end(tmp_pat
 
     result = SelfHealingAgent(data_dir=tmp_path).run(code=BUG, tests=TESTS, approve=approve)
     assert (result.outcome, result.stopped, len(asked_)) == ("unresolved", "person", 10)
-    assert "3 tests" in asked_[1] and "3 tests" not in asked_[0]
+    assert "gave 6" in asked_[1] and "gave 6" not in asked_[0]
 
 
 def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(

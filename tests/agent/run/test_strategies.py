@@ -53,6 +53,6 @@ async def test_the_best_program_judged_is_shown_and_called_no_fix(
 
     best = fold(log).best
     assert best is not None
-    assert (best.solution.text, best.passed, best.total) == (half, 1, 2)
+    assert (best.solution.text, best.passed, best.of) == (half, 1, 2)
     assert "+    return width * height if width > 1 else 0" in best.diff
     assert last(log).diff == ""
