@@ -74,8 +74,6 @@ def saying(*texts: str, window: int | None = None, thinks: bool = False) -> Scri
     return Scripted([Answer((text,)) for text in texts], window=window, thinks=thinks)
 
 
-async def ask_any(
-    provider: Provider, request: Request, schema: Mapping[str, object]
-) -> object:
+async def ask_any(provider: Provider, request: Request, schema: Mapping[str, object]) -> object:
     """The answer as any JSON value that is valid under a schema."""
     return await ask_typed(provider, request, schema, lambda value: value)

@@ -30,7 +30,7 @@ from llm import (
 )
 from llm.asking.ask import whole as reply_to
 from llm.asking.tools import call_text
-from llm.errors import NeedsKey, ProviderDown, TimedOut
+from llm.errors import NeedsKey, TimedOut
 from llm.providers.anthropic import AnthropicProvider
 from tests.llm.fakes import anthropic as fake
 from tests.llm.fakes.server import FakeServer, collected, says
@@ -111,10 +111,8 @@ async def test_a_call_of_a_tool_comes_as_text_and_goes_as_a_call(
     assert reply.text == '{"text": "dark"}'
 
     once, again = (seen.json for seen in server.seen)
-    assert once["tools"] == [
-        {"name": "look", "description": look.description, "input_schema": look.parameters},
-        {"name": "conclude", "description": "Give your answer; it ends the work.",
-         "input_schema": SCHEMA},
+    assert [(one["name"], one["input_schema"]) for one in once["tools"]] == [
+        ("look", look.parameters), ("conclude", SCHEMA)
     ]
     assert once["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert "format" not in once["output_config"]
@@ -126,14 +124,6 @@ async def test_a_call_of_a_tool_comes_as_text_and_goes_as_a_call(
             {"type": "tool_result", "tool_use_id": "call_3", "content": "It is dark."}
         ]},
     ]
-
-
-async def test_a_call_that_has_no_end_is_cut_off(
-    provider: AnthropicProvider, server: FakeServer
-) -> None:
-    server.on("POST", fake.MESSAGES, fake.answers(fake.calling("look", *["x" * 1_000] * 50)))
-    with pytest.raises(ProviderDown, match="does not keep to the 500 tokens"):
-        await reply_to(provider, question(output=Tools(SCHEMA, (Tool("look", "Look.", {}),))))
 
 
 async def test_what_was_not_asked_for_is_not_sent(
@@ -163,8 +153,7 @@ async def test_what_claude_does_not_take_is_said_in_the_reply(
 ) -> None:
     reply = await reply_to(provider, question(temperature=0.7))
 
-    assert reply.note == "asked without temperature, which it does not take"
-    assert "temperature" not in server.seen[0].json
+    assert "temperature" in reply.note and "temperature" not in server.seen[0].json
 
 
 async def test_thoughts_are_no_text_and_the_tokens_are_all_counted(
@@ -189,23 +178,20 @@ async def test_time_to_the_first_piece_is_not_the_time_of_the_whole(
     assert 0.08 <= reply.first_s < reply.wall_s  # four pauses before it, four after
 
 
-@pytest.mark.parametrize(
-    ("stop", "details", "finish", "note"),
-    [
-        ("end_turn", None, "stop", ""),
-        ("stop_sequence", None, "stop", ""),
-        ("max_tokens", None, "length", "max_tokens"),
-        ("model_context_window_exceeded", None, "length", "model_context_window_exceeded"),
-        ("refusal", None, "refusal", "refusal"),
-        ("refusal", {"type": "refusal", "category": "cyber", "explanation": f"no {KEY}"},
-         "refusal", "cyber: no ***"),
-        ("refusal", {"type": "refusal", "category": None, "explanation": None},
-         "refusal", "refusal"),
-        ("pause_turn", None, "cut", "pause_turn"),
-        ("tool_use", None, "cut", "tool_use"),
-        ("a_new_one", None, "cut", "a_new_one"),
-    ],
-)
+@pytest.mark.parametrize(("stop", "details", "finish", "note"), [
+    ("end_turn", None, "stop", ""),
+    ("stop_sequence", None, "stop", ""),
+    ("max_tokens", None, "length", "max_tokens"),
+    ("model_context_window_exceeded", None, "length", "model_context_window_exceeded"),
+    ("refusal", None, "refusal", "refusal"),
+    ("refusal", {"type": "refusal", "category": "cyber", "explanation": f"no {KEY}"},
+     "refusal", "cyber: no ***"),
+    ("refusal", {"type": "refusal", "category": None, "explanation": None},
+     "refusal", "refusal"),
+    ("pause_turn", None, "cut", "pause_turn"),
+    ("tool_use", None, "cut", "tool_use"),
+    ("a_new_one", None, "cut", "a_new_one"),
+])
 async def test_how_an_answer_ended(
     provider: AnthropicProvider, server: FakeServer,
     stop: str, details: dict[str, Any] | None, finish: str, note: str,
@@ -239,7 +225,7 @@ async def test_pages_without_end_are_left(
     monkeypatch.setattr(AnthropicProvider, "listing_s", 0.3)
     server.on("GET", fake.MODELS, says(fake.page([fake.model_info("claude-again")], more=True)))
 
-    with pytest.raises(TimedOut, match="sent nothing for too long"):
+    with pytest.raises(TimedOut):
         await provider.models()
     await provider.close()
 
@@ -278,9 +264,7 @@ async def test_nothing_of_the_environment_is_used(
     await usual.close()
 
 
-async def test_the_sdk_writes_no_spans(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_sdk_writes_no_spans(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where its own variable asks for them with all that is said."""
     spans = InMemorySpanExporter()
     collecting = TracerProvider()
@@ -302,7 +286,7 @@ def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "anthropic", None)
 
-    with pytest.raises(NoProvider, match=r'pip install -e "\.\[anthropic\]"'):
+    with pytest.raises(NoProvider, match=r"pip install .*\[anthropic\]"):
         open_provider(Connection("anthropic", fake.MODEL, Secret(KEY)))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx2
 import pytest
 from anthropic.pagination import AsyncPage
 from anthropic.types import ModelInfo, RawMessageStreamEvent
@@ -13,7 +12,6 @@ from pydantic import BaseModel, TypeAdapter
 
 from llm.providers.anthropic import BY_TYPE
 from tests.llm.fakes import anthropic as fake
-from tests.llm.fakes.server import FakeServer
 
 REFUSED = {"type": "refusal", "category": "bio", "explanation": "no"}
 TOLD: list[tuple[Any, dict[str, Any]]] = [
@@ -39,16 +37,6 @@ def test_what_it_says_is_the_sdks(kind: Any, told: dict[str, Any]) -> None:
 
     assert parsed.model_dump(mode="json", exclude_unset=True) == told
     assert not unknown(parsed)
-
-
-async def test_its_bytes_are_server_sent_events() -> None:
-    async with FakeServer() as server, httpx2.AsyncClient() as client:
-        server.on("POST", fake.MESSAGES, fake.answers(fake.whole()))
-        answer = await client.post(server.url + fake.MESSAGES, json={})
-
-    names = [line for line in answer.text.splitlines() if line.startswith("event: ")]
-    assert names == [f"event: {event['type']}" for event in fake.whole()]
-    assert answer.headers["request-id"] == "req_1"
 
 
 def unknown(value: object) -> list[str]:

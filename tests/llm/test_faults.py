@@ -353,19 +353,17 @@ async def test_when_to_come_again_is_passed_on(
     assert least_s <= fault.retry_after_s <= most_s
 
 
-@pytest.mark.parametrize(("name", "words"), [
-    ("anthropic", "is the base URL right?"), ("openai", "cannot be reached"),
-    ("vllm", "is it running?"), ("ollama", "is not running; start it with `ollama serve`"),
+@pytest.mark.parametrize(("name", "command"), [
+    ("anthropic", ""), ("openai", ""), ("vllm", ""), ("ollama", "`ollama serve`"),
 ])
-async def test_where_nobody_listens_the_next_step_is_told(name: str, words: str) -> None:
+async def test_where_nobody_listens_the_address_is_named(name: str, command: str) -> None:
     with refusing() as url:
         provider = open_provider(Connection(name, "m", Secret(KEY), url))
         fault = await fault_of(provider)
         await provider.close()
 
     assert type(fault) is ProviderDown
-    assert f"{name} at {url} " in str(fault)
-    assert words in str(fault)
+    assert all(fact in str(fault) for fact in (name, url, command))
 
 
 @pytest.mark.parametrize(("cause", "kind"), [
@@ -414,9 +412,7 @@ async def test_a_server_that_loads_its_model_is_waited_for_until_the_deadline(
     ollama.healthy(server)
     server.on("POST", SIDES[side].path, loads, stalls)
     base = server.url + SIDES[side].base
-    provider = open_provider(
-        Connection(row, SIDES[side].model, Secret(KEY), base, stall_s=STALL_S)
-    )
+    provider = open_provider(Connection(row, SIDES[side].model, Secret(KEY), base, stall_s=STALL_S))
 
     (*_, reply) = await collected(provider.stream(replace(QUESTION, deadline_s=30.0)))
     with pytest.raises(TimedOut):

@@ -151,6 +151,10 @@ async def test_a_framed_answer_is_begun_and_stopped_where_the_server_goes_on_fro
     assert seen.json["stop"] == [FRAME.closing]
     *texts, reply = pieces
     assert "".join(texts) == reply.text == "```python\nhello world\n```"
+    # One that is not whole is not closed.
+    server.on("POST", CHAT, answers([*whole("length")]))
+    reply = await reply_of(opened("llama-server"), question(frame=FRAME))
+    assert (reply.text, reply.finish) == ("```python\nhello world", "length")
 
 
 async def test_what_else_was_likely_is_told_with_its_place_in_the_whole_text(
@@ -179,14 +183,6 @@ async def test_what_else_was_likely_is_told_with_its_place_in_the_whole_text(
     assert reply.text[good.at :] == "hello world\n```"
     assert reply.text[you.at :] == "world\n```"
     assert not reply.usage.estimated, "the opening is none of the answer's tokens"
-
-
-async def test_a_framed_answer_that_is_not_whole_is_not_closed(
-    server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, answers([*whole("length")]))
-    reply = await reply_of(opened("llama-server"), question(frame=FRAME))
-    assert (reply.text, reply.finish) == ("```python\nhello world", "length")
 
 
 async def test_a_frame_is_not_sent_to_a_server_that_begins_its_answers_itself(
@@ -316,15 +312,17 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_from_then_on(
     refused = await fault_of(provider, output=output)
     assert isinstance(refused, WishRefused)
     assert refused.transient and not refused.started
-    assert "refused a question with a schema (400 invalid_request_error: no such" in str(refused)
+    assert all(fact in str(refused) for fact in ("400", "invalid_request_error", "no such thing"))
 
     server.on("POST", CHAT, answers())
     await reply_of(provider, question(output=output))
     sent = server.seen[-1].json
     assert "response_format" not in sent
-    assert "valid under this JSON Schema" in sent["messages"][0]["content"]
+    assert '"maxLength": 300' in sent["messages"][0]["content"]
     server.on("POST", CHAT, fails(400, "invalid_request_error"))
     assert type(await fault_of(provider, output=output)) is Rejected  # which no form explains
+    server.on("POST", CHAT, fails(400, "e", "context_length_exceeded"))
+    assert type(await fault_of(opened(), output=output)) is ContextOverflow
 
 
 @pytest.mark.parametrize("output", [Text(), Json(SCHEMA), Tools(SCHEMA, (LOOK,))])
@@ -336,27 +334,11 @@ async def test_a_temperature_that_a_server_refuses_is_laid_to_nothing_else(
     provider, wished = opened("custom"), question(output=output, temperature=0.5)
     refused = await fault_of(provider, output=output, temperature=0.5)
     assert isinstance(refused, WishRefused)
-    assert "refused a question with temperature (400 invalid_request_error: Unsup" in str(refused)
     reply = await reply_of(provider, wished)
 
     first, again = (seen.json for seen in server.seen)
     assert {name: value for name, value in first.items() if name != "temperature"} == again
-    assert "asked without temperature" in reply.note
-
-
-async def test_what_nothing_explains_is_told_in_the_servers_words(
-    server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, fails(400, "x", message="no such thing"))
-    told = str(await fault_of(opened("custom")))
-    assert told.endswith("finds the request wrong (400 x: no such thing)")
-
-
-async def test_a_refusal_for_another_reason_is_not_laid_to_the_form(
-    server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, fails(400, "e", "context_length_exceeded"))
-    assert type(await fault_of(opened(), output=Json(SCHEMA))) is ContextOverflow
+    assert "temperature" in reply.note
 
 
 async def test_a_model_that_thinks_takes_an_effort_and_no_temperature(
@@ -370,7 +352,7 @@ async def test_a_model_that_thinks_takes_an_effort_and_no_temperature(
     assert provider.thinks
     assert server.seen[0].json["reasoning_effort"] == "low"
     assert "temperature" not in server.seen[0].json
-    assert reply.note == "asked without temperature, which it does not take"
+    assert "temperature" in reply.note
 
 
 async def test_openais_strict_mode_gets_a_schema_in_its_own_words(
@@ -397,20 +379,17 @@ async def test_a_model_must_be_named_where_there_is_no_default(
     assert not server.seen
 
 
-@pytest.mark.parametrize(
-    ("chunks", "finish", "note"),
-    [
-        (whole("stop"), "stop", ""),
-        (whole("length"), "length", ""),
-        (whole("content_filter"), "refusal", "content_filter"),
-        (whole("tool_calls"), "stop", "tool_calls"),
-        (whole("abort"), "cut", "abort"),
-        (opening(), "cut", ""),
-        ([], "cut", ""),
-        ([*opening(), chunk({"refusal": "I can"}), chunk({"refusal": "not."}, "stop")],
-         "refusal", "I cannot."),
-    ],
-)
+@pytest.mark.parametrize(("chunks", "finish", "note"), [
+    (whole("stop"), "stop", ""),
+    (whole("length"), "length", ""),
+    (whole("content_filter"), "refusal", "content_filter"),
+    (whole("tool_calls"), "stop", "tool_calls"),
+    (whole("abort"), "cut", "abort"),
+    (opening(), "cut", ""),
+    ([], "cut", ""),
+    ([*opening(), chunk({"refusal": "I can"}), chunk({"refusal": "not."}, "stop")],
+     "refusal", "I cannot."),
+])
 @pytest.mark.parametrize("mark", [[DONE], []], ids=["marked", "unmarked"])
 async def test_every_end_has_its_finish(
     chunks: list[dict[str, Any]], finish: str, note: str, mark: list[bytes],
@@ -467,31 +446,23 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
     assert reply.usage.estimated
 
 
-async def test_a_list_of_models_tells_the_window(server: FakeServer, opened: Opened) -> None:
-    server.on("GET", MODELS, says(listed("other", MODEL, max_model_len=32_768)))
-    provider = opened("vllm")
+@pytest.mark.parametrize(("names", "more", "window"), [
+    (("other", MODEL), {"max_model_len": 32_768}, 32_768),
+    # One with a single model, as llama-server is, answers for it by any name.
+    (("/models/a.gguf",), {"max_model_len": 4_096}, 4_096),
+    (("/models/a.gguf",), {"context_length": 8_192}, 8_192),
+    (("/models/a.gguf",), {"meta": {"n_ctx": 16_384, "n_ctx_train": 131_072}}, 16_384),
+    (("/models/a.gguf",), {"meta": None}, None),
+])
+async def test_a_list_of_models_tells_the_window(
+    names: tuple[str, ...], more: dict[str, Any], window: int | None, server: FakeServer,
+    opened: Opened,
+) -> None:
+    server.on("GET", MODELS, says(listed(*names, **more)))
+    provider = opened("llama-server")
     assert provider.window is None
 
-    assert await provider.models() == ("other", MODEL)
-
-    assert provider.window == 32_768
-
-
-@pytest.mark.parametrize(("more", "window"), [
-    ({"max_model_len": 4_096}, 4_096),
-    ({"context_length": 8_192}, 8_192),
-    ({"meta": {"n_ctx": 16_384, "n_ctx_train": 131_072}}, 16_384),
-    ({"meta": None}, None),
-])
-async def test_each_server_tells_the_window_in_its_own_way(
-    more: dict[str, Any], window: int | None, server: FakeServer, opened: Opened
-) -> None:
-    """One with a single model, as llama-server is, answers for it by any name."""
-    server.on("GET", MODELS, says(listed("/models/a.gguf", **more)))
-    provider = opened("llama-server")
-
-    assert await provider.models() == ("/models/a.gguf",)
-
+    assert await provider.models() == names
     assert provider.window == window
 
 

@@ -35,7 +35,7 @@ def plan(*key_names: str, **wanted: Any) -> Plan:
 ])
 def test_an_address_that_is_none_is_refused_by_the_plan(provider: str, variable: str) -> None:
     given = {"OPENAI_MODEL": "m", "OPENAI_PRESET": "vllm" if provider == "vllm" else "custom"}
-    with pytest.raises(NoProvider, match=f"is not an address like https.*: set {variable}"):
+    with pytest.raises(NoProvider, match=variable):
         plan("ANTHROPIC_API_KEY" if provider == "anthropic" else "", provider=provider,
              given={**given, variable: "ftp://x"})
 
@@ -51,7 +51,6 @@ def claude(*roles: str) -> dict[str, str]:
 def test_nothing_configured_is_the_plan_without_a_model() -> None:
     found = plan()
     assert (found.provider, found.has_model, found.choices) == ("mock", False, ())
-    assert found.why == "no model (nothing else is configured)"
 
 
 @pytest.mark.parametrize("local", ["ollama", "huggingface"])
@@ -67,9 +66,7 @@ def test_a_local_provider_takes_the_generator_and_claude_thinks(local: str) -> N
 def test_without_a_key_for_claude_a_local_model_writes_and_rules_do_the_rest(local: str) -> None:
     found = plan("OPENAI_API_KEY", provider=local)
     assert {choice.role for choice in found.choices if choice.asks} == {"generator"}
-    assert found.provider == local
-    assert "There is no key for Claude" in found.notes[0]
-    assert "rules answer the other roles" in found.notes[0]
+    assert (found.provider, len(found.notes)) == (local, 1)
 
     given = plan("OPENAI_API_KEY", provider=local, by_role={"critic": local})
     assert {choice.role for choice in given.choices if choice.asks} == {"generator", "critic"}
@@ -85,7 +82,7 @@ def test_a_large_local_model_answers_every_role_where_claude_cannot() -> None:
 def test_a_small_model_at_any_server_writes_and_rules_do_the_rest() -> None:
     found = plan("ANTHROPIC_API_KEY", provider="llama-server", model="qwen2.5-coder-1.5b-instruct")
     assert {one.role: one.is_small for one in found.choices if one.asks} == {"generator": True}
-    assert "rules answer" in found.notes[0]
+    assert len(found.notes) == 1
 
 
 @pytest.mark.parametrize(("model", "size"), [
@@ -97,29 +94,21 @@ def test_the_size_of_a_model_is_read_from_its_name(model: str, size: float | Non
     assert parameters_b(model) == size
 
 
-def test_a_server_without_a_default_model_takes_the_one_that_is_named_with_it() -> None:
-    found = plan("GROQ_API_KEY", provider="groq", model="openai/gpt-oss-20b")
-    assert by_role(found) == dict.fromkeys(ROLES, "groq/openai/gpt-oss-20b")
-
-
 def test_anthropic_takes_every_role() -> None:
     found = plan("ANTHROPIC_API_KEY", provider="anthropic", given=OLLAMA)
     assert by_role(found) == claude(*ROLES)
 
 
-@pytest.mark.parametrize(
-    ("given", "key_names", "provider"),
-    [
-        (OLLAMA, ["ANTHROPIC_API_KEY"], "ollama + anthropic"),
-        (HF, ["ANTHROPIC_API_KEY"], "huggingface + anthropic"),
-        (OLLAMA | HF, [], "ollama"),
-        (HF, [], "huggingface"),
-        ({}, ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], "anthropic"),
-        ({}, ["OPENAI_API_KEY"], "openai"),
-        ({}, ["HF_TOKEN"], "mock"),
-        ({"OLLAMA_NUM_CTX": 4_096}, [], "mock"),
-    ],
-)
+@pytest.mark.parametrize(("given", "key_names", "provider"), [
+    (OLLAMA, ["ANTHROPIC_API_KEY"], "ollama + anthropic"),
+    (HF, ["ANTHROPIC_API_KEY"], "huggingface + anthropic"),
+    (OLLAMA | HF, [], "ollama"),
+    (HF, [], "huggingface"),
+    ({}, ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], "anthropic"),
+    ({}, ["OPENAI_API_KEY"], "openai"),
+    ({}, ["HF_TOKEN"], "mock"),
+    ({"OLLAMA_NUM_CTX": 4_096}, [], "mock"),
+])
 def test_auto_is_the_best_of_what_is_configured(
     given: dict[str, Any], key_names: list[str], provider: str
 ) -> None:
@@ -130,8 +119,7 @@ def test_auto_is_the_best_of_what_is_configured(
 
 def test_auto_says_so_when_a_server_is_configured_without_a_model() -> None:
     found = plan("GROQ_API_KEY")
-    assert not found.has_model
-    assert "groq is configured, but no model is: set OPENAI_MODEL" in found.why
+    assert not found.has_model and "groq" in found.why and "OPENAI_MODEL" in found.why
     assert by_role(plan("GROQ_API_KEY", given={"OPENAI_MODEL": "m"}))["critic"] == "groq/m"
 
 
@@ -153,10 +141,7 @@ def test_a_server_that_takes_no_key_is_asked_where_the_address_says(own: str) ->
 def test_an_address_that_nobody_is_asked_at_is_named() -> None:
     found = plan("GROQ_API_KEY", provider="groq", given=with_preset("groq", ELSEWHERE))
     assert connection(found.choices[0], ELSEWHERE, keys("GROQ_API_KEY")).base_url == ""
-    assert found.notes == (
-        "OPENAI_BASE_URL is not used: groq is asked at its own address. To ask that address "
-        "instead, set LLM_PROVIDER=custom.",
-    )
+    assert "OPENAI_BASE_URL" in found.notes[0] and "LLM_PROVIDER=custom" in found.notes[0]
     used = plan("GROQ_API_KEY", provider="groq", given=ELSEWHERE, fallbacks=("custom/m",))
     other = plan("ANTHROPIC_API_KEY", provider="anthropic", given=ELSEWHERE)
     assert used.notes == other.notes == ()
@@ -165,6 +150,7 @@ def test_an_address_that_nobody_is_asked_at_is_named() -> None:
 def test_a_key_is_sent_to_nobody_but_its_own_provider() -> None:
     found = connection(plan(given=ELSEWHERE).choices[0], ELSEWHERE, keys("OPENAI_API_KEY"))
     assert (found.base_url, bool(found.key)) == ("http://127.0.0.1:9/v1", False)
+    assert "OPENAI_API_KEY" in plan("OPENAI_API_KEY", given=ELSEWHERE).notes[0]
 
     given = keys("GROQ_API_KEY", "LLM_API_KEY")
     (stand_in,) = plan(*given, given=ELSEWHERE, fallbacks=("groq/m",)).fallbacks
@@ -181,12 +167,12 @@ def test_what_is_set_of_a_provider_reaches_it_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", ["anthropic", "openai", "groq", "gemini", "qwen"])
 def test_a_provider_asked_for_by_name_is_never_replaced(name: str) -> None:
-    with pytest.raises(NeedsKey, match=f"{name} needs a key: set [A-Z]+_API_KEY"):
+    with pytest.raises(NeedsKey, match=f"{name} .*[A-Z]+_API_KEY"):
         plan(provider=name, given=OLLAMA | {"OPENAI_MODEL": "m"})
 
 
 def test_an_unknown_provider_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(NoProvider, match=r"no provider 'claude'.*auto, mock, anthropic, ollama"):
+    with pytest.raises(NoProvider, match=r"'claude'.*auto, mock, anthropic, ollama"):
         plan(provider="claude")
 
 
@@ -201,7 +187,7 @@ def test_a_role_can_be_given_to_another_model_or_to_none() -> None:
         "critic": "no model",
     }
     assert found.of("critic") is None
-    with pytest.raises(NoProvider, match="LLM_ROLES names tester; the roles are generator"):
+    with pytest.raises(NoProvider, match=r"LLM_ROLES.*tester.*generator"):
         plan(by_role={"tester": "mock"})
 
 
@@ -215,14 +201,19 @@ def test_one_role_may_have_a_model_where_the_plan_has_none() -> None:
 def test_a_named_model_is_for_every_role_of_the_wanted_provider() -> None:
     found = plan("ANTHROPIC_API_KEY", provider="ollama", model="x:1b")
     assert by_role(found) == {"generator": "ollama/x:1b", **claude(*THINKING)}
-    found = plan("ANTHROPIC_API_KEY", provider="anthropic", model="claude-opus-5-5")
-    assert set(by_role(found).values()) == {"anthropic/claude-opus-5-5"}
+    for key, provider, model in (
+        ("ANTHROPIC_API_KEY", "anthropic", "claude-opus-5-5"),
+        ("GROQ_API_KEY", "groq", "openai/gpt-oss-20b"),  # which has no default
+    ):
+        found = plan(key, provider=provider, model=model)
+        assert by_role(found) == dict.fromkeys(ROLES, f"{provider}/{model}")
 
 
 def test_fallbacks_are_named_by_the_user_or_there_are_none() -> None:
     assert plan("ANTHROPIC_API_KEY").fallbacks == ()
     found = plan("ANTHROPIC_API_KEY", fallbacks=("anthropic/claude-haiku-5-5", "ollama"))
     assert [one.words for one in found.fallbacks] == [FASTER, "ollama/llama3.2:3b"]
+    assert len(plan(fallbacks=("ollama",)).notes) == 1  # there is nothing to stand in for
 
 
 def test_a_plan_shows_no_key() -> None:
@@ -231,24 +222,20 @@ def test_a_plan_shows_no_key() -> None:
 
 def test_roles_are_read_from_words() -> None:
     assert parse_roles(" a=b , c=d/e/f:1,") == {"a": "b", "c": "d/e/f:1"}
-    with pytest.raises(ValueError, match="'a': write it as"):
+    with pytest.raises(ValueError, match="'a'"):
         parse_roles("a")
 
 
-@pytest.mark.parametrize(("wanted", "words"), [
-    ({"given": {"OPENAI_PRESET": "nope"}}, "OPENAI_PRESET='nope' is no preset; there are openai"),
-    ({"given": {"OPENAI_PRESET": "ollama"}, "provider": "openai"}, "'ollama' is no preset"),
-    ({"fallbacks": ("mock",)}, "LLM_FALLBACK names mock"),
-    ({"model": "claude-opus-5-5"}, "needs its provider: set LLM_PROVIDER"),
-    ({"model": "m", "provider": "mock"}, "needs its provider"),
+@pytest.mark.parametrize(("wanted", "fact"), [
+    ({"given": {"OPENAI_PRESET": "nope"}}, "OPENAI_PRESET='nope'"),
+    ({"given": {"OPENAI_PRESET": "ollama"}, "provider": "openai"}, "'ollama'"),
+    ({"fallbacks": ("mock",)}, "LLM_FALLBACK.*mock"),
+    ({"model": "claude-opus-5-5"}, "LLM_PROVIDER"),
+    ({"model": "m", "provider": "mock"}, "provider"),
 ])
-def test_what_is_set_and_could_not_be_done_is_refused(wanted: Any, words: str) -> None:
-    with pytest.raises(NoProvider, match=words):
+def test_what_is_set_and_could_not_be_done_is_refused(wanted: Any, fact: str) -> None:
+    with pytest.raises(NoProvider, match=fact):
         plan("ANTHROPIC_API_KEY", **wanted)
-
-
-def test_a_fallback_without_a_model_is_told() -> None:
-    assert "no model that it could stand in for" in plan(fallbacks=("ollama",)).notes[0]
 
 
 @pytest.fixture
@@ -261,26 +248,17 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_auto_goes_on_without_a_model_where_no_sdk_is_installed_and_says_how_to_have_it() -> None:
     for names, package in (("ANTHROPIC_API_KEY", "anthropic"), ("OPENAI_API_KEY", "openai")):
         found = plan(names)
-        assert not found.has_model
-        assert f'{package} is not installed: pip install -e ".[{package}]"' in found.why
-    assert "ollama is not installed" in plan(given=OLLAMA).why
-
-
-@pytest.mark.usefixtures("bare")
-def test_a_provider_asked_for_by_name_without_its_sdk_is_refused() -> None:
-    with pytest.raises(NoProvider, match=r"anthropic cannot be asked: anthropic is not installed"):
+        assert not found.has_model and f".[{package}]" in found.why
+    assert "ollama" in plan(given=OLLAMA).why
+    with pytest.raises(NoProvider, match="anthropic"):
         plan("ANTHROPIC_API_KEY", provider="anthropic")
 
 
 def test_a_servers_key_never_goes_to_another_address() -> None:
-    with pytest.raises(NoProvider, match="whose key must not go there"):
+    with pytest.raises(NoProvider):
         plan("GROQ_API_KEY", given=ELSEWHERE | {"OPENAI_PRESET": "groq"})
     given = ELSEWHERE | {"OPENAI_PRESET": "vllm"}
     assert connection(plan(given=given).choices[0], given, {}).base_url.endswith(":9/v1")
-
-
-def test_a_key_of_openai_that_is_not_sent_is_told() -> None:
-    assert "OPENAI_API_KEY is not sent" in plan("OPENAI_API_KEY", given=ELSEWHERE).notes[0]
 
 
 @pytest.mark.parametrize(("provider", "model", "thinks"), [
@@ -305,7 +283,7 @@ def test_a_name_without_a_row_is_nobodys_case() -> None:
         lambda: connection(Choice("critic", "nobody", "m", ""), {}, {}),
         lambda: plan(fallbacks=("nobody/m",), by_role={"critic": "ollama/m"}),
     ):
-        with pytest.raises(NoProvider, match="There is no provider 'nobody'"):
+        with pytest.raises(NoProvider, match="'nobody'"):
             asked()
 
 

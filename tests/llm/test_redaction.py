@@ -84,19 +84,16 @@ def test_a_literal_named_like_a_secret_is_held_back_and_never_changed() -> None:
     assert not may_hold_a_key("skip_whitespace_characters = hf_hub_download_many")
 
 
-@pytest.mark.parametrize(
-    "spelled",
-    [
-        SECRET,
-        quote(SECRET),
-        quote(SECRET, safe=""),
-        quote_plus(SECRET),
-        json.dumps(SECRET),
-        json.dumps(SECRET, ensure_ascii=False),
-        repr(SECRET),
-        ascii(SECRET),
-    ],
-)
+@pytest.mark.parametrize("spelled", [
+    SECRET,
+    quote(SECRET),
+    quote(SECRET, safe=""),
+    quote_plus(SECRET),
+    json.dumps(SECRET),
+    json.dumps(SECRET, ensure_ascii=False),
+    repr(SECRET),
+    ascii(SECRET),
+])
 def test_a_known_secret_is_found_as_it_is_spelled_elsewhere(spelled: str) -> None:
     assert Redactor([Secret(SECRET)]).text(f"<{spelled}>").strip("<>\"'") == MARK
 

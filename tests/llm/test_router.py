@@ -11,15 +11,7 @@ import pytest
 
 from llm import Json, NoModel, Reply, Tool, Tools, Usage
 from llm.budget import Caps, Ledger, Spent
-from llm.calls import (
-    CallBroke,
-    CallEnded,
-    CallEvent,
-    CallRetried,
-    CallStarted,
-    CallWaits,
-    FellBack,
-)
+from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, CallWaits, FellBack
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -172,7 +164,7 @@ async def test_how_a_model_on_this_machine_is_loaded_is_reported_until_it_answer
 
 
 async def test_a_role_without_a_model_is_not_answered() -> None:
-    with pytest.raises(NoModel, match="'debugger' needs a model"):
+    with pytest.raises(NoModel, match="'debugger'"):
         await House().ask(role="debugger")
 
 
@@ -193,7 +185,7 @@ async def test_what_never_began_costs_nothing_though_its_price_is_unknown() -> N
 
 
 @pytest.mark.parametrize("error", [Overloaded("full"), ProviderDown("down"), RateLimited("slow")])
-async def test_what_was_turned_away_is_asked_again_and_each_request_is_a_call(
+async def test_what_was_turned_away_is_asked_again_a_few_times_and_each_request_is_a_call(
     error: CallFailed
 ) -> None:
     house = House((error, error, Answer()))
@@ -201,6 +193,11 @@ async def test_what_was_turned_away_is_asked_again_and_each_request_is_a_call(
     assert (reply.text, reply.attempts, len(house.first.asked)) == ("hello world", 3, 3)
     assert (house.spent.calls, house.spent.tokens) == (3, 15)
     assert [type(one) for one in house.told] == [CallStarted, CallRetried, CallRetried, CallEnded]
+    house = House((error,))
+    with pytest.raises(type(error)):
+        await house.ask()
+    assert (len(house.first.asked), house.spent.tokens, house.spent.usd) == (3, 0, 0.0)
+    assert isinstance(house.told[-1], CallBroke)
 
 
 async def test_a_refused_form_is_asked_again_at_once_and_told() -> None:
@@ -222,15 +219,6 @@ async def test_what_tools_take_of_a_question_is_reserved() -> None:
         reserved.append(begun.tokens)
     told = (asdict(tool), answer)
     assert reserved[1] - reserved[0] == sum(len(json.dumps(one)) + TURN for one in told)
-
-
-async def test_retries_are_bounded_and_what_was_turned_away_costs_nothing() -> None:
-    house = House((Overloaded("full"),))
-    with pytest.raises(Overloaded):
-        await house.ask()
-    assert len(house.first.asked) == 3
-    assert (house.spent.tokens, house.spent.usd) == (0, 0.0)
-    assert isinstance(house.told[-1], CallBroke)
 
 
 @pytest.mark.parametrize("error", [
@@ -266,7 +254,7 @@ async def test_a_provider_that_names_its_time_is_waited_for_within_the_deadline(
 
 async def test_an_answer_that_drips_ends_at_its_deadline() -> None:
     house = House((Answer(("x",) * 1_000, every_s=0.01),))
-    with pytest.raises(TimedOut, match=r"within 0\.1 seconds"):
+    with pytest.raises(TimedOut):
         await house.ask(deadline_s=0.1)
     assert house.first.dropped == 1
     assert house.spent.tokens >= QUESTION
@@ -312,12 +300,14 @@ async def test_what_is_asked_and_what_had_come_are_told_without_keys() -> None:
     assert broke.said == "hel***"
 
 
-async def test_a_reader_that_leaves_ends_the_call() -> None:
+async def test_a_reader_that_leaves_ends_the_call_and_closing_the_router_what_it_opened() -> None:
     house = House((Answer(("x",) * 1_000, every_s=0.001),))
     async with aclosing(house.router.stream(SOON)) as items:
         await anext(items)
     assert house.first.dropped == 1
     assert isinstance(house.told[-1], CallBroke)
+    await house.router.close()
+    assert house.first.closed
 
 
 async def test_no_model_stands_in_unasked() -> None:
@@ -335,19 +325,16 @@ async def test_a_fallback_that_was_allowed_stands_in_and_is_told(error: CallFail
     assert FellBack("critic", "scripted/m", "scripted/n", str(error)) in house.told
 
 
-@pytest.mark.parametrize("error", [WrongKey("k"), Rejected("r"), ContextOverflow("c")])
-async def test_a_fallback_does_not_hide_what_the_user_must_mend(error: CallFailed) -> None:
+@pytest.mark.parametrize("said", [
+    WrongKey("k"), Rejected("r"), ContextOverflow("c"),
+    Answer(("half",), fault=ProviderDown("gone", started=True)),
+])
+async def test_a_fallback_hides_nothing_that_the_user_must_mend_and_completes_no_half_answer(
+    said: Step
+) -> None:
     second = Scripted(model="n")
-    with pytest.raises(type(error)):
-        await House((error,), (second,)).ask()
-    assert second.asked == []
-
-
-async def test_a_fallback_never_goes_on_with_half_an_answer() -> None:
-    second = Scripted(model="n")
-    house = House((Answer(("half",), fault=ProviderDown("gone", started=True)),), (second,))
-    with pytest.raises(ProviderDown):
-        await house.ask()
+    with pytest.raises(CallFailed):
+        await House((said,), (second,)).ask()
     assert second.asked == []
 
 
@@ -356,13 +343,13 @@ async def test_a_model_that_fails_three_times_is_left_alone_then_probed_once() -
     for _ in range(3):
         with pytest.raises(ProviderDown, match="down"):
             await house.ask()
-    with pytest.raises(ProviderDown, match="left alone for another 30 seconds"):
+    with pytest.raises(ProviderDown, match="30 seconds"):
         await house.ask()
     assert len(house.first.asked) == 3
     house.now = 31.0
     with pytest.raises(ProviderDown, match="down"):
         await house.ask()
-    with pytest.raises(ProviderDown, match="left alone"):
+    with pytest.raises(ProviderDown):
         await house.ask()
     assert len(house.first.asked) == 4
     house.now = 62.0
@@ -376,8 +363,9 @@ async def test_connections_that_are_cut_open_the_breaker_too() -> None:
     house = House((Answer(finish="cut"),))
     for _ in range(3):
         await house.ask()
-    with pytest.raises(ProviderDown, match="left alone"):
+    with pytest.raises(ProviderDown):
         await house.ask()
+    assert len(house.first.asked) == 3
 
 
 async def test_a_wrong_key_does_not_open_the_breaker() -> None:
@@ -411,7 +399,7 @@ async def test_no_request_is_made_again_past_the_cap_of_calls(
 ) -> None:
     caps = {"run": {"caps": Caps(calls=2)}, "critic": {"roles": {"critic": Caps(calls=2)}}}
     house = House((error,), **caps[whose])  # type: ignore[arg-type]  # each is one of its fields
-    with pytest.raises(OverBudget, match=f"cap of 2 calls .* since {error}") as caught:
+    with pytest.raises(OverBudget, match=f" 2 .*{error}") as caught:
         await house.ask()
     assert caught.value.cap == f"{whose} calls"
     assert (len(house.first.asked), house.spent.calls, house.spent.tokens) == (2, 2, 0)
@@ -421,8 +409,9 @@ async def test_no_request_is_made_again_past_the_cap_of_calls(
 async def test_a_role_has_caps_of_its_own() -> None:
     house = House(roles={"critic": Caps(calls=1)})
     await house.ask()
-    with pytest.raises(OverBudget, match="the critic's cap of 1 calls"):
+    with pytest.raises(OverBudget) as caught:
         await house.ask()
+    assert caught.value.cap == "critic calls"
 
 
 async def test_a_provider_that_counts_too_much_passes_a_cap_by_one_call_only() -> None:
@@ -443,9 +432,14 @@ async def test_parallel_calls_are_each_reserved_before_any_has_ended() -> None:
 
 
 async def test_an_unknown_price_needs_a_cap_in_tokens() -> None:
-    with pytest.raises(OverBudget, match="price of other/m is unknown"):
-        await House(label="other", caps=Caps(usd=1.0)).ask()
+    for usd in (1.0, 0.0):
+        with pytest.raises(OverBudget, match="other/m"):
+            await House(label="other", caps=Caps(usd=usd)).ask()
     await House(label="other", caps=Caps(usd=1.0, tokens=1_000)).ask()
+    # No dollars mean no model of unknown price.
+    with pytest.raises(OverBudget, match="other/m"):
+        await House(label="other", caps=Caps(usd=0.0, tokens=1_000)).ask()
+    await House(label="free", caps=Caps(usd=0.0, tokens=1_000)).ask()
 
 
 async def test_a_model_that_thinks_is_given_room_and_charged_for_it() -> None:
@@ -456,13 +450,6 @@ async def test_a_model_that_thinks_is_given_room_and_charged_for_it() -> None:
     started = house.told[0]
     assert isinstance(started, CallStarted)
     assert started.tokens == QUESTION + 100 + THINKING["low"]
-
-
-async def test_closing_the_router_closes_what_it_opened() -> None:
-    house = House()
-    await house.ask()
-    await house.router.close()
-    assert house.first.closed
 
 
 async def test_what_an_unfinished_step_has_paid_for_is_given_again_once_for_nothing() -> None:
@@ -491,14 +478,14 @@ async def test_a_count_that_cannot_be_gives_nothing_back(usage: Usage) -> None:
 
 async def test_an_answer_that_does_not_keep_to_its_limit_is_cut_off() -> None:
     house = House((Answer(("y " * 100,) * 18, usage=Usage(10, 900)),))
-    with pytest.raises(ProviderDown, match="does not keep to the 100 tokens"):
+    with pytest.raises(ProviderDown, match=" 100 "):
         await house.ask()
     assert house.first.dropped == 1
     # Nobody may charge more than was asked for, so no cap is passed by it.
     (broke,) = [one for one in house.told if isinstance(one, CallBroke)]
     assert broke.usage.output == 100
     house.router.ledger.run = Caps(calls=1)
-    with pytest.raises(OverBudget, match=r"cap of 1 calls .* of no use: .* keep to the 100 tokens"):
+    with pytest.raises(OverBudget, match=r" 1 .* 100 "):
         await house.ask()
 
 
@@ -507,12 +494,6 @@ async def test_a_key_that_a_server_repeats_is_taken_out_of_its_answer() -> None:
     house.router.clean = lambda text: text.replace("s3cret-k3y", "***")
     _, reply = await house.ask()
     assert reply.text == "the key is ***"
-
-
-async def test_no_dollars_means_no_model_of_unknown_price() -> None:
-    with pytest.raises(OverBudget, match="price of other/m is unknown"):
-        await House(label="other", caps=Caps(usd=0.0, tokens=1_000)).ask()
-    await House(label="free", caps=Caps(usd=0.0, tokens=1_000)).ask()
 
 
 class Listing(Scripted):

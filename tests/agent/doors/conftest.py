@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -101,6 +102,14 @@ def interruptible() -> Iterator[None]:
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, handler)
+
+
+def a_line_has(text: str, *facts: object) -> bool:
+    """Whether one line holds all these facts, each as a word of its own."""
+    return any(
+        all(re.search(rf"(?<!\w){re.escape(str(fact))}(?!\w)", line) for fact in facts)
+        for line in text.splitlines()
+    )
 
 
 def started() -> RunStarted:

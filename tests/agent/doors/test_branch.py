@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.domain import Evidence, Report, Verdict
+from agent.core.domain import Evidence, Report
 from agent.doors.project.branch import Edited, commit_edits, refuse_what_cannot_be_committed
-from agent.doors.project.shown import commit_message, message_lines
+from agent.doors.project.shown import commit_message
 from agent.doors.writeback import NotWritten
 from agent.log.result import Result
-from agent.log.words import INTEGRITY_MEANING
+from tests.agent.values import verdict
 
 EDIT = Edited("till.py", b"x = 1\n", b"x = 2\n")
 
@@ -89,55 +89,45 @@ def test_nothing_that_a_repository_names_is_started(root: Path, tmp_path: Path) 
     assert not ran.exists(), ran.read_text()
 
 
-@pytest.mark.parametrize(("spoil", "words"), [
-    (lambda root: (root / "till.py").write_text("x = 3\n") and git(root, "add", "till.py"),
-     "till.py is staged otherwise"),
-    (lambda root: git(root, "rm", "-q", "--cached", "till.py"), "till.py is staged otherwise"),
-    (lambda root: (git(root, "mv", "till.py", "a.py"), git(root, "commit", "-q", "-m", "moved")),
-     "HEAD has no file till.py"),
-    (lambda root: (root / ".git/MERGE_HEAD").write_text("0" * 40), "a merge is underway"),
-    (lambda root: (root / ".git/rebase-merge").mkdir(), "a rebase is underway"),
-    (lambda root: git(root, "checkout", "-q", "--orphan", "new"), "with a commit"),
-])
+@pytest.mark.parametrize("spoil", [
+    lambda root: (root / "till.py").write_text("x = 3\n") and git(root, "add", "till.py"),
+    lambda root: git(root, "rm", "-q", "--cached", "till.py"),
+    lambda root: (git(root, "mv", "till.py", "a.py"), git(root, "commit", "-q", "-m", "moved")),
+    lambda root: (root / ".git/MERGE_HEAD").write_text("0" * 40),
+    lambda root: (root / ".git/rebase-merge").mkdir(),
+    lambda root: git(root, "checkout", "-q", "--orphan", "new"),
+], ids=["staged", "removed", "moved", "amid a merge", "amid a rebase", "no commit"])
 def test_a_file_that_is_not_as_head_has_it_is_not_committed(
-    spoil: Callable[[Path], object], words: str, root: Path
+    spoil: Callable[[Path], object], root: Path
 ) -> None:
     spoil(root)
-    with pytest.raises(NotWritten, match=words):
+    with pytest.raises(NotWritten):
         commit_edits(root, [EDIT], "why\n")
     assert "heal/" not in git(root, "branch", "--list", "heal/*")
 
 
 def test_what_was_read_must_be_what_head_has(root: Path, tmp_path: Path) -> None:
-    with pytest.raises(NotWritten, match=r"till\.py is not as HEAD has it"):
+    with pytest.raises(NotWritten, match=r"till\.py"):
         commit_edits(root, [Edited("till.py", b"x = 1\r\n", b"x = 2\r\n")], "why\n")
     outside = tmp_path.parent / f"{tmp_path.name}-outside"
     outside.mkdir()
-    with pytest.raises(NotWritten, match="lies in no git repository"):
+    with pytest.raises(NotWritten):
         refuse_what_cannot_be_committed(outside)
 
 
-def test_a_message_says_what_failed_the_edit_and_the_proof() -> None:
-    verdict = Verdict(
-        name="t.py::a", test="t.py::a", origin="user", status="passed", integrity="in-process",
-        reason="a.py was seen",
-    )
+def test_a_commit_message_names_the_tests_the_edit_and_the_proof() -> None:
     result = Result(
         outcome="healed", proof="E1", edit="became `a; b` in line 2 (till.py)",
-        report=Report(solution="", verdicts=(verdict,)), evidence=Evidence(others=2),
+        report=Report(solution="", verdicts=(
+            verdict("passed", "t.py::a", integrity="in-process"),
+        )),
+        evidence=Evidence(others=2),
     )
     text = commit_message(result, {"t.py::a": {"message": "no\x1b[1m\n\nwhy"}, "t.py::b": {}})
-    subject, blank, *body = text.split("\n")
-    assert (subject, blank) == ("Heal t.py::a and 1 other test", "")
-    assert body[:4] == ["failed: t.py::a", "    no\\x1b[1m", "    why", "failed: t.py::b"]
-    assert body[body.index("edit: became `a; b` in line 2 (till.py)") + 1 :][:3] == [
-        "one of at least 3 repairs that fit your tests", "proof E1: your tests pass",
-        f"integrity in-process: {INTEGRITY_MEANING['in-process']}: a.py was seen",
-    ]
+    subject, blank, *_ = text.split("\n")
+    assert "t.py::a" in subject and blank == ""
+    assert "\x1b" not in text
+    for fact in ("t.py::b", "why", "became `a; b` in line 2 (till.py)", "E1", "in-process"):
+        assert fact in text
     long = commit_message(result, {"t.py::" + "a" * 100: {}}).split("\n")[0]
-    assert len(long) == 72 and long.endswith("…")
-
-
-def test_lines_of_a_message_are_indented_and_counted() -> None:
-    assert message_lines("a\n\n  b\nc", 2) == ["    a", "      b", "    … 1 more line"]
-    assert message_lines("") == []
+    assert len(long) == 72

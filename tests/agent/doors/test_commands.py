@@ -47,7 +47,7 @@ from agent.log.result import fold
 from demo.shown.programs import changes
 from llm import NoProvider
 from sandbox import SandboxUnavailable
-from tests.agent.doors.conftest import BROKEN, MENDED, judged, started
+from tests.agent.doors.conftest import BROKEN, MENDED, a_line_has, judged, started
 
 SOLUTION = Solution(files=(File(path="sum.py", text=MENDED),), entry="sum.py")
 TEST = ("--tests", "assert add(2, 3) == 5")
@@ -88,8 +88,7 @@ def test_a_file_in_place_of_a_command_is_refused_with_the_command_that_heals_it(
     result = invoke(healing, program.name, "--tests", "assert total([1, 2]) == 3")
 
     assert result.exit_code == 2
-    command = "heal run sum.py --tests 'assert total([1, 2]) == 3'"
-    assert f"'sum.py' is no command; to heal it: {command}" in result.stderr
+    assert "heal run sum.py --tests 'assert total([1, 2]) == 3'" in result.stderr
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
@@ -100,8 +99,7 @@ def test_by_default_the_patch_goes_to_stdout_and_nothing_is_written(
 
     assert result.exit_code == 0, result.output
     assert result.stdout == healing.events[-1].diff
-    assert "HEALED · proof E1 · isolated · your tests pass" in result.stderr
-    assert "No model: memory and search only" in result.stderr
+    assert a_line_has(result.stderr, "E1", "isolated")
     assert program.read_text() == BROKEN
     assert files(program.parent) == {"sum.py"}
 
@@ -120,18 +118,15 @@ def test_apply_writes_the_file_with_its_line_ends_and_keeps_a_backup(
     assert backup.read_bytes() == BROKEN.replace("\n", line_end).encode()
 
 
-@pytest.mark.parametrize(
-    ("outcome", "proof", "code"),
-    [
-        ("healthy", "E1", 0),
-        ("unresolved", None, 1),
-        ("not_fixable", None, 4),
-        ("needs_model", None, 4),
-        ("budget", None, 5),
-        ("crash_stopped", "E0", 6),
-        ("cancelled", None, 130),
-    ],
-)
+@pytest.mark.parametrize(("outcome", "proof", "code"), [
+    ("healthy", "E1", 0),
+    ("unresolved", None, 1),
+    ("not_fixable", None, 4),
+    ("needs_model", None, 4),
+    ("budget", None, 5),
+    ("crash_stopped", "E0", 6),
+    ("cancelled", None, 130),
+])
 def test_each_outcome_has_its_exit_code_and_only_a_heal_is_written(
     program: Path, ending: Callable[..., Any], outcome: str, proof: str | None, code: int
 ) -> None:
@@ -148,7 +143,6 @@ def test_each_outcome_has_its_exit_code_and_only_a_heal_is_written(
 def test_a_heal_below_the_proof_asked_for_is_told_and_shown_but_not_written(
     program: Path, healing: Any
 ) -> None:
-    told = "Proof E3 was required and E1 was reached."
     asked = ("run", program, *TEST, "--require-proof")
 
     shown = invoke(healing, *asked, "E3", "--apply")
@@ -156,12 +150,9 @@ def test_a_heal_below_the_proof_asked_for_is_told_and_shown_but_not_written(
     reached = invoke(healing, *asked, "E1")
 
     assert (shown.exit_code, written.exit_code, reached.exit_code) == (6, 6, 0)
-    assert told in shown.stderr and "Nothing was written" in shown.stderr
     assert (shown.stdout, program.read_text()) == (healing.events[-1].diff, BROKEN)
-    assert json.loads(written.stdout)["reason"] == (
-        f"{told} the operator changed. Next: {NEXT_PROOF['E1']}."
-    )
-    assert "was required" not in reached.stderr
+    reason = json.loads(written.stdout)["reason"]
+    assert a_line_has(reason, "E3", "E1", NEXT_PROOF["E1"]) and "E3" not in reached.stderr
 
 
 def in_one_process() -> tuple[Event, ...]:
@@ -190,21 +181,9 @@ def test_a_heal_that_is_believed_too_little_is_shown_but_not_written(
     assert (found["proof"], found["integrity"], found["integrity_reason"]) == (
         "E1", "in-process", "the test uses caplog"
     )
-    assert ("was required" in found["reason"]) == (code == 6)
+    next_step = "--require-integrity in-process"
+    assert a_line_has(found["reason"], "isolated", "in-process", next_step) == (code == 6)
     assert program.read_text() == (BROKEN if code else MENDED)
-
-
-def test_what_keeps_a_heal_from_being_believed_further_is_told_with_the_next_step(
-    program: Path, ending: Callable[..., Any]
-) -> None:
-    session = ending("healed", *in_one_process())
-
-    result = invoke(session, "run", program, *TEST, "--require-integrity", "isolated")
-
-    said = " ".join(result.stderr.split())
-    assert "HEALED · proof E1 · in-process: the test uses caplog · your tests pass" in said
-    assert "outside was required and in-process was reached: the test uses caplog." in said
-    assert "accept it with --require-integrity in-process." in said
 
 
 def test_a_crash_that_stops_is_never_called_healed(
@@ -212,10 +191,7 @@ def test_a_crash_that_stops_is_never_called_healed(
 ) -> None:
     result = invoke(ending("crash_stopped", proof="E0"), "run", program)
 
-    assert "HEALED" not in result.stderr
-    assert "This stops the crash; nothing shows that the result is right: add a test" in (
-        result.stderr.replace("\n", " ")
-    )
+    assert result.exit_code == BELOW and "HEALED" not in result.stderr
 
 
 def test_an_unresolved_run_shows_its_evidence_and_keeps_stdout_empty(
@@ -270,11 +246,10 @@ def test_a_failure_is_reported_of_the_users_own_file_and_not_of_the_best_partial
 
     result = invoke(session, "run", program, *TEST)
 
-    assert "line 2 (1.00): return a - b" in result.stderr
-    assert "line 2 (1.00): return abs(a - b)" not in result.stderr
-    assert "add(0, 0)\n  expected  0\n  got       7" in result.stderr
-    assert "✓" not in result.stderr and result.stderr.count("✗ failed") == 2
-    assert "best partial patch, not a fix: 1 of 2 tests pass with it" in result.stderr.lower()
+    assert a_line_has(result.stderr, "line 2", "return a - b")
+    assert not a_line_has(result.stderr, "line 2", "return abs(a - b)")
+    assert a_line_has(result.stderr, "got", 7) and not a_line_has(result.stderr, "passed", "add")
+    assert a_line_has(result.stderr, "1 of 2")
 
 
 def test_a_patch_that_passes_and_is_not_kept_is_told_as_that_with_its_own_verdicts(
@@ -292,14 +267,12 @@ def test_a_patch_that_passes_and_is_not_kept_is_told_as_that_with_its_own_verdic
 
     taking = "python -m agent show r1 --iteration 2"
     assert (result.exit_code, result.stdout, files(program.parent)) == (7, "", {"sum.py"})
-    assert "✗" not in result.stderr and "✓ passed  add(2, 3) == 5" in result.stderr
-    assert "+    return a + b" in result.stderr and "not a fix" not in result.stderr
-    assert f"passes the one test, not reviewed, not kept. To have it: {taking}" in result.stderr
-    assert f"Nothing was written. The best program so far is given by: {taking}" in result.stderr
+    assert a_line_has(result.stderr, "passed", "add(2, 3) == 5")
+    assert not a_line_has(result.stderr, "failed", "add(2, 3) == 5")
+    assert "+    return a + b" in result.stderr and taking in result.stderr
     assert (document["diff"], document["files"]) == ("", {"sum.py": BROKEN})
     best = document["best"]
     assert (best["iteration"], best["files"]) == (2, {"sum.py": MENDED})
-    assert best["label"] == "passes the one test, not reviewed, not kept"
     assert [test["status"] for test in best["tests"]] == ["passed"]
     assert best["diff"] == document["not_a_fix"]["diff"] != ""
 
@@ -320,9 +293,8 @@ def test_of_a_task_in_words_the_best_program_is_given_at_every_stop(
 
     result = invoke(session, "run", "--task", "add two", "--out", program.parent / "out.py")
 
-    label = "passes 0 of 1 test, not a fix" if is_judged else "judged by no test"
     assert (result.exit_code, result.stdout) == (code, BROKEN), result.stderr
-    assert f"The best program so far: {label}." in result.stderr
+    assert a_line_has(result.stderr, "0 of 1") is is_judged
     assert ("show r1 --iteration 0" in result.stderr) is is_judged
     assert files(program.parent) == {"sum.py"}
 
@@ -335,7 +307,7 @@ def test_a_program_in_words_that_is_not_written_is_shown(
 
     result = invoke(session, "run", "--task", "add two", "--out", out)
     assert (result.exit_code, result.stdout) == (BELOW, MENDED), result.stderr
-    assert "by --require-proof E0" in result.stderr and not out.exists()
+    assert "--require-proof E0" in result.stderr and not out.exists()
 
     result = invoke(session, "run", "--task", "add two", "--out", out, "--require-proof", "E0")
     assert result.exit_code == HEALED, result.stderr
@@ -353,31 +325,28 @@ def test_json_is_one_document_with_every_key(program: Path, healing: Any) -> Non
     assert document["error"] is None
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["run", ".", "--task", "words"],
-        ["run"],
-        ["run", "--task", "  "],
-        ["run", "-", "--apply"],
-        ["run", "--task", "words", "--apply"],
-        ["run", "sum.py", "--apply", "--dry-run"],
-        ["run", "sum.py", "--out", "new.py", "--dry-run"],
-        ["run", "sum.py", "--out", "sum.py"],
-        ["run", "sum.py", "--log", "nowhere/log.jsonl"],
-        ["run", "missing.py"],
-        ["run", "sum.py", "--tests-file", "missing.py"],
-        ["run", "sum.py", "--tests", "sum.py"],
-        ["check", "sum.py", "--tests", "sum.py"],
-        ["run", "sum.py", "--with", "missing.py"],
-        ["run", "sum.py", "--stdin", "@missing.txt"],
-        ["check"],
-        ["check", "missing.py"],
-        ["replay", "missing.jsonl"],
-        ["resume", "unknown"],
-        ["example", "unknown"],
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    ["run", ".", "--task", "words"],
+    ["run"],
+    ["run", "--task", "  "],
+    ["run", "-", "--apply"],
+    ["run", "--task", "words", "--apply"],
+    ["run", "sum.py", "--apply", "--dry-run"],
+    ["run", "sum.py", "--out", "new.py", "--dry-run"],
+    ["run", "sum.py", "--out", "sum.py"],
+    ["run", "sum.py", "--log", "nowhere/log.jsonl"],
+    ["run", "missing.py"],
+    ["run", "sum.py", "--tests-file", "missing.py"],
+    ["run", "sum.py", "--tests", "sum.py"],
+    ["check", "sum.py", "--tests", "sum.py"],
+    ["run", "sum.py", "--with", "missing.py"],
+    ["run", "sum.py", "--stdin", "@missing.txt"],
+    ["check"],
+    ["check", "missing.py"],
+    ["replay", "missing.jsonl"],
+    ["resume", "unknown"],
+    ["example", "unknown"],
+])
 def test_what_cannot_be_used_is_one_sentence_and_exit_2(
     program: Path, healing: Any, arguments: list[str]
 ) -> None:
@@ -392,32 +361,20 @@ def test_what_cannot_be_used_is_one_sentence_and_exit_2(
     assert program.read_text() == BROKEN
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["run", "--nonsense"], ["run", "sum.py", "--max-iterations", "0"], ["run", "sum.py",
-     "--require-proof", "E9"], ["nonsense"]],
-)
+@pytest.mark.parametrize("arguments", [
+    ["run", "--nonsense"], ["run", "sum.py", "--max-iterations", "0"],
+    ["run", "sum.py", "--require-proof", "E9"], ["nonsense"],
+])
 def test_arguments_that_do_not_parse_exit_2(healing: Any, arguments: list[str]) -> None:
     assert invoke(healing, *arguments).exit_code == 2
 
 
-def test_tests_that_test_nothing_exit_4(program: Path, healing: Any) -> None:
-    result = invoke(healing, "run", program, "--tests", "assert True", "--json")
-
-    assert result.exit_code == 4, result.output
-    assert json.loads(result.stdout)["outcome"] == "not_fixable"
-    assert healing.started == []
-
-
-@pytest.mark.parametrize(
-    ("fault", "code", "outcome"),
-    [
-        (NoProvider("set LLM_PROVIDER"), 2, None),
-        (NotFixable("missing_package", "install it"), 4, "not_fixable"),
-        (SandboxUnavailable("no jail on this system"), 4, "not_fixable"),
-        (ZeroDivisionError("ours"), 3, None),
-    ],
-)
+@pytest.mark.parametrize(("fault", "code", "outcome"), [
+    (NoProvider("set LLM_PROVIDER"), 2, None),
+    (NotFixable("missing_package", "install it"), 4, "not_fixable"),
+    (SandboxUnavailable("no jail on this system"), 4, "not_fixable"),
+    (ZeroDivisionError("ours"), 3, None),
+])
 def test_every_early_end_is_a_sentence_with_its_exit_code(
     program: Path, healing: Any, fault: Exception, code: int, outcome: str | None
 ) -> None:
@@ -439,20 +396,16 @@ def test_a_fault_of_ours_leaves_its_traceback_in_a_file(program: Path, healing: 
     quiet = invoke(healing, "run", program, *TEST)
     loud = invoke(healing, "run", program, *TEST, "--verbose")
 
+    healing.fault = None
+    healing.events = [healing.events[0], RunFailed(error="KeyError: 'x'")]
+    amid = invoke(healing, "run", program, *TEST, "--json")
+
+    assert (amid.exit_code, json.loads(amid.stdout)["error"]) == (3, "KeyError: 'x'")
     log = program.parent / "data" / "faults.log"
     assert "Traceback" not in quiet.stderr
     assert str(log) in quiet.stderr.replace("\n", "")
     assert "Traceback" in log.read_text()
     assert "Traceback" in loud.stderr
-
-
-def test_a_run_that_fails_by_our_fault_exits_3(program: Path, healing: Any) -> None:
-    healing.events = [healing.events[0], RunFailed(error="KeyError: 'x'")]
-
-    result = invoke(healing, "run", program, *TEST, "--json")
-
-    assert result.exit_code == 3
-    assert json.loads(result.stdout)["error"] == "KeyError: 'x'"
 
 
 def test_a_file_that_changed_meanwhile_is_left_alone(program: Path, healing: Any) -> None:
@@ -466,8 +419,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(program: Path, healing: Any
 
     result = invoke(healing, "run", program, *TEST, "--apply", "--json")
 
-    assert result.exit_code == 2
-    assert "changed on disk" in json.loads(result.stdout)["error"]
+    assert (result.exit_code, "sum.py" in json.loads(result.stdout)["error"]) == (2, True)
     assert program.read_text() == "mine = 1\n"
     assert files(program.parent) == {"sum.py"}
 
@@ -503,29 +455,20 @@ def test_without_a_person_a_question_stays_open(program: Path, healing: Any) -> 
 
     result = invoke(healing, "run", program, *TEST)
 
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert "WAITING · Keep this repair?" in result.stderr
-    assert "resume r1" in result.stderr
-
-
-def test_a_program_on_standard_input_is_healed_to_out(program: Path, healing: Any) -> None:
-    result = invoke(healing, "run", "-", *TEST, "--out", "new.py", input=BROKEN)
-
-    assert result.exit_code == 0, result.output
-    assert (program.parent / "new.py").read_text() == MENDED
-    assert healing.started[0][0].solution.text == BROKEN
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Keep this repair?" in result.stderr and "resume r1" in result.stderr
 
 
 def test_out_and_log_overwrite_only_by_force(program: Path, healing: Any) -> None:
     out = program.parent / "out.py"
     out.write_text("mine")
+    asked = ("run", "-", *TEST, "--out", out)
 
-    refused = invoke(healing, "run", program, *TEST, "--out", out)
-    forced = invoke(healing, "run", program, *TEST, "--out", out, "--force")
-
-    assert (refused.exit_code, forced.exit_code) == (2, 0)
-    assert out.read_text() == MENDED
+    refused = invoke(healing, *asked, input=BROKEN)
+    assert (refused.exit_code, out.read_text()) == (2, "mine")
+    forced = invoke(healing, *asked, "--force", input=BROKEN)
+    assert (forced.exit_code, out.read_text()) == (0, MENDED)
+    assert healing.started[0][0].solution.text == BROKEN
 
 
 def test_a_task_in_words_puts_the_program_on_stdout(program: Path, healing: Any) -> None:
@@ -615,39 +558,25 @@ def test_a_saved_log_is_shown_again_without_a_session(program: Path, healing: An
 
     assert shown.exit_code == 0
     assert shown.stdout == live.stdout
-    assert "HEALED · proof E1" in shown.stderr
+    assert a_line_has(shown.stderr, "E1")
     assert (document["outcome"], document["files"]) == ("healed", {"sum.py": MENDED})
     assert log.read_text() == to_jsonl(healing.log("r1"))
+    log.write_text(log.read_text()[:-40])  # cut in the middle of a line
+    cut = invoke(None, "replay", log)
+    assert (cut.exit_code, "line 5" in cut.stderr) == (2, True)
 
 
-def test_a_log_cut_in_the_middle_of_a_line_is_refused_with_its_line(
-    program: Path, healing: Any
-) -> None:
-    log = program.parent / "run.jsonl"
-    log.write_text(to_jsonl(healing.log("r1"))[:-40])
-
-    result = invoke(None, "replay", log)
-
-    assert result.exit_code == 2
-    assert "line 5" in result.stderr
-
-
-def test_resume_takes_up_every_interrupted_run(program: Path, healing: Any) -> None:
-    healing.orphans = ("a", "b")
-
-    result = invoke(healing, "resume", "--json")
-
-    assert result.exit_code == 0
-    assert [run["run_id"] for run in json.loads(result.stdout)["runs"]] == ["a", "b"]
-
-
-def test_resume_shows_a_finished_run_that_is_named_and_says_where_none_was_interrupted(
+def test_resume_takes_up_every_interrupted_run_and_shows_a_finished_one_that_is_named(
     program: Path, healing: Any
 ) -> None:
     finished, none = invoke(healing, "resume", "r1"), invoke(healing, "resume")
-
     assert (finished.exit_code, finished.stdout) == (0, healing.events[-1].diff)
-    assert (none.exit_code, "No run was interrupted" in none.stderr) == (0, True)
+    assert (none.exit_code, none.stdout, bool(none.stderr)) == (0, "", True)
+
+    healing.orphans = ("a", "b")
+    result = invoke(healing, "resume", "--json")
+    assert result.exit_code == 0
+    assert [run["run_id"] for run in json.loads(result.stdout)["runs"]] == ["a", "b"]
 
 
 def test_the_plan_is_said(program: Path, healing: Any) -> None:
@@ -656,9 +585,8 @@ def test_the_plan_is_said(program: Path, healing: Any) -> None:
 
     assert document["provider"] == "mock"
     assert (document["sandbox"], document["level"]) == ("replayed sandbox", "L4")
-    assert "replayed sandbox" in shown.stdout
     assert document["data_dir"] == str(program.parent / "data")
-    assert "mock: no model: memory and search only" in shown.stdout
+    assert "replayed sandbox" in shown.stdout and "mock" in shown.stdout
 
 
 def test_what_a_program_printed_cannot_move_the_cursor(
@@ -695,19 +623,17 @@ def test_all_patches_that_pass_and_are_unlikely_are_shown(program: Path, healing
         "outcome": "unresolved", "confidence": 0.1, "diff": "", "proof": None,
     })
     found = PartialFound(diff="-a\n+b\n", passed=1, total=1, note="plus")
-    healing.events = [
-        *healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS), found, unlikely,
-    ]
+    healing.events = [*healing.events[:2], Ambiguous(iteration=1, rivals=RIVALS), found, unlikely]
     result = invoke(healing, "run", program, *TEST)
     shown = result.stderr
 
     assert result.exit_code == 1
-    assert shown.index("+b\n") < shown.index("As unlikely: other") < shown.index("+c\n")
+    assert shown.index("+b\n") < shown.rindex("other") < shown.index("+c\n")
     log = tuple(
         Stamped(run="r", seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
         for n, event in enumerate(healing.events, start=1)
     )
-    assert "<summary>As unlikely: other</summary>" in changes(fold(log))
+    assert "other</summary>" in changes(fold(log))
 
 
 def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
@@ -718,9 +644,7 @@ def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
 
     result = invoke(healing, "run", program, *TEST)
 
-    assert "2 behaviours fit your tests: for `add(0, 1)` A gives 1, B raises KeyError" in (
-        result.stderr
-    )
+    assert a_line_has(result.stderr, 2, "add(0, 1)", 1, "KeyError")
     assert result.stdout == healing.events[-1].diff
     document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
     assert document["rivals"]["call"] == "add(0, 1)"
@@ -728,31 +652,27 @@ def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
     known = Proved(level="E1", why="w", evidence=Evidence(others=3))
     healing.events = [*healing.events[:-1], known, healing.events[-1]]
     told = invoke(healing, "run", program, *TEST).stderr
-    assert "one of at least 4 repairs that fit your tests" in told
-    assert "4 behaviours fit your tests, 2 of them here: for `add(0, 1)`" in told
+    assert a_line_has(told, 4, 2, "add(0, 1)")
 
 
 def test_where_nobody_sits_at_the_terminal_nobody_is_asked(program: Path, healing: Any) -> None:
     result = invoke(healing, "run", program, *TEST, "--ask")
 
-    assert result.exit_code == 0
-    assert "nobody can be asked here; the likeliest repair is taken" in result.stderr
-    assert healing.settings.ask is False
+    assert (result.exit_code, healing.settings.ask) == (0, False)
 
 
-@pytest.mark.parametrize(("typed", "answer", "told"), [
-    ("Z\nnone\n[\nnone\n7\n", "7", ("A: plus", "+c", "'Z' is none of A, B", "'[' is none of A, B")),
-    ("none\n\n", "skip", ("A: plus",)),
+@pytest.mark.parametrize(("typed", "answer"), [
+    ("Z\nnone\n[\nnone\n7\n", "7"), ("none\n\n", "skip"),
 ])
 def test_a_person_is_asked_until_the_answer_is_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: str,
-    told: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: str
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
 
     assert commands._chosen("Which is right?", RIVALS, commands.Display(Terminal())) == answer
     shown = capsys.readouterr().err
-    assert all(words in shown for words in told)
+    assert a_line_has(shown, "A", "plus")
+    assert all(f"'{wrong}'" in shown for wrong in ("Z", "[") if wrong in typed)
 
 
 def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, healing: Any) -> None:
@@ -763,9 +683,8 @@ def test_with_verbose_what_speaks_against_a_proof_is_listed(program: Path, heali
 
     told = invoke(healing, "run", program, *TEST, "-v").stderr
 
-    assert "proof E3; so far" in told
-    assert "no test notices: `+` → `-`" in told
-    assert "went otherwise in a re-run: add(2, 3)" in told
+    assert a_line_has(told, "E3", "so far") and "`+` → `-`" in told
+    assert a_line_has(told, "add(2, 3)")
     document = json.loads(invoke(healing, "run", program, *TEST, "--json").stdout)
     assert document["evidence"]["survivors"] == ["`+` → `-`"]
 
@@ -786,8 +705,7 @@ def test_where_there_is_no_project_a_sentence_says_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, [])
-    assert done.exit_code == 2 and "Usage: " in done.stdout
-    assert done.stderr.strip().startswith(f"There is no project around {tmp_path}: go to one")
+    assert done.exit_code == 2 and "Usage: " in done.stdout and str(tmp_path) in done.stderr
 
 
 def test_version_prints_the_installed_version_alone() -> None:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from agent.doors.cli import app
 from agent.doors.mcp_server import Calls, FolderTools, served
 from tests.agent.doors.conftest import BROKEN, MENDED, ReplayedSession, started
-from tests.agent.project.small_project import FAILING, FILES
+from tests.agent.project.small_project import FAILING, laid
 
 ROOT = Path(__file__).parents[3]
 TEST = "assert add(2, 3) == 5"
@@ -42,10 +42,7 @@ mcp_server.serve(mcp_server.Path(sys.argv[1]), None)
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The small red project, and a broken file in it."""
-    for path, text in {**FILES, "sum.py": BROKEN}.items():
-        (tmp_path / "till" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "till" / path).write_text(text)
-    return tmp_path / "till"
+    return laid(tmp_path / "till", {"sum.py": BROKEN})
 
 
 def texts(folder: Path) -> dict[str, bytes]:
@@ -93,7 +90,7 @@ async def test_a_client_heals_checks_and_reads_while_nothing_is_written(
     found = project.structured_content
     assert (found["outcome"], {*found["project"]["failed_before"]}) == ("healed", FAILING)
     assert found["proof"] and found["integrity"] == "in-process"
-    assert report.content[0].text.startswith("# till: one of at least 3 repairs")
+    assert report.content[0].text.startswith("# till: ")
     assert (checked.structured_content["outcome"], refused.is_error) == ("unresolved", True)
     assert checked.structured_content["tests"][0]["got"] == "-1"
     assert not edited.is_error and "+    return b + a" in diff.content[0].text
@@ -168,27 +165,27 @@ async def test_a_call_that_is_cancelled_ends_its_run(folder: Path) -> None:
     assert session.cancelled == ["r1"]
 
 
-@pytest.mark.parametrize(("tool", "arguments", "words"), [
-    ("heal", {"path": "../other.py"}, "leads out of"),
-    ("heal", {"path": "/etc/hostname"}, "leads out of"),
-    ("heal", {"path": "link.py"}, "leads out of"),
-    ("heal", {"path": "tests/../../till/../other.py"}, "leads out of"),
-    ("check", {"path": "nowhere.py"}, "there is no nowhere.py in"),
-    ("check", {"path": "a\0b"}, "null"),
-    ("heal", {"tests": TEST}, "leave `tests` out"),
-    ("heal", {"path": "sum.py", "tests": TEST, "only": ["sum.py"]}, "are for projects"),
-    ("heal", {"path": "sum.py", "tests": "assert (", "only": []}, "do not parse"),
-    ("heal", {"pth": "sum.py"}, "Additional properties are not allowed"),
-    ("read_report", {"run_id": "r9"}, "there are those of none"),
-    ("file_read", {"path": "../other.py"}, "leads out"),
+@pytest.mark.parametrize(("tool", "arguments", "fact"), [
+    ("heal", {"path": "../other.py"}, "other.py"),
+    ("heal", {"path": "/etc/hostname"}, "/etc/hostname"),
+    ("heal", {"path": "link.py"}, "link.py"),
+    ("heal", {"path": "tests/../../till/../other.py"}, "other.py"),
+    ("check", {"path": "nowhere.py"}, "nowhere.py"),
+    ("check", {"path": "a\0b"}, ""),
+    ("heal", {"tests": TEST}, "tests"),
+    ("heal", {"path": "sum.py", "tests": TEST, "only": ["sum.py"]}, "only"),
+    ("heal", {"path": "sum.py", "tests": "assert (", "only": []}, ""),
+    ("heal", {"pth": "sum.py"}, "pth"),
+    ("read_report", {"run_id": "r9"}, "r9"),
+    ("file_read", {"path": "../other.py"}, "other.py"),
 ])
 def test_what_cannot_be_is_an_error_to_read(
-    tool: str, arguments: dict[str, Any], words: str, folder: Path, healing: ReplayedSession
+    tool: str, arguments: dict[str, Any], fact: str, folder: Path, healing: ReplayedSession
 ) -> None:
     (folder.parent / "other.py").write_text("SECRET = 1\n")
     (folder / "link.py").symlink_to(folder.parent / "other.py")
     found = asyncio.run(FolderTools(folder, healing.open).registry.call(tool, arguments))
-    assert (found.ok, words in found.error) == (False, True), found
+    assert (found.ok, fact in found.error) == (False, True), found
     assert "SECRET" not in found.text and healing.started == []
 
 
@@ -197,7 +194,7 @@ def test_a_project_that_begins_above_the_folder_is_refused(
 ) -> None:
     tools = FolderTools(folder / "tests", healing.open)
     found = tools.registry.execute("heal")
-    assert not found.ok and f"the project at {folder}, outside of" in found.error
+    assert not found.ok and str(folder) in found.error
 
 
 def test_the_copy_is_apart_from_the_folder_and_is_taken_anew(
@@ -221,16 +218,13 @@ def test_a_kept_report_is_read_by_its_run(folder: Path, healing: ReplayedSession
     assert told["diff"].startswith("--- a/sum.py\n+++ b/sum.py\n")
 
 
-@pytest.mark.parametrize(("folder_name", "words"), [
-    ("till", "install this package with its extra `mcp`"), ("nowhere", "is no folder"),
-])
-def test_what_keeps_the_server_from_starting_is_told(
-    folder_name: str, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "fact"), [("till", "mcp"), ("nowhere", "nowhere")])
+def test_without_its_package_or_its_folder_the_server_does_not_start(
+    name: str, fact: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if folder_name == "till":
+    if name == "till":
         monkeypatch.setitem(sys.modules, "mcp.server.stdio", None)
     else:
         pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
-    done = CliRunner().invoke(app, ["mcp", str(folder.parent / folder_name)])
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert words in done.stderr
+    done = CliRunner().invoke(app, ["mcp", str(folder.parent / name)])
+    assert (done.exit_code, done.stdout, fact in done.stderr) == (2, "", True)

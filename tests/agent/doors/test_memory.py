@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from agent.core.domain import Lesson
 from agent.doors.cli import app
 from agent.memory import Failure, Fix, Memory
+from tests.agent.doors.conftest import a_line_has
 
 BEFORE = "def f(a, b):\n    return a + b\n"
 FAILURE = Failure(
@@ -68,17 +69,13 @@ def test_a_text_that_did_not_parse_is_not_told_under_another_files_name(memory: 
 
 def test_an_empty_memory_says_so(folder: Path) -> None:
     result = invoke("list")
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert "Nothing is remembered yet" in result.stderr
+    assert (result.exit_code, result.stdout, bool(result.stderr)) == (0, "", True)
 
 
 def test_list_shows_fixes_and_lessons_with_their_record(memory: Memory) -> None:
     memory.credit(memory.fixes()[0], helped=True)
-    fix, lesson = (
-        line.split() for line in invoke("list").stdout.splitlines() if not line.startswith("id")
-    )
-    assert " ".join(fix) == "1 wrong result changed + to - E2 1 of 1 - just now own"
-    assert " ".join(lesson) == "L1 subtract what is taken away just now own"
+    shown = invoke("list").stdout
+    assert a_line_has(shown, 1, "E2", "1 of 1") and a_line_has(shown, "L1", "subtract")
     found = data(invoke("list", "--json"))
     assert (found["fixes"][0]["successes"], found["lessons"][0]["id"]) == (1, "L1")
 
@@ -86,7 +83,7 @@ def test_list_shows_fixes_and_lessons_with_their_record(memory: Memory) -> None:
 def test_show_gives_the_facts_and_the_patch(memory: Memory) -> None:
     result = invoke("show", 1)
     assert "`return NAME1 + NAME2` becomes `return NAME1 - NAME2`\n" in result.stderr
-    assert "before: 0 of 2 tests pass; after: E2" in result.stderr
+    assert a_line_has(result.stderr, "0 of 2", "E2")
     assert "-    return a + b\n+    return a - b\n" in result.stdout
     assert data(invoke("show", 1, "--json"))["before"] == BEFORE
     assert invoke("show", "l1").stdout == "subtract what is taken away\n"
@@ -95,7 +92,7 @@ def test_show_gives_the_facts_and_the_patch(memory: Memory) -> None:
 def test_forget_drops_what_is_named_and_nothing_where_one_is_unknown(memory: Memory) -> None:
     result = invoke("forget", 1, "L9")
     assert (result.exit_code, len(memory.fixes())) == (2, 1)
-    assert "There is no L9" in result.stderr
+    assert "L9" in result.stderr
     assert invoke("forget", 1).exit_code == 0
     assert (memory.fixes(), len(memory.lessons())) == ((), 1)
 
@@ -106,9 +103,7 @@ def test_forget_wants_names_or_all(memory: Memory, arguments: tuple[str, ...]) -
     assert len(memory.fixes()) == 1
 
 
-def test_forgetting_everything_asks_first(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgetting_everything_asks_first(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("forget", "--all").exit_code == 2  # there is no one to ask
     monkeypatch.setattr("agent.doors.memory.cli._agreed", lambda face, question: False)
     assert (invoke("forget", "--all").exit_code, len(memory.fixes())) == (1, 1)
@@ -127,19 +122,17 @@ def test_an_export_is_imported_again(memory: Memory, folder: Path) -> None:
         "fixes": 1, "lessons": 1, "known": 0, "trusted": 0, "refused": []
     }
     assert memory.fixes()[0].origin == "imported from out.jsonl"
-    assert "2 were here already" in invoke("import", "out.jsonl").stderr
-    assert invoke("import", "out.jsonl", "--trust").stderr == (
-        "Took in 0 fixes and 0 lessons; 1 fix that was here untrusted is trusted now; "
-        "1 was here already.\n"
-    )
+    again = data(invoke("import", "out.jsonl", "--json"))
+    assert (again["fixes"], again["lessons"], again["known"]) == (0, 0, 2)
+    trusted = data(invoke("import", "out.jsonl", "--trust", "--json"))
+    assert (trusted["fixes"], trusted["known"], trusted["trusted"]) == (0, 1, 1)
 
 
 def test_an_import_tells_what_it_refuses(folder: Path, memory: Memory) -> None:
     text = invoke("export", "-").stdout + '{"kind": "fix"}\n'
     (folder / "odd.jsonl").write_text(text)
     result = invoke("import", "odd.jsonl")
-    assert result.exit_code == 2
-    assert "refused line 4" in result.stderr and "refused 1." in result.stderr
+    assert (result.exit_code, a_line_has(result.stderr, "line 4")) == (2, True)
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe", b"hello\n"])
@@ -147,8 +140,8 @@ def test_a_file_that_cannot_be_imported_is_a_sentence(folder: Path, content: byt
     if content is not None:
         (folder / "in.jsonl").write_bytes(content)
     result = invoke("import", "in.jsonl")
-    assert result.exit_code == 2
-    assert result.stderr.startswith("ERROR: in.jsonl cannot be")
+    assert (result.exit_code, "in.jsonl" in result.stderr) == (2, True)
+    assert "Traceback" not in result.stderr
 
 
 def test_a_broken_memory_is_told_and_set_aside(folder: Path) -> None:
@@ -162,20 +155,16 @@ def test_a_broken_memory_is_told_and_set_aside(folder: Path) -> None:
 def test_a_memory_that_cannot_be_opened_is_a_sentence(folder: Path) -> None:
     (folder / "memory.db").mkdir()
     result = invoke("list")
-    assert (result.exit_code, "cannot be opened" in result.stderr) == (2, True)
+    assert (result.exit_code, "memory.db" in result.stderr.replace("\n", "")) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("given", "missing"),
-    [({}, "HF_TOKEN and HF_LESSONS_REPO are"), ({"HF_TOKEN": "hf_secret"}, "HF_LESSONS_REPO is")],
-)
+@pytest.mark.parametrize("given", [{}, {"HF_TOKEN": "hf_secret"}])
 def test_sharing_without_its_settings_says_which_and_how(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], missing: str
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
 ) -> None:
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     result = invoke("sync")
     assert result.exit_code == 2
-    assert f"{missing} not set" in result.stderr
-    assert "settings/tokens" in result.stderr
+    assert "HF_LESSONS_REPO" in result.stderr and "settings/tokens" in result.stderr
     assert "hf_secret" not in result.output

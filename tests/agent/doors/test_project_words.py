@@ -19,35 +19,23 @@ from agent.doors.project.choice import (
     node_at,
     project_around,
 )
-from agent.doors.project.obstacles import told
 from agent.doors.project.reports import junit, markdown
-from agent.doors.project.shown import (
-    edits,
-    evidence_words,
-    found_words,
-    notable,
-    smallest,
-    suite_words,
-    suspect_words,
-)
+from agent.doors.project.shown import edits, evidence_words, notable, smallest
 from agent.doors.writeback import Change, NotWritten, write_all_back
 from agent.intake.errors import BadInput
 from agent.judge.project_run import SuiteRun, verdicts
 from agent.log.result import Result
 from agent.project.layout import find_layout
-from agent.project.tree import read_tree
-from tests.agent.project.small_project import FILES, PROJECT, scripts
+from tests.agent.doors.conftest import a_line_has
+from tests.agent.project.small_project import PROJECT, laid, scripts
 
 MONEY = "src/till/money.py"
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return laid(tmp_path)
 
 
 def verdict(name: str, status: str, message: str = "", **more: object) -> Verdict:
@@ -105,7 +93,7 @@ def test_of_the_failing_tests_those_are_taken_that_were_named(root: Path) -> Non
 
     assert named() == failing
     assert named("tests/a.py") == ["tests/a.py::y"] and named("tests/a.py::x") == []
-    with pytest.raises(BadInput, match=r"no test in tests/c\.py: name tests as it does"):
+    with pytest.raises(BadInput, match=r"tests/c\.py"):
         named("tests/c.py")
     cache = root / ".pytest_cache/v/cache"
     cache.mkdir(parents=True)
@@ -114,7 +102,7 @@ def test_of_the_failing_tests_those_are_taken_that_were_named(root: Path) -> Non
         (cache / "lastfailed").write_text(json.dumps({failed: True}))
         assert named(last_failed=True) == expected
     (cache / "lastfailed").write_text("{")
-    with pytest.raises(BadInput, match="lastfailed cannot be read"):
+    with pytest.raises(BadInput, match="lastfailed"):
         named(last_failed=True)
 
 
@@ -136,23 +124,6 @@ def test_a_test_that_was_there_before_must_be_there_again() -> None:
 
 
 # What is said.
-
-
-def test_what_was_found_is_one_line_and_how_it_does_another(root: Path) -> None:
-    tree = read_tree(find_layout(root))
-    assert found_words(tree, "Python 3.11 (.venv)") == (
-        "till: 2 modules below src/, 1 test file; Python 3.11 (.venv), pytest as pyproject.toml "
-        "says"
-    )
-    red = SuiteRun(rows={"a": {"status": "passed"}, "b": {"status": "failed"}})
-    assert suite_words(red, ["b"]) == "its suite: 2 tests, 1 fails"
-    assert suite_words(red, []).endswith("1 fails, 0 to heal; the others are left as they are")
-    assert suite_words(SuiteRun(rows={}), []) == "its suite: 0 tests, none fails"
-
-
-def test_problems_are_told_up_to_three() -> None:
-    assert told(["a", "b", "c", "d", "e"]) == "a; b; c; and 2 more"
-    assert told(["a"]) == "a"
 
 
 def test_edits_are_told_by_file_and_first_line() -> None:
@@ -181,19 +152,11 @@ SUSPECT = SuspectFile(
 def test_evidence_is_the_smallest_failure_and_ranked_places_with_their_values() -> None:
     held = SUSPECT.model_copy(update={"line": 12, "values": (("amount", "9"), ("people", "3"))})
     failing = verdict("tests/a.py::b", "failed", "one\n\ntwo")
-    result = Result(
-        report=Report(solution="", verdicts=(failing,)), suspects=(held, SUSPECT),
-    )
-    assert [*evidence_words(result)] == [
-        "Smallest failing test: tests/a.py::b", "    one", "    two",
-        "Where the fault may lie (1.00 is the most suspect)",
-        f"  {suspect_words(SUSPECT)}", "    in line 12, where it failed: amount = 9, people = 3",
-        f"  {suspect_words(SUSPECT)}",
-    ]
-
-
-def test_a_suspect_is_named_with_its_functions() -> None:
-    assert suspect_words(SUSPECT) == f"{MONEY} (0.50): split (line 11)"
+    result = Result(report=Report(solution="", verdicts=(failing,)), suspects=(held, SUSPECT))
+    told = "\n".join(evidence_words(result))
+    assert a_line_has(told, "tests/a.py::b") and a_line_has(told, "two")
+    assert a_line_has(told, MONEY, "0.50", "split", "line 11")
+    assert a_line_has(told, "line 12", "amount = 9", "people = 3")
 
 
 # What is written.
@@ -210,11 +173,9 @@ def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_non
         "status": "failed", "message": failing.message, "file": "tests/a.py", "line": 3,
     }})
     text = markdown(result, run, [failing.name], {}, "till")
-    assert text.startswith("# till: NOT HEALED\n")
     assert "- `` tests/a.py::b[`x`] `` at `tests/a.py:3`\n  ```` said ``` and more ````" in text
-    assert "best partial patch, not a fix: 1 of 2 tests pass with it" in text
-    assert f"(1.00 is the most suspect)\n  {suspect_words(SUSPECT)}" in text
-    assert "## How far it is shown" not in text and "git apply" not in text
+    assert a_line_has(text, "1 of 2") and a_line_has(text, MONEY, "line 11")
+    assert "git apply" not in text
     assert "python -m pytest 'tests/a.py::b[`x`]'\n" in text
 
 
@@ -264,7 +225,7 @@ def test_nothing_is_written_where_a_link_leads_out_of_the_tree(tmp_path: Path) -
     (outside / "m.py").write_bytes(b"old\n")
     (tree / "sub").symlink_to(outside)
     change = Change(tree / "sub/m.py", b"old\n", b"new\n", tmp_path / "kept", tree)
-    with pytest.raises(NotWritten, match="reached by a link"):
+    with pytest.raises(NotWritten):
         write_all_back([change])
     assert (outside / "m.py").read_bytes() == b"old\n"
 

@@ -12,9 +12,7 @@ from tests.agent.doors.test_process import heal
 def test_packages_of_the_named_interpreter_are_importable(tmp_path: Path) -> None:
     home = tmp_path / "env"
     venv.create(home, with_pip=False)
-    site = Path(
-        sysconfig.get_path("purelib", "venv", {"base": str(home), "platbase": str(home)})
-    )
+    site = Path(sysconfig.get_path("purelib", "venv", {"base": str(home), "platbase": str(home)}))
     (site / "weights_of_tea.py").write_text("GRAMS = 7\n", encoding="utf-8")
     program = tmp_path / "brew.py"
     program.write_text(

@@ -30,7 +30,6 @@ from agent.doors.terminal import (
     STANDING_STYLES,
     STYLES,
     Terminal,
-    coloured,
     next_step,
     printable,
     seen_words,
@@ -53,9 +52,7 @@ def shown(renderable: object) -> str:
 
 @given(st.text(st.characters()))
 def test_printed_text_never_holds_a_control_character(text: str) -> None:
-    assert all(
-        character in "\n\t" or character.isprintable() for character in printable(text)
-    )
+    assert all(character in "\n\t" or character.isprintable() for character in printable(text))
 
 
 @given(st.text(st.characters(categories=("L", "N", "P", "S"))))
@@ -63,26 +60,20 @@ def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
     assert printable(text) == text
 
 
-def test_a_diff_is_shown_line_by_line_as_it_is() -> None:
-    diff = "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file\n"
-
-    assert coloured(diff).plain == diff
-
-
 def test_every_outcome_has_a_style_and_an_advice_and_every_standing_a_style() -> None:
     assert STYLES.keys() == ADVICE.keys() == set(get_args(RunOutcome))
     assert STANDING_STYLES.keys() == STANDING_SIGNS.keys()
 
 
-@pytest.mark.parametrize(("result", "line"), [
-    (Result(outcome="healed", proof="E1", strategy="memory"),
-     "HEALED · proof E1 · your tests pass · from memory, no model, $0.00 · 0.0 s"),
-    (Result(run_id="r"), "NOT FINISHED"),
-    (Result(error="KeyError: \x1b[2J"), "FAULT OF OURS · KeyError: \\x1b[2J"),
-    (Result(run_id="r", waiting=Waiting(interrupt="i", question="q?")), "WAITING · q?"),
+@pytest.mark.parametrize(("result", "facts"), [
+    (Result(outcome="healed", proof="E1", strategy="memory"), ("E1", "$0.00")),
+    (Result(run_id="r"), ()),
+    (Result(error="KeyError: \x1b[2J"), ("KeyError: \\x1b[2J",)),
+    (Result(run_id="r", waiting=Waiting(interrupt="i", question="q?")), ("q?",)),
 ])
-def test_the_status_is_one_plain_line(result: Result, line: str) -> None:
-    assert status_line(result).plain == line
+def test_the_status_is_one_plain_line(result: Result, facts: tuple[str, ...]) -> None:
+    (line,) = status_line(result).plain.splitlines()
+    assert all(fact in line for fact in facts)
 
 
 def test_a_status_is_said_in_words_beside_its_glyph() -> None:
@@ -109,24 +100,32 @@ def test_adversarial_tests_are_counted_apart_from_those_that_decide(verbose: boo
     assert isinstance(console.file, StringIO)
     said = console.file.getvalue()
     assert said.count("ValueError") == (11 if verbose else 0)
-    assert ("1 of 12 adversarial tests pass, none of which decides" in said) is not verbose
+    assert ("1 of 12" in said) is not verbose
 
 
 def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
-    assert seen_words(verdict(expected="3", got="4", message="m")) == "expected 3, got 4"
-    assert seen_words(verdict("error", message="ZeroDivisionError")) == "ZeroDivisionError"
-    assert seen_words(verdict("error", got="KeyError: 'x'")) == "KeyError: 'x'"
-    assert seen_words(verdict("passed", expected="3", got="3")) == ""
-    assert seen_words(verdict("failed", integrity=None, got="3", type_differs=True)) == (
-        "3; equal, but of another type"
+    for one, facts in (
+        (verdict(expected="3", got="4", message="m"), ("3", "4")),
+        (verdict("error", message="ZeroDivisionError"), ("ZeroDivisionError",)),
+        (verdict("error", got="KeyError: 'x'"), ("KeyError: 'x'",)),
+        (verdict("passed", integrity=None, doubt="it looks into frames", message="x"),
+         ("it looks into frames",)),
+    ):
+        assert all(fact in seen_words(one) for fact in facts)
+    plain, other_type = (
+        verdict("failed", integrity=None, got="3", type_differs=differs)
+        for differs in (False, True)
     )
-    doubted = verdict("passed", integrity=None, doubt="it looks into frames", message="x")
-    assert seen_words(doubted) == "passes, not believed: it looks into frames"
-    assert seen_words(verdict(message="x" * 300)) == "x" * 200 + "…"
+    assert seen_words(plain) != seen_words(other_type)
+    assert seen_words(verdict("passed", expected="3", got="3")) == ""
+    assert len(seen_words(verdict(message="x" * 300))) == 201
 
 
 SEARCHED = Searched(candidates=1, plausible=0, best_passed=2, total=3, wall_s=0.1)
 BLAMED = BlamedLine(line=3, suspicion=1, text="return a - b", values=(("a", "2"), ("b", "3")))
+
+
+# The one place where the lines of the terminal are compared word by word.
 
 
 @pytest.mark.parametrize(("event", "usual", "details"), [
@@ -150,25 +149,17 @@ def test_details_are_for_those_who_want_them(
     assert [line.text for line in shown_lines(event, verbose=True)] == [*usual, *details]
 
 
-@pytest.mark.parametrize(("remembers", "first"), [
-    (True, "Run your tests, look in memory …"), (False, "Run your tests …"),
-])
-def test_where_no_spinner_is_the_long_steps_are_told(
-    remembers: bool, first: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("remembers", [True, False])
+def test_without_a_spinner_only_the_long_steps_have_a_line(
+    remembers: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     steps: tuple[Step, ...] = ("recall", "specify", "repair", "select", "prove", "learn")
     with Terminal().progress(calm=True) as progress:
         progress.show(started().model_copy(update={"level": "L4", "remembers": remembers}))
         for step in steps:
             progress.show(StepStarted(step=step, iteration=1))
-    assert capsys.readouterr().err.splitlines() == [
-        first, "Search for a repair …", "Prove the repair …"
-    ]
-    kept = [one.text for one in shown_lines(
-        StepStarted(step="learn", iteration=1),
-        start=started().model_copy(update={"remembers": remembers}), verbose=True,
-    )]
-    assert kept == ["  Keep what helped …" if remembers else "  Keep nothing, as memory is off …"]
+    first, *others = capsys.readouterr().err.splitlines()
+    assert (len(others), "memory" in first) == (2, remembers)
 
 
 def test_a_program_that_is_not_believed_is_told_what_to_do() -> None:
@@ -180,10 +171,10 @@ def test_a_program_that_is_not_believed_is_told_what_to_do() -> None:
     assert next_step(replace(unresolved, report=wrong)) == ADVICE["unresolved"]
 
 
-def test_code_and_tests_are_asked_for_only_where_words_alone_were_brought() -> None:
-    for code, is_told in (("", True), ("def f(): pass\n", False)):
-        start = RunStarted(title="", code=code, provider="", provider_why="", sandbox="")
-        told = next_step(Result(outcome="model_failed", start=start))
-        assert ("bring code and tests" in told, "more time for the search" in told) == (
-            is_told, not is_told
-        )
+def test_without_code_another_next_step_is_named() -> None:
+    told = {
+        next_step(Result(outcome="model_failed", start=RunStarted(
+            title="", code=code, provider="", provider_why="", sandbox="",
+        ))) for code in ("", "def f(): pass\n")
+    }
+    assert len(told) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,15 +36,6 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_the_file_is_replaced_and_a_backup_kept(program: Path) -> None:
-    backup = write_back(program, BEFORE, AFTER)
-
-    assert program.read_bytes() == AFTER
-    assert backup == program.with_name("program.py.heal-backup")
-    assert backup.read_bytes() == BEFORE
-    assert names(program.parent) == {"program.py", "program.py.heal-backup"}
-
-
 def test_an_older_backup_is_never_overwritten(program: Path) -> None:
     first = write_back(program, BEFORE, AFTER)
     second = write_back(program, AFTER, b"x = 3\n")
@@ -53,6 +45,8 @@ def test_an_older_backup_is_never_overwritten(program: Path) -> None:
         "program.py.heal-backup", "program.py.heal-backup.1", "program.py.heal-backup.2",
     ]
     assert [path.read_bytes() for path in (first, second, third)] == [BEFORE, AFTER, b"x = 3\n"]
+    assert program.read_bytes() == b"x = 4\n"
+    assert names(program.parent) == {"program.py", first.name, second.name, third.name}
 
 
 def test_permissions_are_kept(program: Path) -> None:
@@ -63,32 +57,20 @@ def test_permissions_are_kept(program: Path) -> None:
     assert stat.S_IMODE(program.stat().st_mode) == 0o750
 
 
-def test_a_file_that_changed_meanwhile_is_refused(program: Path) -> None:
-    program.write_bytes(b"x = 'mine'\n")
-
-    with pytest.raises(NotWritten, match="changed on disk"):
-        write_back(program, BEFORE, AFTER)
-
-    assert program.read_bytes() == b"x = 'mine'\n"
-    assert names(program.parent) == {"program.py"}
-
-
-def test_a_file_that_went_away_is_refused(program: Path) -> None:
-    program.unlink()
+@pytest.mark.parametrize("spoil", [
+    lambda path: path.write_bytes(b"x = 'mine'\n"), lambda path: path.unlink(),
+    lambda path: path.chmod(0o444),
+], ids=["changed", "gone", "read-only, even for root"])
+def test_a_file_that_is_not_as_it_was_is_refused(
+    spoil: Callable[[Path], object], program: Path
+) -> None:
+    spoil(program)
+    before = {path.name: path.read_bytes() for path in program.parent.iterdir()}
 
     with pytest.raises(NotWritten):
         write_back(program, BEFORE, AFTER)
 
-    assert names(program.parent) == set()
-
-
-def test_a_read_only_file_is_refused_even_for_root(program: Path) -> None:
-    program.chmod(0o444)
-
-    with pytest.raises(NotWritten, match="read-only"):
-        write_back(program, BEFORE, AFTER)
-
-    assert program.read_bytes() == BEFORE
+    assert {path.name: path.read_bytes() for path in program.parent.iterdir()} == before
 
 
 def test_a_symbolic_link_stays_one_and_its_target_is_healed(program: Path) -> None:
@@ -112,7 +94,7 @@ def test_a_failing_swap_leaves_the_file_and_no_litter(
 
     monkeypatch.setattr(os, "fsync", full)
 
-    with pytest.raises(NotWritten, match="No space left"):
+    with pytest.raises(NotWritten):
         write_back(program, BEFORE, AFTER)
 
     assert program.read_bytes() == BEFORE
@@ -134,15 +116,15 @@ class Full:
         self.sync(handle)
 
 
-@pytest.mark.parametrize(("writes", "texts", "words"), [
-    (0, [BEFORE, BEFORE, BEFORE], "a.py was not changed: No space left"),
+@pytest.mark.parametrize(("writes", "texts", "facts"), [
+    (0, [BEFORE, BEFORE, BEFORE], r"a\.py"),
     # The third file has no place, and the two before it are given back what they held.
-    (2, [BEFORE, BEFORE, AFTER], "c.py changed on disk"),
+    (2, [BEFORE, BEFORE, AFTER], r"c\.py"),
     # Nor has what would be given back: it is told where it is.
-    (1, [AFTER, BEFORE, BEFORE], r"b.py was not changed.*a.py holds the repair.*a.py.heal-backup"),
+    (1, [AFTER, BEFORE, BEFORE], r"b\.py.*a\.py.*a\.py\.heal-backup"),
 ])
 def test_on_a_full_disk_all_is_as_it_was_or_told(
-    writes: int, texts: list[bytes], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    writes: int, texts: list[bytes], facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [tmp_path / name for name in ("a.py", "b.py", "c.py")]
     for path in paths:
@@ -152,7 +134,7 @@ def test_on_a_full_disk_all_is_as_it_was_or_told(
     else:
         Full(monkeypatch, writes)
     changes = [Change(path, BEFORE, AFTER, tmp_path / "kept", tmp_path) for path in paths]
-    with pytest.raises(NotWritten, match=words):
+    with pytest.raises(NotWritten, match=facts):
         write_all_back(changes)
     assert [path.read_bytes() for path in paths] == texts
 
@@ -168,7 +150,7 @@ def test_of_two_heals_at_once_the_second_is_refused(tmp_path: Path) -> None:
         # The first one writes while it holds the folder, and the second has to wait for it.
         write_back(path, BEFORE, b"x = 3\n", tmp_path / "kept")
         os.close(holding)
-        with pytest.raises(NotWritten, match="changed on disk"):
+        with pytest.raises(NotWritten):
             second.result()
     assert path.read_bytes() == b"x = 3\n"
 
@@ -187,7 +169,7 @@ def test_a_new_file_for_which_there_is_no_place_is_not_left_in_part(
         return opened(full, "wb")
 
     monkeypatch.setattr(Path, "open", on_a_full_disk)
-    with pytest.raises(NotWritten, match="No space left"):
+    with pytest.raises(NotWritten):
         write_new(out, BEFORE)
     assert not out.exists()
 
@@ -202,10 +184,7 @@ def test_a_new_file_is_not_written_over_another(tmp_path: Path) -> None:
     assert out.read_bytes() == BEFORE
     write_new(out, AFTER, overwrite=True)
     assert out.read_bytes() == AFTER
-
-
-def test_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotWritten, match="No such file"):
+    with pytest.raises(NotWritten):
         write_new(tmp_path / "nowhere" / "out.py", BEFORE)
 
 
@@ -219,7 +198,7 @@ def test_files_of_a_program_are_written_below_a_folder_and_none_over_another(
         one.relative_to(folder).as_posix(): one.read_bytes()
         for one in folder.rglob("*") if one.is_file()
     } == texts
-    with pytest.raises(NotWritten, match=r"__init__\.py exists; add --force"):
+    with pytest.raises(NotWritten, match=r"__init__\.py.*--force"):
         write_all_new(folder, {"new.py": b"", **texts})
     assert not (folder / "new.py").exists()
     write_all_new(folder, {"shapes/base.py": b"x = 2\n"}, overwrite=True)
@@ -230,6 +209,6 @@ def test_files_of_a_program_do_not_follow_a_link_out_of_their_folder(tmp_path: P
     (tmp_path / "made").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "made/shapes").symlink_to(tmp_path / "other", target_is_directory=True)
-    with pytest.raises(NotWritten, match="reached by a link"):
+    with pytest.raises(NotWritten):
         write_all_new(tmp_path / "made", {"shapes/base.py": b"x = 1\n"})
     assert [*(tmp_path / "other").iterdir()] == []

@@ -24,9 +24,8 @@ async def test_a_failure_that_is_not_there_in_every_run_costs_no_search(tmp_path
     log = await healed(tmp_path, COIN, "assert toss()")
     end = last(log)
 
-    assert end.outcome == "not_fixable"
-    assert end.reason.startswith("`assert toss()` is flaky: in 3 runs")
-    assert end.candidates == 0
+    assert (end.outcome, end.candidates) == ("not_fixable", 0)
+    assert "`assert toss()`" in end.reason and "3" in end.reason
     assert not any(isinstance(entry.event, Searched) for entry in log)
 
 
@@ -37,9 +36,7 @@ async def test_a_pass_that_is_not_believed_is_not_called_flaky(tmp_path: Path) -
     )
     log = await healed(tmp_path, code, "assert total([1, 2]) == 3")
 
-    end = last(log)
-    assert end.outcome == "unresolved"
-    assert "flaky" not in end.reason
+    assert last(log).outcome == "unresolved"
     (judged, *_) = [one.event for one in log if isinstance(one.event, Judged)]
     assert judged.report.verdicts[0].doubt
 
@@ -48,28 +45,17 @@ async def test_a_steady_failure_is_searched_for_without_the_flaky_test(tmp_path:
     log = await healed(tmp_path, COIN + ADD, "assert toss()\nassert add(1, 2) == 3")
 
     notices = [entry.event.text for entry in log if isinstance(entry.event, Notice)]
-    assert any("`assert toss()` is flaky" in text for text in notices)
+    assert any("`assert toss()`" in text for text in notices)
     end = last(log)
-    assert end.outcome == "unresolved"
-    assert end.reason == (
-        "the repair passes every steady test, but assert toss() still fails in some of 3 runs"
-    )
+    assert (end.outcome, "assert toss()" in end.reason) == ("unresolved", True)
 
 
-@pytest.mark.parametrize(
-    ("code", "passed", "message"),
-    [
-        (COIN, False, "flaky: it fails in 1 of 3 runs"),
-        ("def toss():\n    return True\n", True, ""),
-    ],
-)
-async def test_a_flaky_test_passes_where_it_passes_in_every_run(
-    code: str, passed: bool, message: str
-) -> None:
+@pytest.mark.parametrize(("code", "passed"), [
+    (COIN, False), ("def toss():\n    return True\n", True),
+])
+async def test_a_flaky_test_passes_where_it_passes_in_every_run(code: str, passed: bool) -> None:
     task = from_page(code, "assert toss() in (True,)").task
-    ctx = cast(Context, SimpleNamespace(
-        task=task, sandbox=open_sandbox(), test_s=5.0, emit=None
-    ))
+    ctx = cast(Context, SimpleNamespace(task=task, sandbox=open_sandbox(), test_s=5.0, emit=None))
     assert task.solution is not None
     lucky = Report(solution="s", verdicts=tuple(
         Verdict(name=test.name, test=test.name, origin="user", status="passed",
@@ -78,30 +64,21 @@ async def test_a_flaky_test_passes_where_it_passes_in_every_run(
 
     report = await with_reruns(ctx, task.solution, task.tests, lucky)
 
-    assert report.passed is passed
-    assert report.verdicts[0].message.startswith(message)
+    assert (report.passed, bool(report.verdicts[0].message)) == (passed, not passed)
 
 
-async def test_a_crash_that_comes_and_goes_is_said_to_be_flaky(tmp_path: Path) -> None:
+async def test_a_crash_that_comes_and_goes_cannot_be_fixed(tmp_path: Path) -> None:
     code = "import random\n\nif random.random() > 0.5:\n    raise ValueError('unlucky')\n"
-    end = last(await healed(tmp_path, code, ""))
-
-    assert end.outcome == "not_fixable"
-    assert end.reason.startswith("The crash is flaky")
+    assert last(await healed(tmp_path, code, "")).outcome == "not_fixable"
 
 
-@pytest.mark.parametrize(
-    ("code", "seeds"),
-    [
-        ("def f(x):\n    return x\n", OTHER_CHANCE),
-        ("def f(x):\n    return list({x})\n", OTHER_ORDER),
-        ("def f(x):\n    return hash(x)\n", OTHER_ORDER),
-        ("def f(x)\n    return x\n", OTHER_CHANCE),
-    ],
-)
-def test_another_hash_seed_is_asked_for_where_hashes_can_matter(
-    code: str, seeds: object
-) -> None:
+@pytest.mark.parametrize(("code", "seeds"), [
+    ("def f(x):\n    return x\n", OTHER_CHANCE),
+    ("def f(x):\n    return list({x})\n", OTHER_ORDER),
+    ("def f(x):\n    return hash(x)\n", OTHER_ORDER),
+    ("def f(x)\n    return x\n", OTHER_CHANCE),
+])
+def test_another_hash_seed_is_asked_for_where_hashes_can_matter(code: str, seeds: object) -> None:
     task = from_page(code, "assert f(2) == 3").task
     assert task.solution is not None
     assert again_with(task.solution, task.tests) == seeds

@@ -24,14 +24,7 @@ from agent.run.session import Session, open_session
 from llm import router
 from llm.errors import LlmError, NeedsKey
 from tests.agent.claude import KEY, RIGHT_CALLS, Claude, claude, fenced
-from tests.agent.model_runs import (
-    HARD,
-    HARD_TESTS,
-    SOLVED,
-    events,
-    followed,
-    until,
-)
+from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, events, followed, until
 from tests.agent.run.test_uploads import Server, no_strays, server  # noqa: F401  # fixtures
 from tests.llm.fakes import anthropic
 from tests.llm.fakes.server import Exchange, says, stalls

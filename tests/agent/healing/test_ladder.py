@@ -10,9 +10,7 @@ from agent.core.domain import Approach
 from agent.core.rounds import Round
 from agent.healing.ladder import UNSURE, NoMore, Situation, next_approach
 
-NOW = Situation(
-    drafted=False, has_model=True, may_search=True, most=9, parallel=3, confidence=0.8
-)
+NOW = Situation(drafted=False, has_model=True, may_search=True, most=9, parallel=3, confidence=0.8)
 
 
 def failed(*ways: Approach) -> list[Round]:
@@ -57,9 +55,7 @@ def test_what_a_suggestion_has_passed_over_is_tried_before_there_is_nothing_left
     tried = ["search", "fresh"]
     while isinstance(way := next_approach(failed(*tried), replace(NOW, suggested="fresh")), str):
         tried.append(way)
-    assert tried == [
-        "search", "fresh", "minimal", "minimal", "tournament", "rewrite", "fresh",
-    ]
+    assert tried == ["search", "fresh", "minimal", "minimal", "tournament", "rewrite", "fresh"]
     assert way == NoMore("stuck")
 
 

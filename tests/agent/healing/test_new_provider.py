@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from agent.core.settings import BadSettings, Settings
-from agent.doors.cli import app
 from agent.doors.settings_docs import example, providers_table, settings_table
 from agent.healing.models import Models, key_names
 from demo.models.choice import keyed
@@ -27,21 +24,6 @@ def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(PROVIDERS, "tiny", read_rows(tmp_path / "rows.toml")["tiny"])
 
 
-def test_it_takes_under_forty_lines() -> None:
-    text = Path(tiny.__file__).read_text(encoding="utf-8")
-    assert len([line for line in text.splitlines() if line.strip()]) < 40
-
-
-def test_it_is_seen_in_the_plan(tmp_path: Path) -> None:
-    runner = CliRunner(env={**ENV, "HEAL_DATA_DIR": str(tmp_path)})
-    ran = runner.invoke(app, ["plan", "--test", "--json"])
-    document = json.loads(ran.stdout)
-    assert {(one["provider"], one["model"], one["most_usd"]) for one in document["roles"]} == {
-        ("tiny", "tiny-1", 0.0)
-    }
-    assert document["reached"] == {"tiny/tiny-1": "reached; it lists 1 models"}
-
-
 async def test_it_heals_a_run(tmp_path: Path) -> None:
     result, told = await healed(settings(tmp_path, ENV))
     assert (result.outcome, result.provider, result.code) == ("healed", "tiny", SOLVED)
@@ -57,18 +39,10 @@ def test_it_is_seen_in_the_tables_of_settings_and_providers() -> None:
     assert keyed(public=True)["tiny"] == "TINY_API_KEY"
 
 
-def test_a_row_without_settings_is_told_of_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "bare.toml").write_text('[bare]\nfactory = "tests.agent.tiny:Tiny"\n', "utf-8")
-    monkeypatch.setitem(PROVIDERS, "bare", read_rows(tmp_path / "bare.toml")["bare"])
-    assert "| `bare` |  | none | none |" in providers_table()
-
-
 def test_what_is_set_of_it_is_read_in_its_type_and_reaches_it() -> None:
     models = Models(Settings.from_env(ENV))
     provider = models._open(models._connection(models.plan().choices[0], ""))
     assert isinstance(provider, Tiny)
     assert (provider.model, provider.mood) == ("tiny-1", 7)
-    with pytest.raises(BadSettings, match="TINY_MOOD='0' cannot be used"):
+    with pytest.raises(BadSettings, match="TINY_MOOD='0'"):
         Settings.from_env({"TINY_MOOD": "0"})

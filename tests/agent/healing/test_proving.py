@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from agent.core.domain import (
     Alternative,
     Alternatives,
@@ -92,24 +94,16 @@ async def test_a_mutant_that_behaves_as_the_repair_does_counts_neither_way() -> 
     assert not any("`<` to `<=`" in note for note in seen.survivors)
 
 
-async def test_an_exception_on_an_input_that_gave_a_value_is_new() -> None:
-    raising = REPAIRED.replace("    return 0\n", "    return 0 if days else 1 // days\n")
-    seen = await evidence(BASE, raising, GOOD_TESTS)
+@pytest.mark.parametrize(("base", "end"), [
+    (BASE, "    return 0 if days else 1 // days\n"),
+    (BASE, "    while days == 0:\n        pass\n    return 0\n"),
+    # A program that never could be loaded excuses no exception.
+    (BASE.replace("def late(days):", "def late(days:"), "    return 0 if days else 1 // days\n"),
+], ids=["an exception", "an endless loop", "not loaded before"])
+async def test_a_failure_on_an_input_that_gave_a_value_is_new(base: str, end: str) -> None:
+    seen = await evidence(base, REPAIRED.replace("    return 0\n", end), GOOD_TESTS)
     assert "late(0)" in seen.new_failures
     assert (reaches_e3(seen), seen.mutants, seen.reruns) == (False, 0, 0)
-
-
-async def test_an_endless_loop_on_an_input_that_gave_a_value_is_new() -> None:
-    hanging = REPAIRED.replace(
-        "    return 0\n", "    while days == 0:\n        pass\n    return 0\n"
-    )
-    assert "late(0)" in (await evidence(BASE, hanging, GOOD_TESTS)).new_failures
-
-
-async def test_a_program_that_never_could_be_loaded_excuses_no_exception() -> None:
-    broken = BASE.replace("def late(days):", "def late(days:")
-    raising = REPAIRED.replace("    return 0\n", "    return 0 if days else 1 // days\n")
-    assert "late(0)" in (await evidence(broken, raising, GOOD_TESTS)).new_failures
 
 
 async def test_an_exception_that_was_there_before_is_not_new() -> None:
@@ -170,8 +164,7 @@ async def test_what_the_tests_show_and_an_answer_breaks_is_a_doubt() -> None:
         {"mask('ab')": "'**'", "mask('abc')": "'***'", "mask('x')": "'*'", "mask('abcd')": "'****'",
          "mask('')": "''"},
     )
-    assert any("as long as the first argument" in doubt for doubt in seen.doubts)
-    assert not reaches_e3(seen)
+    assert seen.doubts and not reaches_e3(seen)
 
 
 async def test_what_was_refused_is_expected_to_be_but_by_who_refused_a_test_wrongly() -> None:
@@ -188,7 +181,7 @@ async def test_what_was_refused_is_expected_to_be_but_by_who_refused_a_test_wron
     tests = tuple(Script(name=code, origin="user", code=code) for code in codes)
     repaired = base.replace(">=", ">")
 
-    assert "is accepted now" in (await evidence(base, repaired, tests)).doubts[0]
+    assert (await evidence(base, repaired, tests)).doubts
     assert (await evidence(base, repaired, tests, raised="ValueError")).doubts == ()
 
 
@@ -227,9 +220,7 @@ async def test_chance_is_another_in_each_re_run() -> None:
     sandbox, task = open_sandbox(), Task()
     known = [await check(solution(lucky), examples({call: value}), task, sandbox, observe=False)
              for call, value in tests.items()]
-    again = await check(
-        solution(lucky), examples(tests), task, sandbox, seeds=Seeds(random=1)
-    )
+    again = await check(solution(lucky), examples(tests), task, sandbox, seeds=Seeds(random=1))
     assert [report.passed for report in known] == [True, True]
     assert [verdict.passed for verdict in again.verdicts] == [False, True]
 
@@ -262,8 +253,7 @@ async def test_tests_without_literal_calls_give_no_changed_inputs() -> None:
 
 async def test_what_there_was_no_time_for_is_said() -> None:
     seen = await evidence(BASE, REPAIRED, GOOD_TESTS, seconds=0.0)
-    assert seen.unsettled == "the changed inputs were not all tried"
-    assert not reaches_e3(seen)
+    assert seen.unsettled and not reaches_e3(seen)
 
 
 async def test_gathering_can_be_cancelled() -> None:

@@ -155,29 +155,6 @@ async def test_a_winner_the_judge_rejects_is_not_the_result() -> None:
     assert result.solution.text == judged[1] != judged[0]
 
 
-async def test_an_unhealed_program_shows_its_best_partial_fix() -> None:
-    result = await heal(
-        "def f(x):\n    return x - 1\n",
-        "assert f(1) == 2", "assert f(5) == 91", "assert f(7) == -40", "assert f(8) == 'no'",
-        max_candidates=300,
-    )
-
-    assert result.solution is None
-    assert result.partial is not None
-
-
-async def test_a_search_can_be_cancelled_while_it_runs() -> None:
-    begun = asyncio.Event()
-    running = asyncio.ensure_future(search(
-        "def f(x):\n    return x\n", "assert f(1) == 'never'", progress=lambda seen: begun.set(),
-    ))
-    await begun.wait()
-    running.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await running
-
-
 async def test_a_second_search_under_more_tests_runs_no_candidate_that_failed_before() -> None:
     first = ["assert plus(2, 2) == 4"]
     more = [*first, "assert plus(2, 3) == 5"]
@@ -216,7 +193,6 @@ async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found
     assert shown[-1].cut_after == found.cut_after
     assert found.solution is not None
     assert found.solution.text == MENDED
-    assert found.solution.note == "`-` → `+` in line 2"
 
 
 async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from agent.core.domain import REST, File, Project, Script, Solution, Task
 from tests.agent.values import table
 
@@ -27,6 +30,15 @@ FAILING = {
 HEALED = FILES["src/till/money.py"].replace("(people - 1)", "people")
 
 PROJECT = Project(root="/none", name="till", import_roots=("src", ""), editable=EDITABLE)
+
+
+def laid(root: Path, texts: Mapping[str, str | None] = {}) -> Path:
+    """The project in a folder, with other texts of files; `None` leaves one out."""
+    for path, text in {**FILES, **texts}.items():
+        if text is not None:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+    return root
 
 
 def task(**files: str) -> Task:

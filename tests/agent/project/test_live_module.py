@@ -198,9 +198,7 @@ def test_holders_see_each_change_and_its_undoing(shop: types.ModuleType) -> None
         assert eval(expression, names) == old, name
 
 
-def test_a_text_that_fails_leaves_nothing_behind(
-    shop: types.ModuleType, live: LiveModule
-) -> None:
+def test_a_text_that_fails_leaves_nothing_behind(shop: types.ModuleType, live: LiveModule) -> None:
     with pytest.raises(ZeroDivisionError):
         live.take_on(PROGRAM.replace('PRICES = {"tea": 4', 'PRICES = {"tea": 1 / 0'))
     with pytest.raises(SyntaxError):
@@ -224,9 +222,7 @@ def test_members_of_an_enumeration_cannot_be_exchanged(live: LiveModule) -> None
         live.take_on(PROGRAM.replace("LEFT = 1", "LEFT = 4"))
 
 
-def test_an_error_becomes_one_of_a_tree_of_errors(
-    shop: types.ModuleType, live: LiveModule
-) -> None:
+def test_an_error_becomes_one_of_a_tree_of_errors(shop: types.ModuleType, live: LiveModule) -> None:
     live.take_on(PROGRAM.replace("class Unknown(KeyError)", "class Unknown(Broken, KeyError)"))
     assert issubclass(shop.Unknown, shop.Broken)
     live.take_on(PROGRAM)

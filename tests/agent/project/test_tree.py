@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from agent.doors.project.choice import is_of_project
-from agent.doors.project.shown import found_words
 from agent.project.layout import layout_at
 from agent.project.tree import ProjectTree, is_collected, read_tree
 
@@ -65,7 +64,6 @@ def test_tests_are_the_files_that_its_pytest_collects(
     assert ("checks/check_till.py" in tree.editable, is_of_project("checks/check_till.py")) == (
         not own, own
     )
-    assert f"{int(own)} test file" in found_words(tree, "Python")
 
 
 def test_a_pattern_that_takes_in_every_file_tells_no_test_from_a_module(tmp_path: Path) -> None:

@@ -160,20 +160,17 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
                   f"{TAGS}, line 1 ("):
         assert shown in first
     assert "swapcase" in second and "lEE" not in first
-    assert "passes 2 of 4 tests" in second
+    assert "2 of 4 tests" in second
     # Nor is one kept that makes another test fail.
-    assert "passes 3 of 4 tests (tests/test_post.py::test_plain" in third
+    assert "3 of 4 tests" in third and "tests/test_post.py::test_plain" in third
     # The debugger has looked around first.
     question, answer = asked(model, "debugger")
     (seen,) = (one["content"] for one in answer)
     assert f"FILE {TAGS}" in question
-    assert "What file_read gives:" in seen and "def test_short():" in seen
-    assert "You may look 4 more times." in seen
+    assert "file_read" in seen and "def test_short():" in seen
     (looked,) = [one for one in told if isinstance(one, Looked)]
     assert looked.tool == "file_read" and "def test_short():" in looked.seen
-    offered = {
-        tool["name"] for sent in model.server.seen for tool in sent.json.get("tools", [])
-    }
+    offered = {tool["name"] for sent in model.server.seen for tool in sent.json.get("tools", [])}
     assert {"file_read", "run_tests", "run_snippet", "trace_call", "conclude"} <= offered
     assert model.asked[-2:] == ["critic", "memory_summariser"]
     # The same fault again, in files that have changed since: memory heals it, in both.
@@ -196,7 +193,7 @@ async def test_what_is_nearly_right_is_searched_around(tmp_path: Path) -> None:
         result, _ = await healed(model.settings(tmp_path, max_candidates=200))
     assert (result.outcome, result.strategy) == ("healed", "model"), result.reason
     assert "last) +" in dict(result.files)[NAMES]
-    assert result.reason.startswith("a repair by anthropic/claude-sonnet-5-5, and `first`")
+    assert "anthropic/claude-sonnet-5-5" in result.reason and "`first`" in result.reason
     assert model.asked.count("generator") == 1
 
 
@@ -256,22 +253,21 @@ async def answered(*said: str, finish: Finish = "stop") -> tuple[Solution, Scrip
     return made, model
 
 
-@pytest.mark.parametrize(("refused", "why"), [
-    (edit(TESTS, ("    assert short('ann') == 'a'", "    pass")),
-     "tests/test_post.py is not to be edited: a test, settings"),
-    (edit("pyproject.toml", ('name = "post"', "x = 1")), "pyproject.toml is not to be edited"),
-    (edit("../outside.py", ("a", "b")), "../outside.py is no file of this program; these may"),
-    (edit(NAMES, ("", "x")), "src/post/names.py: block 1: the lines to find are empty"),
-    (edit(TAGS, ("    return last", "x")), "src/post/tags.py: block 1: the lines to find are not"),
-    (RIGHT.split("\n", 1)[1], "the first block is under no line 'FILE path'"),
+@pytest.mark.parametrize(("refused", "fact"), [
+    (edit(TESTS, ("    assert short('ann') == 'a'", "    pass")), TESTS),
+    (edit("pyproject.toml", ('name = "post"', "x = 1")), "pyproject.toml"),
+    (edit("../outside.py", ("a", "b")), "../outside.py"),
+    (edit(NAMES, ("", "x")), NAMES),
+    (edit(TAGS, ("    return last", "x")), TAGS),
+    (RIGHT.split("\n", 1)[1], "'FILE path'"),
 ])
-async def test_a_refused_edit_is_told_once_and_changes_nothing(refused: str, why: str) -> None:
+async def test_a_refused_edit_is_told_once_and_changes_nothing(refused: str, fact: str) -> None:
     made, model = await answered(refused, RIGHT)
-    assert why in model.asked[1].messages[-1].text
+    assert fact in model.asked[1].messages[-1].text
     brought = task().solution
     assert brought is not None
     assert {one.path for one in made.changed_from(brought)} == {NAMES, TAGS}
-    with pytest.raises(BadReply, match="twice in a wrong form"):
+    with pytest.raises(BadReply):
         await answered(refused, refused)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 
 import pytest
@@ -45,9 +44,7 @@ async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
     return result
 
 
-async def test_unattended_the_likeliest_is_taken_and_the_others_are_told(
-    session: Session,
-) -> None:
+async def test_unattended_the_likeliest_is_taken_and_the_others_are_told(session: Session) -> None:
     result = await followed(session, await session.start(task()))
     assert (result.outcome, "n >= 10" in result.code) == ("healed", True)
     assert result.rivals is not None and result.rivals.call == "price(11)"
@@ -59,9 +56,7 @@ async def test_unattended_the_likeliest_is_taken_and_the_others_are_told(
 async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Session) -> None:
     waiting = await asked(session)
     assert waiting.outcome is None and waiting.waiting is not None
-    assert waiting.waiting.question == (
-        "For `price(11)` A gives 22, B gives 33: which is right?"
-    )
+    assert all(fact in waiting.waiting.question for fact in ("price(11)", "22", "33"))
 
     result = await asked(session, "B")
     assert (result.outcome, "n == 10" in result.code, result.rivals) == ("healed", True, None)
@@ -70,16 +65,14 @@ async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Ses
     assert "price(11) == 33" in [verdict.name for verdict in result.report.verdicts]
 
 
-@pytest.mark.parametrize(("answer", "told"), [
-    ("a", None), ("skip", ""), ("Q", "The question was left open. 'Q' is none of A, B"),
-])
+@pytest.mark.parametrize("answer", ["a", "skip", "Q"])
 async def test_an_answer_keeps_the_likeliest_and_closes_the_question_where_it_makes_sense(
-    session: Session, answer: str, told: str | None
+    session: Session, answer: str
 ) -> None:
     result = await asked(session, answer)
     assert (result.outcome, "n >= 10" in result.code) == ("healed", True)
-    assert (result.rivals is None) == (told is None)
-    assert not told or any(told in notice.text for notice in result.notices)
+    assert (result.rivals is None) == (answer == "a")
+    assert any("'Q'" in notice.text for notice in result.notices) == (answer == "Q")
 
 
 async def test_a_value_that_no_behaviour_gives_leaves_no_repair(session: Session) -> None:
@@ -97,13 +90,10 @@ async def test_an_answer_lifts_what_an_open_question_kept_from_proof(session: Se
     open_ended = await followed(session, await session.start(task(FOUR_TESTS), ask=False))
     assert open_ended.strategy == "search"
     assert open_ended.proof == "E1"
-    assert "not the only repair that fits your tests" in open_ended.proof_why
     assert open_ended.evidence is not None and open_ended.evidence.others == 1
     assert open_ended.rivals is not None
 
-    healed = await followed(
-        session, await session.settle(open_ended.run_id, "B", run_id="again")
-    )
+    healed = await followed(session, await session.settle(open_ended.run_id, "B", run_id="again"))
     assert healed.run_id == "again"
     assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
 
@@ -134,12 +124,12 @@ async def test_a_question_outlives_its_process(tmp_path: Path) -> None:
 async def test_only_an_open_question_can_be_settled(session: Session) -> None:
     run = await session.start(task("assert price(11) == 22"))
     await followed(session, run)
-    with pytest.raises(ValueError, match="no question open"):
+    with pytest.raises(ValueError):
         await session.settle(run, "A")
     with pytest.raises(UnknownRun):
         await session.settle("unknown", "A")
     open_ended = await followed(session, await session.start(task()))
-    with pytest.raises(ValueError, match="skipped"):
+    with pytest.raises(ValueError):
         await session.settle(open_ended.run_id, "skip")
 
 
@@ -151,7 +141,6 @@ async def test_a_held_out_test_that_was_consulted_proves_no_more(session: Sessio
     )
     result = await followed(session, await session.start(task(tests)))
     assert (result.outcome, result.iterations, result.proof) == ("healed", 2, "E1")
-    assert "had to be shown" in result.proof_why
 
 
 async def test_rivals_that_there_was_no_time_to_judge_hold_a_repair_at_e1(tmp_path: Path) -> None:
@@ -171,8 +160,7 @@ async def test_proof_that_does_not_come_to_an_end_does_not_cost_the_repair(
     async with open_session(settings(tmp_path, proof_s=0.05)) as session:
         result = await followed(session, await session.start(task(FOUR_TESTS)))
     assert (result.outcome, result.proof) == ("healed", "E1")
-    assert result.evidence is not None
-    assert "did not come to an end" in result.evidence.unsettled
+    assert result.evidence is not None and result.evidence.unsettled
 
 
 def test_the_library_asks_a_function(tmp_path: Path) -> None:
@@ -190,15 +178,12 @@ def test_the_library_asks_a_function(tmp_path: Path) -> None:
     assert unasked.rivals is not None
 
 
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [("Q", "'Q' is none of A, B"), ("", "'' is none of A, B"), (33, "such as a label or '33'")],
-)
+@pytest.mark.parametrize("answer", ["Q", "", 33])
 def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_nothing(
-    tmp_path: Path, answer: str, told: str
+    tmp_path: Path, answer: str
 ) -> None:
     agent = SelfHealingAgent("mock", data_dir=tmp_path)
-    with pytest.raises(UnusableAnswer, match=re.escape(told)) as raised:
+    with pytest.raises(UnusableAnswer, match=f"'{answer}'") as raised:
         agent.run(code=PRICE, tests=TESTS, ask=lambda rivals: answer)
     result = raised.value.result
     assert (result.success, result.rivals is not None) == (True, True)

@@ -12,7 +12,7 @@ from agent.intake import from_page
 from agent.log.result import fold
 from agent.run.session import open_session
 from tests.agent.claude import claude
-from tests.agent.model_runs import events, fenced, healed
+from tests.agent.model_runs import fenced, healed
 from tests.agent.runs import finished, settings
 
 EASY = "def double(x):\n    return x - x\n"
@@ -34,6 +34,8 @@ async def test_a_patch_below_the_required_confidence_is_proposed_and_not_healed(
     assert result.unsure and result.diff and result.files
     assert exit_code(result) == BELOW
     assert exit_code(result, Requirements(accept_proposed=True)) == HEALED
+    less = await run(tmp_path, 0.0)
+    assert (less.outcome, exit_code(less)) == ("healed", HEALED)
 
 
 async def test_mutants_that_the_tests_notice_count_at_e1_too(tmp_path: Path) -> None:
@@ -41,11 +43,6 @@ async def test_mutants_that_the_tests_notice_count_at_e1_too(tmp_path: Path) -> 
         log = await finished(session, from_page(EASY, TEST, "").task)
     [proved] = [one.event for one in log if isinstance(one.event, Proved)]
     assert proved.level == "E1" and proved.features["killed"] > 0
-
-
-async def test_the_same_patch_is_healed_where_less_is_required(tmp_path: Path) -> None:
-    result = await run(tmp_path, 0.0)
-    assert (result.outcome, exit_code(result)) == ("healed", HEALED)
 
 
 async def test_an_unlikely_patch_is_listed_and_not_proposed(
@@ -57,9 +54,7 @@ async def test_an_unlikely_patch_is_listed_and_not_proposed(
     assert result.patch is not None and result.patch.diff and result.confidence is not None
 
 
-async def test_only_what_counts_as_healed_is_remembered_with_its_confidence(
-    tmp_path: Path,
-) -> None:
+async def test_only_what_counts_as_healed_is_remembered_with_its_confidence(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path, require_confidence=1.0)) as session:
         await finished(session, from_page(EASY, TEST, "").task)
         assert session.memory().fixes() == ()
@@ -79,7 +74,7 @@ async def test_a_doubtful_search_asks_a_model_and_their_agreement_raises_the_con
         result, told = await healed(
             model.settings(tmp_path, require_confidence=1.0, max_candidates=300), EASY, TEST
         )
-    assert any(isinstance(one, Notice) and "A model is asked" in one.text for one in told)
+    assert any(isinstance(one, Notice) for one in told)
     assert result.strategy == "model" and result.outcome == "proposed"
     assert alone.confidence is not None and result.confidence is not None
     assert result.confidence > alone.confidence
@@ -94,4 +89,3 @@ async def test_the_searchs_patch_is_kept_where_the_model_brings_none(tmp_path: P
     assert (result.outcome, result.strategy) == ("proposed", "search")
     assert result.report is not None and result.report.passed
     assert [one for one in told if isinstance(one, Proved)][-1].confidence == result.confidence
-    assert events  # the log holds the search's patch last

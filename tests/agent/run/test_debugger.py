@@ -51,9 +51,7 @@ def seen_by(events: list[Any]) -> list[tuple[str, str]]:
 def debuggers(model: Any) -> list[Any]:
     """What the debugger was sent."""
     questions = [seen.json for seen in model.server.seen if seen.method == "POST"]
-    return [
-        sent for role, sent in zip(model.asked, questions, strict=True) if role == "debugger"
-    ]
+    return [sent for role, sent in zip(model.asked, questions, strict=True) if role == "debugger"]
 
 
 def checked(result: Any, events: list[Any], sent: list[Any]) -> None:
@@ -63,9 +61,9 @@ def checked(result: Any, events: list[Any], sent: list[Any]) -> None:
     assert [tool for tool, _ in looked] == [tool for tool, _ in LOOKS]
     snippet, traced, unknown, test, raised = (seen for _, seen in looked)
     assert EVIL in snippet and "'x'" in snippet
-    assert "line 5: return words    # words = 'a b'" in traced
-    assert "there is no tool 'read_mind'; there are run_snippet" in unknown
-    assert test.startswith("error: show_test: there is no test")
+    assert "line 5: return words" in traced and "words = 'a b'" in traced
+    assert "'read_mind'" in unknown and "run_snippet" in unknown
+    assert test.startswith("error: show_test: ")
     assert "ZeroDivisionError" in raised
     # Of the test that is held out nothing is told.
     assert HELD in [one.code for kind in events if kind.kind == "tests_frozen"
@@ -84,8 +82,7 @@ def checked(result: Any, events: list[Any], sent: list[Any]) -> None:
         [one for one in events if isinstance(one, ModelFailed)]
     )
     lines = [line.text for one in events for line in event_lines(one)]
-    assert 'the debugger looks: trace_call {"call": "shout(\'a b\')"}' in lines
-    assert any("(the debugger suggests a function written anew)" in line for line in lines)
+    assert any('trace_call {"call": "shout(\'a b\')"}' in line for line in lines)
 
 
 TESTS = f"{HARD_TESTS}{HELD}\n"
@@ -133,7 +130,7 @@ async def test_a_server_without_tools_of_its_own_names_one_in_its_answer(
             "OPENAI_PRESET": preset,
         }
         result, events = await healed(settings(tmp_path, env), HOSTILE, TESTS)
-    told = [one.text for one in result.notices if "refused a question with tools" in one.text]
+    told = [one for one in result.notices if "no tools here" in one.text]
     assert len(told) == (preset == "custom")
     sent = debuggers(model)[preset == "custom" :]
     checked(result, events, sent)
@@ -163,7 +160,7 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_and_the_log_says_
         }
         result, events = await healed(settings(tmp_path, env))
     assert (result.outcome, refused) == ("healed", ["debugger"])
-    assert [one.text for one in result.notices if "refused a question with a schema" in one.text]
+    assert any("schema" in one.text for one in result.notices)
     assert len([one for one in events if isinstance(one, ModelCalled)]) == 4
     sent = [seen.json for seen in model.server.seen if seen.method == "POST"]
     assert ["response_format" in body for body in sent] == [True, False, False, False, False]
@@ -188,7 +185,7 @@ async def test_a_debugger_that_looks_for_ever_comes_to_no_diagnosis_and_the_run_
     assert result.outcome == "healed"
     assert len(seen_by(events)) == 5
     assert len(debuggers(model)) == 7  # the last is told once what is wrong with it
-    assert any("The debugger gave no answer" in one.text for one in result.notices)
+    assert [one.role for one in result.degraded] == ["debugger"]
 
 
 async def test_what_its_moves_may_cost_is_reserved_before_each(tmp_path: Path) -> None:
@@ -222,14 +219,10 @@ async def test_an_answer_that_was_cut_is_asked_for_again_with_more_room(tmp_path
         one.tokens for one in events if isinstance(one, ModelAsked) and one.role == "generator"
     ]
     assert reserved[1] - reserved[0] == second - first
-    lines = [line.text for one in events for line in event_lines(one)]
-    assert len([line for line in lines if line.endswith(", cut at its limit")]) == 1
 
 
 async def test_what_is_cut_twice_ends_with_the_true_cap_named(tmp_path: Path) -> None:
     async with claude(generator=cut(WRONG)) as model:
         result, _ = await healed(model.settings(tmp_path), HARD, HARD_TESTS)
     assert (result.outcome, len(asked_for(model, "generator"))) == ("model_failed", 2)
-    assert "At most 59,904 can be had, since claude-sonnet-5-5 gives no answer above 64,000" in (
-        result.reason
-    )
+    assert all(fact in result.reason for fact in ("59,904", "claude-sonnet-5-5", "64,000"))

@@ -230,9 +230,7 @@ def assert_once(log: Sequence[Stamped], place: int = -1) -> None:
 
 def sent(log: Sequence[Stamped]) -> list[Any]:
     """Calls that were answered by the server itself."""
-    return [
-        one.event for one in log if isinstance(one.event, ModelCalled) and not one.event.cached
-    ]
+    return [one.event for one in log if isinstance(one.event, ModelCalled) and not one.event.cached]
 
 
 def lost(log: Sequence[Stamped]) -> int:

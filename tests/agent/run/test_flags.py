@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent import AgentConfig, SelfHealingAgent
-from agent.core.events import Critiqued, Recalled, RoundEnded, TestsFrozen
+from agent.core.events import Critiqued, RoundEnded, TestsFrozen
 from agent.core.settings import Settings
 from agent.log.result import Result
 from tests.agent.claude import claude, fenced
@@ -33,13 +33,12 @@ def rounds(result: Result, events: list[Any], asked: list[str]) -> list[str]:
 
 
 def origins(result: Result, events: list[Any], asked: list[str]) -> set[str]:
-    return {
-        test.origin for one in events if isinstance(one, TestsFrozen) for test in one.tests
-    }
+    return {test.origin for one in events if isinstance(one, TestsFrozen) for test in one.tests}
 
 
-def reviews(result: Result, events: list[Any], asked: list[str]) -> list[str]:
-    return [one.note for one in events if isinstance(one, Critiqued)]
+def reviews(result: Result, events: list[Any], asked: list[str]) -> int:
+    """Reviews in the model's own words."""
+    return sum(isinstance(one, Critiqued) and one.note == "reads well" for one in events)
 
 
 def iterations(result: Result, events: list[Any], asked: list[str]) -> tuple[str | None, int]:
@@ -49,30 +48,23 @@ def iterations(result: Result, events: list[Any], asked: list[str]) -> tuple[str
 def most_written(result: Result, events: list[Any], asked: list[str]) -> int:
     """The most repairs that were asked for in one round."""
     return asked.count("generator")
-
-
-BY_RULE = "reviewed by rule: no test is touched and no deliberate exit is removed"
 BROUGHT = {"code": HARD, "tests": HARD_TESTS, "generator": fenced(SOLVED)}
 DRAFTED = {"words": WORDS, "generator": fenced(SOLVED), "spec_tester": SPECS, "qa_adversary": CALLS}
 STUBBORN = {**BROUGHT, "generator": [fenced(f"def shout(words):\n    return '{mark}'\n")
                                      for mark in "?;:,!"]}
 
 
-@pytest.mark.parametrize(
-    ("run", "flag", "seen", "before", "after"),
-    [
-        (DRAFTED, {"enable_spec_tests": False}, origins, {"spec", "adversarial"}, {"adversarial"}),
-        (DRAFTED, {"enable_adversarial_tests": False}, origins, {"spec", "adversarial"}, {"spec"}),
-        ({**DRAFTED, "spec_tester": WRONG_SPECS, "arbiter": SPECS}, {"enable_arbitration": False},
-         asks("arbiter"), True, False),
-        (BROUGHT, {"enable_critic": False}, reviews, ["reads well"], [BY_RULE]),
-        (BROUGHT, {"enable_search": False}, rounds, ["search", "minimal"], ["minimal"]),
-        (STUBBORN, {"max_iterations": 2}, iterations, ("unresolved", 5), ("unresolved", 2)),
-        ({**STUBBORN, "given": {"max_iterations": 4}}, {"parallel_strategies": 1}, most_written,
-         5, 3),
-    ],
-    ids=lambda given: next(iter(given)) if isinstance(given, dict) and len(given) == 1 else "",
-)
+@pytest.mark.parametrize(("run", "flag", "seen", "before", "after"), [
+    (DRAFTED, {"enable_spec_tests": False}, origins, {"spec", "adversarial"}, {"adversarial"}),
+    (DRAFTED, {"enable_adversarial_tests": False}, origins, {"spec", "adversarial"}, {"spec"}),
+    ({**DRAFTED, "spec_tester": WRONG_SPECS, "arbiter": SPECS}, {"enable_arbitration": False},
+     asks("arbiter"), True, False),
+    (BROUGHT, {"enable_critic": False}, reviews, 1, 0),
+    (BROUGHT, {"enable_search": False}, rounds, ["search", "minimal"], ["minimal"]),
+    (STUBBORN, {"max_iterations": 2}, iterations, ("unresolved", 5), ("unresolved", 2)),
+    ({**STUBBORN, "given": {"max_iterations": 4}}, {"parallel_strategies": 1}, most_written,
+     5, 3),
+], ids=lambda given: next(iter(given)) if isinstance(given, dict) and len(given) == 1 else "")
 async def test_a_flag_changes_what_a_run_does(
     tmp_path: Path, run: dict[str, Any], flag: dict[str, object], seen: Seen, before: object,
     after: object,
@@ -96,21 +88,19 @@ async def test_without_a_model_and_a_search_the_run_says_what_is_off(tmp_path: P
     settings = Settings.from_env({}, provider="mock", data_dir=tmp_path, enable_search=False)
     result, _ = await healed(settings)
     assert (result.outcome, result.stopped) == ("unresolved", "no_model")
-    assert result.reason == "no model is there to ask, and the search is switched off"
 
 
 async def test_what_one_run_learned_another_uses_only_where_memory_is_on(tmp_path: Path) -> None:
     broken, tests = "def add(a, b):\n    return a - b\n", "assert add(2, 3) == 5"
 
-    async def strategy(**flag: bool) -> tuple[str | None, tuple[str, ...], list[str]]:
+    async def strategy(**flag: bool) -> tuple[str | None, tuple[str, ...]]:
         settings = Settings.from_env(
             {}, provider="mock", data_dir=tmp_path, proof_s=0.0, require_confidence=0.0, **flag
         )
-        result, events = await healed(settings, broken, tests)
-        notes = [one.note for one in events if isinstance(one, Recalled)]
-        return result.strategy, result.lessons, notes
+        result, _ = await healed(settings, broken, tests)
+        return result.strategy, result.lessons
 
-    off = ("search", (), ["what other runs learned is not used"])
+    off: tuple[str, tuple[str, ...]] = ("search", ())
     assert await strategy(enable_cross_session_memory=False) == off  # and nothing is kept of it:
     learned = await strategy()
     assert (learned[0], len(learned[1])) == ("search", 1)

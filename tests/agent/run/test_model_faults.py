@@ -16,36 +16,19 @@ from agent.log.result import Result
 from agent.run.session import open_session
 from llm import router
 from tests.agent.claude import Said, claude, fenced
-from tests.agent.model_runs import (
-    HARD,
-    HARD_TESTS,
-    SOLVED,
-    an_ollama,
-    events,
-    followed,
-    healed,
-    settings,
-)
+from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, an_ollama, events, healed, settings
 from tests.llm.fakes import ollama
 from tests.llm.fakes.anthropic import answers, delta, fails, opening, whole
 from tests.llm.fakes.server import refusing, stalls
 
 WORDS = "Write shout(words), which gives each word in capitals, with an exclamation mark."
 
-FAULTS: dict[str, tuple[Said, str]] = {
-    "overloaded": (fails(529, "overloaded_error"), "has no capacity now"),
-    "malformed": ("I would rather talk about the weather.", "twice in a wrong form"),
-    "truncated": (answers(whole("max_tokens", ["{"])), "was cut at its limit"),
-    "refused": (answers(whole("refusal", ["no"])), "declined to answer"),
+FAULTS: dict[str, Said] = {
+    "overloaded": fails(529, "overloaded_error"),
+    "malformed": "I would rather talk about the weather.",
+    "truncated": answers(whole("max_tokens", ["{"])),
+    "refused": answers(whole("refusal", ["no"])),
 }
-WITHOUT = {
-    "qa_adversary": "No adversarial calls are added.",
-    "debugger": "The run goes on with what was seen by running the program.",
-    "critic": "A program that nobody reviewed is not kept.",
-    "spec_tester": "The run goes on with the tests that it has.",
-    "memory_summariser": "What helped is kept as an edit, not in words.",
-}
-"""What the run says of how it goes on."""
 
 
 @pytest.fixture(autouse=True)
@@ -80,17 +63,11 @@ def warnings(told: list[Any]) -> list[str]:
 async def test_a_role_without_an_answer_is_told_and_the_run_goes_on_as_it_says(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, role: str, fault: str, outcome: str
 ) -> None:
-    said, words = FAULTS[fault]
-    result, told = await with_fault(role, said, tmp_path)
-    (warning,) = warnings(told)
-    assert warning.startswith(f"The {role.replace('_', ' ')} gave no answer: ")
-    assert words in warning
-    assert warning.endswith(WITHOUT[role])
-    assert result.outcome == outcome
+    result, told = await with_fault(role, FAULTS[fault], tmp_path)
+    assert len(warnings(told)) == 1
+    assert [one.role for one in result.degraded] == [role]
+    assert (result.outcome, result.error) == (outcome, "")
     assert (result.code == SOLVED) == (outcome == "healed")
-    if role == "critic":
-        assert "could not be reviewed" in result.reason
-    assert result.error == ""
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
 
@@ -98,22 +75,12 @@ async def test_a_role_without_an_answer_is_told_and_the_run_goes_on_as_it_says(
 async def test_a_generator_without_an_answer_leaves_the_program_and_says_why(
     tmp_path: Path, fault: str
 ) -> None:
-    said, words = FAULTS[fault]
-    result, told = await with_fault("generator", said, tmp_path)
+    result, told = await with_fault("generator", FAULTS[fault], tmp_path)
     assert (result.outcome, result.code) == ("model_failed", HARD)
     assert (exit_code(result), result.stopped) == (MODEL_FAILED, "model")
-    assert result.reason.startswith("the generator brought no repair: ")
-    assert words in result.reason
     asked = [one for one in told if one.kind == "model_asked" and one.role == "generator"]
     assert len(asked) == (2 if fault == "malformed" else 1)
     assert not [one for one in told if one.kind == "run_failed"]
-
-
-@pytest.mark.parametrize("role", ["qa_adversary", "spec_tester"])
-async def test_a_task_in_words_goes_on_without_a_tester(tmp_path: Path, role: str) -> None:
-    result, told = await with_fault(role, FAULTS["refused"][0], tmp_path, WORDS)
-    assert warnings(told)[0].endswith(WITHOUT[role])
-    assert (result.outcome, result.code) == ("healthy", SOLVED)
 
 
 async def test_a_task_in_words_that_nobody_writes_ends_with_the_providers_words(
@@ -124,7 +91,6 @@ async def test_a_task_in_words_that_nobody_writes_ends_with_the_providers_words(
         "generator", fails(529, "overloaded_error", "all busy"), tmp_path, WORDS
     )
     assert (result.outcome, exit_code(result)) == ("model_failed", MODEL_FAILED)
-    assert "has no capacity now" in result.reason
     assert "all busy" in result.reason
     assert [one.kind for one in told][-2:] == ["model_failed", "run_finished"]
 
@@ -175,19 +141,3 @@ async def test_a_run_that_is_left_amid_an_answer_hangs_up_at_once(tmp_path: Path
         ["cancelled"] if how == "cancel" else []
     )
     assert not events(log, "run_failed")
-
-
-async def test_a_run_left_by_its_session_is_taken_up_and_ends_once(tmp_path: Path) -> None:
-    async with claude(generator=stalls) as model:
-        async with open_session(model.settings(tmp_path)) as session:
-            run = await session.start(from_page(HARD, HARD_TESTS).task)
-            while "generator" not in model.asked:
-                await asyncio.sleep(0.01)
-        model.said["generator"] = fenced(SOLVED)
-        async with open_session(model.settings(tmp_path)) as session:
-            await session.recover()
-            result = await followed(session, run)
-            log = session.log(run)
-    assert (result.outcome, len([one for one in log if one.final])) == ("healed", 1)
-    assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
-    assert result.calls == 5

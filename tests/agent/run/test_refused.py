@@ -19,29 +19,15 @@ SOLUTION = Solution(
 REPORT = Report(solution=SOLUTION.id, ending=ENDING)
 
 
-def test_page_and_terminal_name_it() -> None:
-    assert ending_words(ENDING) == (
-        "the program raised PermissionError at line 2: [Errno 13] Permission denied; "
-        f"{NO_NETWORK}"
-    )
-
-
-def test_the_library_names_it() -> None:
-    result = HealResult(report=REPORT)
-
-    assert result["execution_error"] == (
-        f"PermissionError: [Errno 13] Permission denied\n{NO_NETWORK}"
-    )
-
-
-def test_the_diagnosis_is_that_no_edit_can_help() -> None:
+def test_every_interface_and_the_diagnosis_name_it_and_no_edit_can_help() -> None:
     found = classify(REPORT, Task(solution=SOLUTION))
 
     assert (found.category, found.fixable) == ("environment", False)
-    assert found.cause == f"The program needs what it cannot have here: {NO_NETWORK}."
-    assert found.evidence == (
-        f"PermissionError: [Errno 13] Permission denied at line 2; {NO_NETWORK}",
-    )
+    for said in (
+        ending_words(ENDING), HealResult(report=REPORT)["execution_error"], found.evidence[0]
+    ):
+        assert "PermissionError" in said and NO_NETWORK in said
+    assert NO_NETWORK in found.cause
 
 
 def test_a_refused_program_that_then_fails_otherwise_is_still_repaired() -> None:

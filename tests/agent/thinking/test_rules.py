@@ -5,7 +5,6 @@ import json
 import pytest
 
 from agent.core.domain import Example
-from agent.core.settings import ROLES
 from agent.thinking.roles import MOST_CALLS
 from agent.thinking.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
 from llm import Message, NoModel, Request, rules_provider
@@ -22,20 +21,16 @@ def example(call: str) -> Example:
     return Example(name=call, origin="user", call=call, expected="0")
 
 
-def test_every_role_has_a_rule_but_those_that_only_a_model_can_play() -> None:
-    assert rules({}).keys() == {*ROLES} - {"arbiter", "planner"}
-
-
 @pytest.mark.parametrize("role", ["arbiter", "planner"])
 async def test_a_role_without_a_rule_needs_a_model(role: str) -> None:
     request = Request(role, "", (Message("user", ""),))
-    with pytest.raises(NoModel, match=f"{role!r} needs a model"):
+    with pytest.raises(NoModel, match=repr(role)):
         await whole(rules_provider(rules({})), request)
 
 
 async def test_no_rule_rewrites_a_program() -> None:
     request = Request("generator", "", (), variables={"code": "x = 1", "task": ""})
-    with pytest.raises(NoModel, match="Rewriting a program needs a model"):
+    with pytest.raises(NoModel):
         await whole(rules_provider(rules({"": "x = 2\n"})), request)
 
 
@@ -46,11 +41,8 @@ def test_calls_of_the_tests_are_made_with_other_arguments_small_ones_first() -> 
     assert "f(3, 'ab')" not in found
 
 
-def test_a_function_that_no_test_calls_is_left_alone() -> None:
+def test_what_no_test_calls_private_functions_and_broken_programs_get_no_calls() -> None:
     assert calls("def f(n: int):\n    return n\n") == []
-
-
-def test_private_functions_and_broken_programs_get_no_calls() -> None:
     assert calls("def _f(n: int):\n    return n\n", example("_f(3)")) == []
     assert calls("def f(n: int:\n", example("f(3)")) == []
 
@@ -61,9 +53,7 @@ def test_the_critic_rejects_a_changed_test() -> None:
     answer = json.loads(
         critique({"before_solution": before, "after_solution": after, "crash_only": False})
     )
-    assert answer == {
-        "approve": False, "note": "the repair changes a test", "objections": [],
-    }
+    assert (answer["approve"], answer["objections"]) == (False, [])
 
 
 @pytest.mark.parametrize("end", ["raise ValueError('no')", "sys.exit(3)", "exit()"])
@@ -87,10 +77,7 @@ def test_the_critic_approves_a_plain_repair() -> None:
 
 def test_a_draft_is_found_by_its_tasks_words_whatever_their_spacing() -> None:
     assert draft({"Write  f.": "x = 1\n"}, " Write f.\n") == "```python\nx = 1\n```\n"
-
-
-def test_any_other_task_says_that_it_needs_a_model() -> None:
-    with pytest.raises(NoModel, match="needs a model"):
+    with pytest.raises(NoModel):
         draft({"Write f.": "x = 1\n"}, "Write g.")
 
 
@@ -102,14 +89,12 @@ def test_examples_in_words_become_tests() -> None:
     ]
 
 
-def test_a_lesson_names_cause_and_help() -> None:
+def test_a_lesson_names_cause_and_help_and_is_no_longer_than_one_may_be() -> None:
     answer = json.loads(lesson({"category": "crash", "cause": "Too far.", "note": "n - 1"}))
-    assert answer == {"text": "Too far; what helped: n - 1", "category": "crash"}
-
-
-def test_a_long_lesson_is_cut_to_what_a_lesson_may_be() -> None:
+    assert answer["category"] == "crash"
+    assert "Too far" in answer["text"] and "n - 1" in answer["text"]
     answer = json.loads(lesson({"category": "crash", "cause": "x" * 900, "note": "\ud800"}))
-    assert len(answer["text"]) == 600 and answer["text"].endswith("…")
+    assert len(answer["text"]) == 600
 
 
 def test_calls_that_are_longer_than_an_answer_may_hold_are_left_out() -> None:

@@ -1,13 +1,6 @@
 from __future__ import annotations
 
-from agent.core.domain import (
-    BlamedLine,
-    Diagnosis,
-    Ending,
-    Example,
-    Report,
-    Script,
-)
+from agent.core.domain import BlamedLine, Diagnosis, Ending, Example, Report, Script
 from agent.healing.context import PROMPTS
 from agent.run.nodes.diagnose import combined
 from agent.thinking import wording
@@ -45,10 +38,10 @@ def test_a_failure_is_told_by_its_values_or_else_by_its_message() -> None:
             kind="raised", exception="IndexError", message="too far", line=3, traceback="Trace\n"
         ),
     )
-    assert wording.failures(report) == (
-        "one: f(1) gives 1 where 2 is expected\ntwo: IndexError: too far\n"
-        "the program by itself: IndexError at line 3: too far\nTrace"
-    )
+    told = wording.failures(report)
+    for facts in (("one", "f(1)", "1", "2"), ("two", "too far"), ("IndexError", "line 3")):
+        assert any(all(fact in line for fact in facts) for line in told.splitlines())
+    assert "Trace" in told and "right" not in told and "no veto" not in told
 
 
 def test_the_question_for_a_repair_fills_both_templates_of_it() -> None:
@@ -68,9 +61,8 @@ def test_the_question_for_a_repair_fills_both_templates_of_it() -> None:
     prompt = load(PROMPTS, "generator")
     for template in ("repair", "edit"):
         told = prompt.render(template, question)
-        for words in (
-            "return a\n", "f(1) is 2", "assert f(1) == 2", "c: f(1) gives 1 where 2 is expected",
-            "wrong_result: f(1) gives 1\nalways", "line 2 (1.00): return a",
-            "- Look at the borders.\n- Count again.", "+ return -a",
+        for fact in (
+            "return a\n", "f(1) is 2", "assert f(1) == 2", "f(1) gives 1", "always", "line 2",
+            "Look at the borders.", "Count again.", "+ return -a",
         ):
-            assert words in told
+            assert fact in told

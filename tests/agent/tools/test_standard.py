@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ async def test_files_are_listed_and_read(tools: ToolRegistry) -> None:
         assert "last_line" in await refusal(
             tools, "file_read", path="src/till/money.py", last_line=wrong
         )
-    assert "there is no file a.py" in await refusal(tools, "file_read", path="a.py")
+    assert "a.py" in await refusal(tools, "file_read", path="a.py")
 
 
 async def test_lines_are_counted_as_the_search_counts_them(
@@ -92,8 +93,7 @@ async def test_files_are_written_and_added_to(tools: ToolRegistry, workspace: Wo
     assert workspace.files["new/a.txt"] == "one\ntwo\n"
     await done(tools, "file_write", path="new/a.txt", content="three")
     assert workspace.files["new/a.txt"] == "three"
-    wrong = await refusal(tools, "file_write", path="a", content="x", mode="w")
-    assert "'w' is not one of ['write', 'append']" in wrong
+    assert "'w'" in await refusal(tools, "file_write", path="a", content="x", mode="w")
 
 
 @pytest.mark.parametrize(("name", "arguments"), [
@@ -111,44 +111,29 @@ async def test_an_edit_needs_a_piece_that_occurs_once(
     tools: ToolRegistry, workspace: Workspace
 ) -> None:
     path = "src/till/money.py"
-    said = await refusal(tools, "edit_file", path=path, old_content="found", new_content="x")
-    assert "occurs 2 times in src/till/money.py, and must occur exactly once" in said
-    said = await refusal(tools, "edit_file", path=path, old_content="nowhere", new_content="x")
-    assert "occurs 0 times" in said
-    assert "is empty" in await refusal(
-        tools, "edit_file", path=path, old_content="", new_content="x"
-    )
-    assert workspace.files == FILES
+    workspace.write("a", "aaa")
+    for file, piece, fact in (
+        (path, "found", f" 2 .*{path}"), (path, "nowhere", " 0 "), (path, "", ""),
+        ("a", "aa", " 2 "),  # overlapping pieces are counted
+        ("windows.txt", "one\ntwo", r"\\r\\n"),
+    ):
+        said = await refusal(tools, "edit_file", path=file, old_content=piece, new_content="x")
+        assert re.search(fact, said), said
+    assert workspace.files == {**FILES, "a": "aaa"}
     await done(tools, "edit_file", path=path, old_content=" - found", new_content="")
     assert workspace.files[path].endswith("return sum(prices)\n")
-
-
-async def test_overlapping_pieces_are_counted(tools: ToolRegistry, workspace: Workspace) -> None:
-    workspace.write("a", "aaa")
-    said = await refusal(tools, "edit_file", path="a", old_content="aa", new_content="")
-    assert "occurs 2 times" in said
-
-
-async def test_other_line_endings_are_pointed_out(tools: ToolRegistry) -> None:
-    said = await refusal(
-        tools, "edit_file", path="windows.txt", old_content="one\ntwo", new_content=""
-    )
-    assert said.endswith("lines of this file end with \\r\\n")
 
 
 async def test_what_is_no_utf_8_is_kept_and_not_shown_as_text(
     tools: ToolRegistry, workspace: Workspace
 ) -> None:
-    assert "no UTF-8" in await refusal(tools, "file_read", path="latin.txt")
-    assert "no UTF-8" in await refusal(
-        tools, "file_write", path="latin.txt", content="x", mode="append"
-    )
-    assert "no UTF-8" in await refusal(
-        tools, "edit_file", path="latin.txt", old_content="caf", new_content="x"
-    )
-    assert "cannot be written as UTF-8" in await refusal(
-        tools, "file_write", path="a", content="\ud800"
-    )
+    for name, path, arguments in (
+        ("file_read", "latin.txt", {}),
+        ("file_write", "latin.txt", {"content": "x", "mode": "append"}),
+        ("edit_file", "latin.txt", {"old_content": "caf", "new_content": "x"}),
+        ("file_write", "a", {"content": "\ud800"}),
+    ):
+        assert "UTF-8" in await refusal(tools, name, path=path, **arguments)
     seen = await done(tools, "execute_code", code="print(open('latin.txt', 'rb').read())")
     assert seen["stdout"] == "b'caf\\xe9\\n'\n"
     assert workspace.files == FILES
@@ -181,8 +166,7 @@ async def test_a_pattern_that_takes_for_ever_is_ended(
 ) -> None:
     monkeypatch.setattr("agent.tools.standard.SEARCH_S", 1.0)
     workspace.write("a.txt", "a" * 60 + "!")
-    said = await refusal(tools, "search", pattern="^(a+)+$")
-    assert "the search was ended" in said
+    await refusal(tools, "search", pattern="^(a+)+$")
     workspace.write("b" * 100, "x")
     assert await done(tools, "search", pattern="x", file_pattern="*b" * 40 + "c") == {
         "found": [], "more": False,
@@ -191,7 +175,7 @@ async def test_a_pattern_that_takes_for_ever_is_ended(
 
 @pytest.mark.parametrize("pattern", ["(", "[", "(?P<a", "a{99999999999}", "*"])
 async def test_what_is_no_pattern_is_told(tools: ToolRegistry, pattern: str) -> None:
-    assert "no regular expression" in await refusal(tools, "search", pattern=pattern)
+    assert await refusal(tools, "search", pattern=pattern)
 
 
 async def test_the_number_of_results_has_bounds(tools: ToolRegistry) -> None:
@@ -254,8 +238,7 @@ async def test_a_traceback_shows_the_program_alone(
 async def test_what_needs_a_shell_is_refused_with_what_to_use_instead(
     tools: ToolRegistry, command: str
 ) -> None:
-    said = await refusal(tools, "shell", command=command)
-    assert "use file_list" in said or "python is given a script" in said or "cannot be read" in said
+    assert await refusal(tools, "shell", command=command)
 
 
 async def test_what_a_command_writes_is_kept(tools: ToolRegistry, workspace: Workspace) -> None:
@@ -292,9 +275,7 @@ async def test_what_an_early_end_leaves_is_not_kept_and_told(
 ) -> None:
     code = "import os; open('a', 'w').write('x'); os._exit(3)"
     seen = await done(tools, "execute_code", code=code)
-    assert (seen["exit_code"], seen["notes"]) == (
-        3, ["what it wrote is not known, and not kept"]
-    )
+    assert (seen["exit_code"], len(seen["notes"])) == (3, 1)
     assert workspace.files == FILES
 
 
@@ -304,9 +285,7 @@ async def test_what_cannot_be_read_back_takes_nothing_away(
     code = "import os; os.remove('latin.txt'); os.mkdir('a'); os.chmod('a', 0)"
     seen = await done(tools, "execute_code", code=code)
     # Root may list any folder, and then it is known.
-    assert seen["notes"] == ["what it wrote is not known, and not kept"] or (
-        seen["removed"] == ["latin.txt"]
-    )
+    assert len(seen["notes"]) == 1 or seen["removed"] == ["latin.txt"]
     assert {*FILES} - {*workspace.files} == {*seen["removed"]}
 
 
@@ -379,9 +358,7 @@ async def test_memory_and_output_are_bounded(workspace: Workspace) -> None:
     assert (seen["exit_code"], seen["error"]) == (1, "MemoryError")
     result = await tools.call("execute_code", {"code": "print('x' * 1_000_000)"})
     assert len(result.text.encode()) <= 2_000
-    assert "characters left out" in result.text
     result = await tools.call("execute_code", {"code": "while True: print('x' * 1_000_000)"})
-    assert "output of more than" in result.text
     assert len(result.text.encode()) <= 2_000
 
 
@@ -420,17 +397,14 @@ async def test_tests_are_counted_and_failures_told(tools: ToolRegistry) -> None:
 async def test_a_suite_that_hangs_is_ended(workspace: Workspace) -> None:
     workspace.write("tests/test_hang.py", "def test_hang():\n    while True: pass\n")
     result = await open_tools(workspace, timeout_s=2).call("run_tests")
-    assert result.error == "run_tests: took more than 2 s and was ended"
+    assert not result.ok and "2 s" in result.error
 
 
-async def test_no_test_is_not_green(tools: ToolRegistry) -> None:
-    told = await done(tools, "run_tests", test_command="pytest -k nothing_like_it")
-    assert (told["green"], told["passed"]) == (False, 0)
-
-
-async def test_tests_that_cannot_be_collected_are_told(
+async def test_no_test_is_not_green_and_tests_that_cannot_be_collected_are_told(
     tools: ToolRegistry, workspace: Workspace
 ) -> None:
+    told = await done(tools, "run_tests", test_command="pytest -k nothing_like_it")
+    assert (told["green"], told["passed"]) == (False, 0)
     workspace.write("tests/test_broken.py", "import nowhere_to_be_found\n")
     told = await done(tools, "run_tests")
     assert not told["green"]

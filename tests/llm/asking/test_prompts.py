@@ -80,65 +80,53 @@ def test_the_system_prompt_shows_the_form_and_says_what_data_is(tmp_path: Path) 
 
 
 def test_a_form_that_is_not_shown_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BadPrompt, match=r"has \{\{schema"):
+    with pytest.raises(BadPrompt):
         prompt(tmp_path).instructions()
     plain = prompt(tmp_path, GOOD.replace(" {{schema}}", ""))
-    with pytest.raises(BadPrompt, match=r"lacks \{\{schema"):
+    with pytest.raises(BadPrompt):
         plain.instructions("a form")
 
 
 def test_a_missing_or_unknown_variable_is_an_error_before_any_call(tmp_path: Path) -> None:
-    with pytest.raises(BadPrompt, match="lacks a value for notes"):
-        prompt(tmp_path).render("review", {"code": "x"})
-    with pytest.raises(BadPrompt, match="has no variable tests"):
-        prompt(tmp_path).render("review", {"code": "x", "notes": "", "tests": ""})
-    with pytest.raises(BadPrompt, match="has no template 'edit'; it has review"):
-        prompt(tmp_path).render("edit", {})
+    for template, values, fact in (
+        ("review", {"code": "x"}, "notes"),
+        ("review", {"code": "x", "notes": "", "tests": ""}, "tests"), ("edit", {}, "'edit'"),
+    ):
+        with pytest.raises(BadPrompt, match=fact):
+            prompt(tmp_path).render(template, values)
 
 
-def test_a_file_is_read_into_a_typed_prompt(tmp_path: Path) -> None:
-    found = prompt(tmp_path)
-    assert (found.max_tokens, found.deadline_s, found.temperature, found.effort) == (
-        300, 60, None, "low"
-    )
-    code, notes = found.laid_out("review", {"code": "x", "notes": "y"})
-    assert (code.floor, code.priority, notes.floor, notes.keep) == (None, 100, 0, "head")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        ("version: 1\n", "", "version"),
-        ("version: 1", "version: one", "version"),
-        ("version: 1", "version: true", "version"),
-        ("version: 1", "version: 1.0", "version"),
-        ("version: 1", "version: 0", "version"),
-        ("version: 1", "version: 1\nextra: 1", "extra"),
-        ("version: 1", "version: 1\nversion: 2", "version"),
-        ("role: critic", "role: other", "role"),
-        ("role: critic", "- a", "critic.yaml"),
-        ("role: critic", "role: [", "critic.yaml"),
-        ("{{schema}}", "{{schema}} {{code}}", "system"),
-        ("  review: |", "  review: 3\n  other: |", "templates.review"),
-        ("  review: |", "  review: [a, 3]\n  other: |", "templates.review"),
-        ("    {{code}}", "    see {{code}} there", "templates.review"),
-        ("    {{code}}", "    {{ code }}", "templates.review"),
-        ("    {{code}}", "    {{code}}\n    {{notes}}", "templates.review"),
-        ("    {{code}}", "    {{code}}\n\n    {{code}}", "templates.review"),
-        ("    {{code}}", "    {{code}}\n\n    {{more}}", "parts.more"),
-        ("\n    Notes:\n    {{notes}}\n", "", "parts.notes"),
-        ("floor: whole", "floor: half", "parts.code.floor"),
-        ("floor: whole", "floor: -1", "parts.code.floor"),
-        ("keep: head", "keep: middle", "parts.notes.keep"),
-        ("keep: head}", "keep: head, keep: tail}", "keep"),
-        (", keep: head", "", "parts.notes.keep"),
-        ("max_tokens: 300", "max_tokens: '300'", "max_tokens"),
-        ("deadline_s: 60", "deadline_s: 0", "deadline_s"),
-        ("temperature: null", "temperature: 3", "temperature"),
-        ("temperature: null\n", "", "temperature"),
-        ("effort: low", "effort: huge", "effort"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "key"), [
+    ("version: 1\n", "", "version"),
+    ("version: 1", "version: one", "version"),
+    ("version: 1", "version: true", "version"),
+    ("version: 1", "version: 1.0", "version"),
+    ("version: 1", "version: 0", "version"),
+    ("version: 1", "version: 1\nextra: 1", "extra"),
+    ("version: 1", "version: 1\nversion: 2", "version"),
+    ("role: critic", "role: other", "role"),
+    ("role: critic", "- a", "critic.yaml"),
+    ("role: critic", "role: [", "critic.yaml"),
+    ("{{schema}}", "{{schema}} {{code}}", "system"),
+    ("  review: |", "  review: 3\n  other: |", "templates.review"),
+    ("  review: |", "  review: [a, 3]\n  other: |", "templates.review"),
+    ("    {{code}}", "    see {{code}} there", "templates.review"),
+    ("    {{code}}", "    {{ code }}", "templates.review"),
+    ("    {{code}}", "    {{code}}\n    {{notes}}", "templates.review"),
+    ("    {{code}}", "    {{code}}\n\n    {{code}}", "templates.review"),
+    ("    {{code}}", "    {{code}}\n\n    {{more}}", "parts.more"),
+    ("\n    Notes:\n    {{notes}}\n", "", "parts.notes"),
+    ("floor: whole", "floor: half", "parts.code.floor"),
+    ("floor: whole", "floor: -1", "parts.code.floor"),
+    ("keep: head", "keep: middle", "parts.notes.keep"),
+    ("keep: head}", "keep: head, keep: tail}", "keep"),
+    (", keep: head", "", "parts.notes.keep"),
+    ("max_tokens: 300", "max_tokens: '300'", "max_tokens"),
+    ("deadline_s: 60", "deadline_s: 0", "deadline_s"),
+    ("temperature: null", "temperature: 3", "temperature"),
+    ("temperature: null\n", "", "temperature"),
+    ("effort: low", "effort: huge", "effort"),
+])
 def test_a_wrong_file_is_refused_by_its_name_and_key(
     tmp_path: Path, old: str, new: str, key: str
 ) -> None:
@@ -146,11 +134,8 @@ def test_a_wrong_file_is_refused_by_its_name_and_key(
     with pytest.raises(BadPrompt, match=r"critic\.yaml") as caught:
         prompt(tmp_path, GOOD.replace(old, new, 1))
     assert key in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadPrompt, match=r"critic\.yaml"):
-        load(tmp_path, "critic")
+    with pytest.raises(BadPrompt, match=r"none\.yaml"):
+        load(tmp_path, "none")
 
 
 def test_a_file_that_changes_is_read_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
@@ -159,19 +144,16 @@ def test_a_file_that_changes_is_read_again_and_an_unchanged_one_is_not(tmp_path:
     assert "You judge." in prompt(tmp_path, GOOD.replace("You review.", "You judge.")).system
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        ("version: 1", "version: 1  # a remark", True),
-        ("deadline_s: 60", "deadline_s: 90", True),
-        ("version: 1", "version: 2", False),
-        ("You review.", "You judge.", False),
-        ("Is it right?", "Is it good?", False),
-        ("max_tokens: 300", "max_tokens: 301", False),
-        ("effort: low", "effort: high", False),
-        ("floor: 0", "floor: 1", False),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "same"), [
+    ("version: 1", "version: 1  # a remark", True),
+    ("deadline_s: 60", "deadline_s: 90", True),
+    ("version: 1", "version: 2", False),
+    ("You review.", "You judge.", False),
+    ("Is it right?", "Is it good?", False),
+    ("max_tokens: 300", "max_tokens: 301", False),
+    ("effort: low", "effort: high", False),
+    ("floor: 0", "floor: 1", False),
+])
 def test_the_hash_changes_with_what_a_model_is_sent_or_held_to(
     tmp_path: Path, old: str, new: str, same: bool
 ) -> None:
@@ -213,14 +195,6 @@ def test_no_value_closes_its_block_or_begins_another(code: str, output: str) -> 
         value.encode("utf-8", "backslashreplace").decode().rstrip("\n") for value in values
     ]
     assert told == rendered(TEMPLATE, {"code": code, "output": output})
-
-
-def test_a_text_that_holds_its_own_mark_gets_another() -> None:
-    text = "x"
-    for _ in range(5):
-        mark = mark_for((text,))
-        assert mark not in text
-        text += mark
 
 
 def test_marks_that_a_text_contains_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,7 @@ SCHEMAS: dict[str, dict[str, object]] = json.loads(
 """Answers such as the thinking roles give, small and bounded."""
 
 
-def answer(
-    model: LocalModel, schema: dict[str, object], most: int = 300, **changes: object
-) -> str:
+def answer(model: LocalModel, schema: dict[str, object], most: int = 300, **changes: object) -> str:
     pieces: list[str] = []
     request = Request(
         "critic", "", (Message("user", 'Judge {"approve": true} and [1, 2].'),), Json(schema),
@@ -74,7 +72,7 @@ def test_an_answer_with_hardly_any_room_is_closed_in_time(model: LocalModel, nam
 
     for most in (least, least + 5, least + 20):
         assert valid(answer(model, schema, most, temperature=1.5), schema)
-    with pytest.raises(BadPrompt, match="raise max_tokens"):
+    with pytest.raises(BadPrompt, match="max_tokens"):
         answer(model, schema, least - 1)
 
 
@@ -103,12 +101,12 @@ def test_a_constraint_goes_back_where_proposed_tokens_were_given_up(model: Local
     assert allowed("[1, 3]") == "<|end|>"
     assert "2" in allowed("[1, ")
     assert allowed("[1, 2]") == "<|end|>"
-    with pytest.raises(RuntimeError, match="lost its place"):
+    with pytest.raises(RuntimeError):
         allowed("[7")
 
 
 def test_a_schema_without_bounds_is_refused_before_anything_is_written(model: LocalModel) -> None:
-    with pytest.raises(BadPrompt, match="no bound at the answer"):
+    with pytest.raises(BadPrompt):
         answer(model, {"type": "string"})
 
 
@@ -118,5 +116,5 @@ def test_without_its_library_nothing_is_written_unconstrained(
     monkeypatch.setitem(sys.modules, "llguidance", None)
     monkeypatch.setattr("llm.providers.huggingface.constrain.find_spec", lambda name: None)
 
-    with pytest.raises(NoProvider, match=r'pip install -e "\.\[local\]"'):
+    with pytest.raises(NoProvider, match=r"\.\[local\]"):
         answer(replace(model), SCHEMAS["verdict"])

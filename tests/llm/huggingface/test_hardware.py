@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm.providers.huggingface.hardware import (
-    Hardware,
-    dtype_for,
-    lookup_tokens,
-    needed_mib,
-)
+from llm.providers.huggingface.hardware import Hardware, dtype_for, lookup_tokens, needed_mib
 
 T4 = Hardware("cuda", (7, 5))
 A100 = Hardware("cuda", (8, 0))
@@ -17,17 +12,14 @@ OLD_CPU = Hardware("cpu", flags=frozenset({"avx2", "avx512f"}))
 NEW_CPU = Hardware("cpu", flags=frozenset({"avx2", "amx_bf16"}))
 
 
-@pytest.mark.parametrize(
-    ("hardware", "dtype", "lookup"),
-    [
-        (T4, "float16", 10),
-        (A100, "bfloat16", 10),
-        (OLD_CPU, "float32", 5),
-        (NEW_CPU, "bfloat16", 10),
-        (Hardware("cpu", flags=frozenset({"avx512_bf16"})), "bfloat16", 10),
-        (Hardware("cpu"), "float32", 5),
-    ],
-)
+@pytest.mark.parametrize(("hardware", "dtype", "lookup"), [
+    (T4, "float16", 10),
+    (A100, "bfloat16", 10),
+    (OLD_CPU, "float32", 5),
+    (NEW_CPU, "bfloat16", 10),
+    (Hardware("cpu", flags=frozenset({"avx512_bf16"})), "bfloat16", 10),
+    (Hardware("cpu"), "float32", 5),
+])
 def test_the_format_is_what_the_hardware_computes_itself(
     hardware: Hardware, dtype: str, lookup: int
 ) -> None:

@@ -81,15 +81,12 @@ def test_a_fence_that_is_indented_or_still_open_closes_nothing() -> None:
     assert fence.closed
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        'text = """\n```\nexample\n```\n"""\n',
-        "x = (1,\n",
-        "def f(:\n    don't\n",
-        'x = """never closed, but on one line"""\n',
-    ],
-)
+@pytest.mark.parametrize("program", [
+    'text = """\n```\nexample\n```\n"""\n',
+    "x = (1,\n",
+    "def f(:\n    don't\n",
+    'x = """never closed, but on one line"""\n',
+])
 def test_a_program_is_heard_to_its_end(program: str) -> None:
     answer = f"```python\n{program}```\n"
 

@@ -24,9 +24,7 @@ PROGRAM = "def total(values):\n    result = 0\n    for value in values:\n       
 
 
 def question(text: str = PROGRAM, output: Output | None = None, most: int = 40) -> Request:
-    return Request(
-        "generator", SYSTEM, (Message("user", text),), output or Text(), max_tokens=most
-    )
+    return Request("generator", SYSTEM, (Message("user", text),), output or Text(), max_tokens=most)
 
 
 def answered(model: LocalModel, request: Request) -> tuple[str, Ended]:
@@ -130,12 +128,11 @@ def test_a_question_beyond_the_window_is_refused_and_a_long_answer_ends_at_it(
 ) -> None:
     small = fresh(model, window=100)
 
-    with pytest.raises(ContextOverflow, match="takes 100 with the answer"):
+    with pytest.raises(ContextOverflow, match="100"):
         answered(small, question(PROGRAM * 10))
     _, ended = answered(small, question("Hello", most=500))
 
-    assert (ended.finish, ended.note) == ("length", "the window of 100 tokens was full")
-    assert ended.usage.total == 100
+    assert (ended.finish, ended.usage.total, "100" in ended.note) == ("length", 100, True)
 
 
 def test_the_text_of_a_control_token_is_data(model: LocalModel) -> None:

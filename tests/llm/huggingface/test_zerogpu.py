@@ -179,7 +179,7 @@ def test_the_model_is_loaded_at_the_start_by_the_thread_that_has_the_library_and
     assert threads == ["MainThread"]
     assert os.environ["HF_DEACTIVATE_ASYNC_LOAD"] == "1"  # nor do others load beside it
     assert library.loans == []  # nobody has asked yet
-    with pytest.raises(NoProvider, match="set HF_MODEL to it"):
+    with pytest.raises(NoProvider, match="HF_MODEL"):
         host.ask(later, NO_KEY, HELLO, lambda piece: None, threading.Event()).result(20)
 
 
@@ -215,5 +215,5 @@ def test_a_quota_that_is_used_up_is_told_in_the_librarys_words(library: Library)
     library.refusal = "You have exceeded your GPU quota"
     host = Host(lambda name, key, four_bit: Model())  # type: ignore[arg-type,return-value]
 
-    with pytest.raises(ProviderDown, match="lent to m: You have exceeded your GPU quota"):
+    with pytest.raises(ProviderDown, match=r" m\b.*You have exceeded your GPU quota"):
         asked(host)

@@ -140,32 +140,28 @@ def test_a_file_with_another_checksum_is_deleted_and_refused(hub: Hub, tmp_path:
     hub.content = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
     found = fetch(hub, tmp_path)
     assert found["kind"] == "ProviderDown"
-    assert "came with another checksum than the Hub's, and was deleted: try again" in found["error"]
     hub.content = CONTENT
     assert Path(fetch(hub, tmp_path)["path"]).read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize(("name", "kind", "says"), [
-    ("maker/small:other.gguf", "UnknownModel", "there is no file other.gguf in maker/small"),
-    ("maker/none:small.gguf", "UnknownModel", "there is no model maker/none on the Hub"),
-    ("maker/small", "UnknownModel", "cannot be read (No such file or directory)"),
+@pytest.mark.parametrize(("name", "fact"), [
+    ("maker/small:other.gguf", "other.gguf"), ("maker/none:small.gguf", "maker/none"),
+    ("maker/small", "maker/small"),
 ])
 def test_a_name_that_leads_nowhere_is_refused(
-    hub: Hub, tmp_path: Path, name: str, kind: str, says: str
+    hub: Hub, tmp_path: Path, name: str, fact: str
 ) -> None:
     found = fetch(hub, tmp_path, name)
-    assert found["kind"] == kind
-    assert says in found["error"]
+    assert (found["kind"], fact in found["error"]) == ("UnknownModel", True)
 
 
 def test_without_network_the_next_step_is_a_file(hub: Hub, tmp_path: Path) -> None:
     hub.server.shutdown()
     hub.server.server_close()
     found = fetch(hub, tmp_path)
-    assert found["kind"] == "ProviderDown"
-    assert "check the network, or set GGUF_MODEL to a file" in found["error"]
+    assert (found["kind"], "GGUF_MODEL" in found["error"]) == ("ProviderDown", True)
 
 
 def test_a_disk_without_room_is_told_before_anything_is_downloaded(tmp_path: Path) -> None:
-    with pytest.raises(NoProvider, match=r"takes [\d,]+ MiB, and .* are free: make room"):
+    with pytest.raises(NoProvider, match=r"[\d,]+ MiB.*[\d,]+ MiB"):
         files._has_room(2**60, tmp_path / "not" / "made", NAME)

@@ -12,11 +12,11 @@ from agent.run.nodes.select import _told_of
 
 
 def test_what_is_told_of_a_failure_of_several_lines_ends_in_one() -> None:
-    fault = "passes 0 of 1 tests (test_a: assert 0 == 1\n  +  where 0 = f())"
+    fault = "test_a: assert 0 == 1\n  +  where 0 = f()"
 
     told = _told_of(Try(fault=fault, by="a model"), Solution(files=(), entry="it.py"))
 
-    assert told == "passes 0 of 1 tests (test_a: assert 0 == 1 + where 0 = f())"
+    assert told.split() == fault.split() and "\n" not in told
 
 
 def test_what_was_tried_twice_is_told_once() -> None:

@@ -18,13 +18,7 @@ from agent.core.domain import (
 )
 from agent.core.state import Suite
 from agent.intake.asked.held_out import file_without_test
-from agent.run.nodes.prove import (
-    is_told,
-    of_a_suite,
-    proof_of,
-    seen_through,
-    without_new_evidence,
-)
+from agent.run.nodes.prove import is_told, of_a_suite, proof_of, seen_through, without_new_evidence
 from agent.run.nodes.specify import derived_test, hold_out, is_asked
 from tests.agent.values import program
 
@@ -78,9 +72,7 @@ def test_which_test_is_held_out(marks: str, visible: str, held: str) -> None:
 def test_tests_that_show_nothing_neither_count_nor_are_held_out(aside: dict[str, object]) -> None:
     five = (*FOUR, example("e"))
     seen = report(a=True, b=False, c=True, d=True, e=True)
-    weak = seen.model_copy(update={"verdicts": (
-        *seen.verdicts[:4], verdict("e", True, **aside),
-    )})
+    weak = seen.model_copy(update={"verdicts": (*seen.verdicts[:4], verdict("e", True, **aside))})
     assert held_of(hold_out(Suite(visible=five), seen, ADD))[1] == ["e"]
     assert held_of(hold_out(Suite(visible=five), weak, ADD))[1] == ["d"]
     fewer = weak.model_copy(update={"verdicts": (*weak.verdicts[:2], *weak.verdicts[3:])})
@@ -223,9 +215,7 @@ def test_a_method_of_a_file_asks_too() -> None:
         "assert f(5) == 8", "assert f(7) == 10", file, "assert f(1, 2) == 3",
         "import pytest\nwith pytest.raises(TypeError):\n    f(None)",
     )
-    suite = hold_out(
-        Suite(visible=tests), report(a=False, b=False, c=False, d=False, e=False), ADD
-    )
+    suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=False, d=False, e=False), ADD)
     assert held_of(suite)[1:] == (["b"], "")
 
 
@@ -233,10 +223,7 @@ def test_where_all_ask_the_same_none_is_held_out() -> None:
     tests = brought("assert f(1, 2) == 3", *SAME[:3])
     suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
     assert suite == Suite(visible=tests, unheld="known")
-    proof = proof_of(ALL_PASS, suite, ADD)
-    assert (proof.level, proof.why) == (
-        "E1", "4 of 4 tests pass; no test was held out: what each asks, others tell"
-    )
+    assert proof_of(ALL_PASS, suite, ADD).level == "E1"
 
 
 @pytest.mark.parametrize(("failing", "passed"), [("c", True), ("cd", False)])
@@ -245,9 +232,7 @@ def test_it_is_known_whether_a_held_out_test_passed_before(failing: str, passed:
     before = report(**{name: name not in failing for name in "abcd"})
     suite = hold_out(Suite(visible=tests), before, ADD)
     assert suite.held_passed == passed
-    assert proof_of(ALL_PASS, suite, ADD).why == (
-        "4 of 4 tests pass, 1 of them never seen by the repair"
-    )
+    assert proof_of(ALL_PASS, suite, ADD).level == "E2"
 
 
 @pytest.mark.parametrize(("passed", "refuted", "level"), [
@@ -388,9 +373,7 @@ def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
 
 
 def test_any_exception_at_all_fixes_nothing() -> None:
-    tests = (*FOUR[:3], Raises(
-        name="d", origin="user", call="f('d')", exception="Exception"
-    ))
+    tests = (*FOUR[:3], Raises(name="d", origin="user", call="f('d')", exception="Exception"))
     suite = hold_out(Suite(visible=tests), report(a=False, b=False, c=True, d=False), ADD)
     assert names(suite.held_out) == ["b"]
 
@@ -404,14 +387,11 @@ def test_showing_what_was_held_out_loses_nothing_else_of_the_suite() -> None:
     assert suite.shown() == Suite(visible=FOUR, flaky=("b",))
 
 
-@pytest.mark.parametrize(
-    ("suite", "level"),
-    [
-        (Suite(visible=FOUR), "E1"),
-        (HELD, "E2"),
-        (Suite(visible=FOUR, consulted=True), "E1"),
-    ],
-)
+@pytest.mark.parametrize(("suite", "level"), [
+    (Suite(visible=FOUR), "E1"),
+    (HELD, "E2"),
+    (Suite(visible=FOUR, consulted=True), "E1"),
+])
 def test_a_test_never_seen_lifts_the_proof(suite: Suite, level: ProofLevel) -> None:
     assert proof_of(ALL_PASS, suite, ADD).level == level
 
@@ -442,29 +422,20 @@ def passing(*vacuous: str, skipped: str = "") -> Report:
     ))
 
 
-@pytest.mark.parametrize(("report", "level", "why"), [
-    (passing(*"abcd"), "E0", "0 of 4 tests pass, 4 vacuous; nothing is shown by any test"),
-    (passing("a", "b"), "E0",
-     "2 of 4 tests pass, 2 vacuous; nothing is shown by a test that failed before"),
-    (passing(skipped="ab"), "E0",
-     "2 of 4 tests pass, 2 skipped; nothing is shown by a test that failed before"),
-    (passing("d"), "E1", "3 of 4 tests pass, 1 vacuous; the held-out test shows nothing"),
-    (passing(skipped="d"), "E1", "3 of 4 tests pass, 1 skipped; the held-out test shows nothing"),
-    (passing("a"), "E2", "3 of 4 tests pass, 1 vacuous, 1 of them never seen by the repair"),
+@pytest.mark.parametrize(("report", "level", "passed"), [
+    (passing(*"abcd"), "E0", "0 of 4"), (passing("a", "b"), "E0", "2 of 4"),
+    (passing(skipped="ab"), "E0", "2 of 4"), (passing("d"), "E1", "3 of 4"),
+    (passing(skipped="d"), "E1", "3 of 4"), (passing("a"), "E2", "3 of 4"),
 ])
-def test_what_shows_nothing_is_no_evidence(report: Report, level: ProofLevel, why: str) -> None:
+def test_what_shows_nothing_is_no_evidence(report: Report, level: ProofLevel, passed: str) -> None:
     proof = proof_of(report, HELD, ADD, failed=frozenset("ab"))
-    assert (proof.level, proof.why) == (level, why)
+    assert (proof.level, passed in proof.why) == (level, True)
 
 
-@pytest.mark.parametrize(
-    ("message", "told"), [("usage: N", ": usage: N"), ("Missing:", ": Missing:"), ("", "")]
-)
-def test_a_program_that_gives_up_is_said_to(message: str, told: str) -> None:
-    ending = Ending(kind="exited", exit_code=1, message=message)
-    assert proof_of(Report(solution="s", ending=ending), Suite(), ADD).why == (
-        f"there is no test; the program ends itself with exit code 1{told}"
-    )
+def test_a_program_that_gives_up_proves_nothing_and_its_last_words_are_shown() -> None:
+    ending = Ending(kind="exited", exit_code=1, message="usage: N")
+    proof = proof_of(Report(solution="s", ending=ending), Suite(), ADD)
+    assert (proof.level, "1" in proof.why, "usage: N" in proof.why) == ("E0", True, True)
 
 
 @pytest.mark.parametrize("verdicts", [(), (verdict("a", True, origin="adversarial"),)])
@@ -476,9 +447,7 @@ def test_an_answer_that_tells_what_was_held_out_leaves_nothing_unseen() -> None:
     answered = Example(name="e", origin="user", call="f(b=3, a=d)", expected="0")
     suite = HELD.model_copy(update={"visible": (*HELD.visible, answered)})
     proof = proof_of(report(a=True, b=True, c=True, d=True, e=True), suite, ADD)
-    assert (proof.level, proof.why) == (
-        "E1", "5 of 5 tests pass; the held-out test asks only what others ask"
-    )
+    assert proof.level == "E1"
 
 
 def test_a_call_that_must_only_return_tells_nothing_of_what_was_held_out() -> None:
@@ -494,43 +463,38 @@ def test_a_call_that_must_only_return_tells_nothing_of_what_was_held_out() -> No
 def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level: str) -> None:
     base = program("def f(a, b):\n    audit(a)\n    return a - b\n")
     proof = seen_through(Proof(level="E2", why="4 of 4 tests pass"), base, program(repaired))
-    assert proof.level == level
-    assert ("`audit` is called no more" in proof.why) == (level == "E1")
+    assert (proof.level, "`audit`" in proof.why) == (level, level == "E1")
     unproven = seen_through(Proof(level="E0", why="there is no test"), base, program(repaired))
-    assert unproven.level == "E0"
-    assert ("`audit` is called no more" in unproven.why) == (level == "E1")
+    assert (unproven.level, "`audit`" in unproven.why) == ("E0", level == "E1")
 
 
-@pytest.mark.parametrize(("repaired", "told"), [
-    ("def f(a, b):\n    audit(a)\n    return a + b\n", "`audit` is called less often than before"),
-    ("def f(a, b):\n    return audit(b) and a + b\n", "`audit` is called less often than before"),
-    ("def f(a, b):\n    return a + b\n", "`audit` is called no more"),
+@pytest.mark.parametrize("repaired", [
+    "def f(a, b):\n    audit(a)\n    return a + b\n",
+    "def f(a, b):\n    return audit(b) and a + b\n",
+    "def f(a, b):\n    return a + b\n",
 ])
-def test_a_call_that_is_left_elsewhere_is_called_less_often(repaired: str, told: str) -> None:
+def test_a_repair_that_drops_one_of_two_calls_is_proven_by_no_answer(repaired: str) -> None:
     base = program("def f(a, b):\n    audit(a)\n    audit(b)\n    return a - b\n")
     proof = seen_through(Proof(level="E2", why="4 of 4 tests pass"), base, program(repaired))
-    assert (proof.level, told in proof.why) == ("E1", True)
+    assert (proof.level, "`audit`" in proof.why) == ("E1", True)
 
 
-@pytest.mark.parametrize(
-    ("call", "expected", "told"),
-    [
-        ("shout('a')", "'A'", True),
-        ("Crowd(['a']).shout()", "['A']", True),
-        ("sorted(shout(word) for word in 'ab')", "['A', 'B']", True),
-        ("[*map(lambda word: shout(word), 'a')]", "['A']", True),
-        ("shout_words('a')", "'A'", False),
-        ("shou('a')", "'A'", False),
-        ("shout(text)", "'A'", False),
-        ("shout('a')", "text", False),
-        ("shout(", "'A'", False),
-        ("len('a')", "1", False),
-        ("shout(str(hash('a')))", "'A'", False),
-        ("shout(input())", "'A'", False),
-        ("shout(None)", "raises TypeError", True),
-        ("shout(None)", "raises Trouble", False),
-    ],
-)
+@pytest.mark.parametrize(("call", "expected", "told"), [
+    ("shout('a')", "'A'", True),
+    ("Crowd(['a']).shout()", "['A']", True),
+    ("sorted(shout(word) for word in 'ab')", "['A', 'B']", True),
+    ("[*map(lambda word: shout(word), 'a')]", "['A']", True),
+    ("shout_words('a')", "'A'", False),
+    ("shou('a')", "'A'", False),
+    ("shout(text)", "'A'", False),
+    ("shout('a')", "text", False),
+    ("shout(", "'A'", False),
+    ("len('a')", "1", False),
+    ("shout(str(hash('a')))", "'A'", False),
+    ("shout(input())", "'A'", False),
+    ("shout(None)", "raises TypeError", True),
+    ("shout(None)", "raises Trouble", False),
+])
 def test_an_example_calls_only_what_the_words_name(call: str, expected: str, told: bool) -> None:
     words = "Write shout(words), and a class `Crowd` whose method shouts each of its words."
     assert (derived_test(call, expected, words) is not None) is told
@@ -543,12 +507,10 @@ def test_a_call_is_asked_however_its_test_is_spaced() -> None:
 def test_a_projects_proof_says_what_its_suite_leaves_open() -> None:
     one = Proof(level="E1", why="9 of 9 tests pass")
     two = Proof(level="E2", why="9 of 9 tests pass, 1 of them never seen by the repair")
-    assert of_a_suite(one, 0).why == "9 of 9 tests pass; nothing was checked beyond the suite"
+    assert of_a_suite(one, 0).why.startswith(one.why) and of_a_suite(one, 0) != one
     assert of_a_suite(two, 0) == two
     found = of_a_suite(two, 2)
-    assert (found.level, found.why) == (
-        "E1", f"{two.why}; at least 3 repairs pass the suite, this one among them"
-    )
+    assert (found.level, found.why.startswith(two.why), " 3 " in found.why) == ("E1", True, True)
     assert found.evidence is not None and found.evidence.others == 2
     # What was open when a remembered repair was learned is said beside it.
     assert [of_a_suite(proof, 0, left_open=True) for proof in (one, two)] == [
