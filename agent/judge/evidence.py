@@ -119,7 +119,11 @@ class _Gathering:
         for key in keys:
             signs[key] += [*sentinel.signs.get(key, ()), *filter(None, [held.get(key)])]
         spoilt = self._spoilt.rows | false.rows
-        deaf = [key for key in keys if belief.passes(spoilt.get(key, {}))]
+        # What a program prints when it is run is not among the answers that are spoilt.
+        deaf = [
+            key for key in keys
+            if belief.passes(spoilt.get(key, {})) and not self._group.reads_output(key)
+        ]
         more: tuple[CanaryKind, ...] = ("spoilt true", "spoilt idle")
         for kind in more:
             run = await self._again(deaf, kind)

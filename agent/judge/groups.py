@@ -33,6 +33,11 @@ class Group:
         code = self.tests[int(key)].code if self.code is None else self.code
         return belief.keeps_to_calls(code, self.subject.all_modules)
 
+    def reads_output(self, key: str) -> bool:
+        """Whether a test is a snippet that reads what the program prints."""
+        test = self.tests[int(key)] if self.code is None else None
+        return isinstance(test, Script) and test.uses_output
+
     def left(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
         """Those of these keys, or all, that are not done; of a file all, since what its nodes are
         is not known before it is collected."""

@@ -65,7 +65,10 @@ async def repeated(group: Group, keys: Sequence[str]) -> tuple[frozenset[str], d
             places[key] = range(len(asks), len(asks) + len(one.calls))
             asks += one.calls
     rows = await _asked(group, asks)
-    isolated: set[str] = set()
+    isolated = {
+        key for key in keys
+        if group.reads_output(key) and _holds_of(group.output, group.tests[int(key)].code)
+    }
     against: dict[str, str] = {}
     for key, place in places.items():
         mine = [rows[number] for number in place]
@@ -77,6 +80,28 @@ async def repeated(group: Group, keys: Sequence[str]) -> tuple[frozenset[str], d
         elif found[key].is_whole and all(row and row["status"] == "passed" for row in mine):
             isolated.add(key)
     return frozenset(isolated), against
+
+
+def _holds_of(output: str, code: str) -> bool:
+    """Whether a snippet checks only that the program's output is, has or lacks texts, and holds."""
+    for node in parse(code).body:
+        match node:
+            case ast.Assert(test=ast.Compare(left=left, ops=[sign], comparators=[right])):
+                if not isinstance(sign, ast.Eq):
+                    left, right = right, left
+                text = literal(right)
+                if ast.unparse(left) not in ("output", "output.strip()") or text is None:
+                    return False
+                printed = output if isinstance(left, ast.Name) else output.strip()
+                match sign, text[0]:
+                    case ast.Eq(), wanted if printed == wanted:
+                        continue
+                    case ast.In(), str(wanted) if wanted in printed:
+                        continue
+                    case ast.NotIn(), str(wanted) if wanted not in printed:
+                        continue
+        return False
+    return True
 
 
 async def _asked(group: Group, asks: Sequence[ExampleCall]) -> list[Mapping[str, object] | None]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.judge.compared.repeated import _repeat_of
+from agent.judge.compared.repeated import _holds_of, _repeat_of
 
 MODULES = frozenset({"program", "solution"})
 FILE = "import pytest\nimport program\nfrom program import f, g as h\nROWS = [1, 2]\n\n"
@@ -64,6 +64,17 @@ def test_the_plain_calls_of_a_snippet(code: str, calls: list[str], is_whole: boo
 ])
 def test_the_plain_calls_of_a_test_of_a_file(code: str, node: str, expected: Any) -> None:
     assert repeated(code, node) == expected
+
+
+@pytest.mark.parametrize(("code", "holds"), [
+    ("assert output == 'a b\\n'\nassert 'b' in output", True), ("assert output.strip() == 'a b'", True),
+    ("assert 'c' not in output", True), ("assert 'c' in output", False),
+    ("assert 'a' not in output", False), ("assert output == 'a b'", False),
+    ("assert len(output) == 4", False), ("assert 'a' in f(output)", False),
+    ("output = 'c'\nassert 'c' in output", False),
+])
+def test_checks_of_the_output_are_compared_by_the_host(code: str, holds: bool) -> None:
+    assert _holds_of("a b\n", code) is holds
 
 
 async def test_a_test_all_of_whose_checks_are_repeated_is_isolated(judge: Any) -> None:
