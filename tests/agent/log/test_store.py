@@ -47,10 +47,7 @@ def test_a_value_comes_back_equal_from_its_address(store: Store) -> None:
     task = Task(tests=(Script(name="t", origin="user", code="assert f('\ud800')"),))
     key = store.put(task)
     assert (store.get(key, Task), store.put(task)) == (task, key)
-
-
-def test_an_unknown_address_is_an_error(store: Store) -> None:
-    with pytest.raises(KeyError, match="no value is stored"):
+    with pytest.raises(KeyError):
         store.get("nothing", Lesson)
 
 
@@ -90,17 +87,12 @@ def test_what_a_closed_store_left_is_adopted_by_the_next(tmp_path: Path) -> None
     assert not [*(tmp_path / "alive").iterdir()]
 
 
-def test_a_released_run_can_be_adopted(store: Store) -> None:
-    store.add_run("r", "", "t", "{}")
-    store.release("r")
-    assert [row.id for row in store.adopt_orphans("r")] == ["r"]
-
-
-def test_a_finished_run_is_never_adopted(store: Store) -> None:
-    store.add_run("r", "", "t", "{}")
-    store.append("r", "x", 0, 0, RunFailed(error="e"))
-    store.release("r")
-    assert store.adopt_orphans() == ()
+def test_a_released_run_can_be_adopted_unless_it_has_finished(store: Store) -> None:
+    for run in ("r", "finished"):
+        store.add_run(run, "", "t", "{}")
+        store.release(run)
+    store.append("finished", "x", 0, 0, RunFailed(error="e"))
+    assert [row.id for row in store.adopt_orphans()] == ["r"]
 
 
 def test_places_count_up_whoever_writes(bus: EventBus) -> None:
@@ -122,16 +114,12 @@ def test_a_step_entered_again_replaces_its_first_attempt_in_the_fold(bus: EventB
     assert texts == ["kept", "kept too", "other"]
 
 
-def test_a_log_survives_json_lines(bus: EventBus) -> None:
+def test_a_log_survives_json_lines_and_a_broken_one_names_its_line(bus: EventBus) -> None:
     write = bus.writer("r", "a")
     write(notice("one\ntwo \ud800 \u2028"))
     write(RunFailed(error="e"))
     assert from_jsonl(to_jsonl(bus.log("r"))) == bus.log("r")
-
-
-def test_a_broken_log_names_its_line(bus: EventBus) -> None:
-    bus.writer("r", "a")(notice("one"))
-    with pytest.raises(ValueError, match="line 2 is not an event"):
+    with pytest.raises(ValueError, match="line 3"):
         from_jsonl(to_jsonl(bus.log("r")) + '{"kind": "other"}\n')
 
 
