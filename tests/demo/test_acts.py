@@ -79,12 +79,14 @@ async def test_a_stranger_who_stops_a_run_early_stops_nobody_elses() -> None:
 
 
 async def test_what_strangers_stop_early_makes_nobodys_own_stop_forgotten() -> None:
-    async with serving(strangers(), PUBLIC) as page:
+    session = strangers()
+    async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
         await page.stop(kept, MINE)
         for run in (kept["run"], *(str(uuid4()) for _ in range(MOST_STOPPED))):
             await page.stop({**NO_RUN, "run": run}, OTHER)
         assert refused(await healed(page, kept, MINE))
+        assert not has_begun(session, kept)
 
 
 async def test_a_page_that_goes_away_as_its_run_begins_leaves_it_to_wait() -> None:
@@ -473,6 +475,8 @@ async def test_all_that_is_typed_for_a_run_is_counted() -> None:
         args = ["--name " * 8 if name == "args" else None for name in OPTIONS]
         assert refused(await last(page.heal(MINE, kept, "", "", "healed", *args)))
         kept = await ran(page, visit=MINE)
-        for answer in (page.advise(kept, MINE, "x" * 51), page.bring(kept, MINE, "x" * 51)):
-            assert refused(await answer)
+        for act in (page.advise, page.bring):
+            said = (await act(kept, MINE, "x" * 51))["said"]
+            assert "51" in said and "50" in said
         assert answers(session, kept) == []
+        assert (await page.decide(kept, MINE, approve=True))["said"] == ""

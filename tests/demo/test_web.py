@@ -193,42 +193,6 @@ async def test_a_heal_that_is_not_to_be_begun_on_arrival_is_not(
     assert not session.recorded
 
 
-async def test_what_is_brought_to_a_review_is_no_larger_than_any_other_input() -> None:
-    session = RecordedSession(jail=STRONG)
-    session.settings = Settings(largest_input=10)
-    visit: Visit = {**NEW_VISIT, "visitor": "a-word-of-one-visitor"}
-    async with serving(session, PUBLIC) as page:
-        kept = await ran(page, "waiting", visit)
-        for act in (page.bring, page.advise):
-            said = (await act(kept, visit, "x" * 11))["said"]
-            assert "11" in said and "10" in said
-        assert answers(session, kept) == []
-        assert (await page.decide(kept, visit, approve=True))["said"] == ""
-
-
-async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> None:
-    kept = await begun(page)
-    assert refused(await healed(page, kept))
-    assert can_heal(await page.settle(kept, NEW_VISIT))
-
-
-async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back() -> None:
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[RecordedSession]:
-        raise SandboxUnavailable("there is no key; set one")
-        yield
-
-    host = Host(opened)
-    async with host.serving():
-        page = Page(host)
-        kept = await begun(page, "code")
-        settled = await page.settle(kept, NEW_VISIT)
-
-        assert "set one" in (await healed(page, kept))["said"]
-        assert "set one" in (await arrived(page))["said"]
-        assert (can_heal(settled), settled["stop"]["interactive"]) == (True, False)
-
-
 async def test_stop_stays_enabled_while_the_server_shuts_down(host: Host, page: Page) -> None:
     kept = await begun(page, words="healed")
     await healed(page, kept)
@@ -290,26 +254,6 @@ async def test_a_new_tab_begins_afresh_beside_a_run_that_another_one_follows() -
             assert (await arrived(page, run, told))["kept"]["run"] == kept["run"]
         await following.aclose()
         assert (await arrived(page, kept=new))["kept"]["run"] == kept["run"]
-
-
-async def test_stop_cancels_the_run_and_its_follower_sees_the_end() -> None:
-    session = RecordedSession(pause_s=30)
-    async with serving(session) as page:
-        kept = await begun(page, words="healed")
-        following = asyncio.create_task(healed(page, kept))
-        while not has_begun(session, kept):
-            await asyncio.sleep(0)
-        assert (await page.stop(kept, NEW_VISIT))["said"] == ""
-        assert "is-cancelled" in (await following)["bench"]
-
-
-async def test_a_run_stopped_before_it_began_never_begins(
-    page: Page, session: RecordedSession
-) -> None:
-    kept = await begun(page, words="healed")
-    assert (await page.stop(kept, NEW_VISIT))["said"] == ""
-    assert refused(await healed(page, kept))
-    assert not has_begun(session, kept)
 
 
 async def test_a_run_stopped_while_it_is_being_started_is_cancelled() -> None:

@@ -339,16 +339,6 @@ def test_while_a_run_goes_on_the_newest_programs_can_be_looked_into() -> None:
     assert 'data-at="0"' not in page
 
 
-def test_a_search_tells_its_pace_and_its_best_while_it_runs() -> None:
-    log = recorded("rounds")
-    start = next(n for n, one in enumerate(log) if isinstance(one.event, e.StepStarted))
-    seen = log[start].model_copy(update={"seq": 99, "event": e.Searched(
-        candidates=300, plausible=0, best_passed=2, total=3, wall_s=2.0
-    )})
-    read = Reader(workbench(fold((*log[: start + 1], seen)))).text
-    assert read.count("300") == 1 and "150" in read and "2 of 3" in read
-
-
 def test_a_regression_is_ringed_and_tabs_name_their_panels() -> None:
     page = workbench(fold(recorded("rounds")))
     assert 'class="cell failed ring"' in page and 'class="legend"' in page
@@ -378,11 +368,6 @@ def test_a_run_that_goes_on_says_how_long_it_may_take() -> None:
     limited = replace(going, start=going.start.model_copy(update={"limit_s": 60.0}))
     late = replace(limited, seconds=61.0)
     assert [" 60 s" in workbench(one) for one in (limited, going, late)] == [True, False, False]
-
-
-def test_an_edit_in_a_reason_shows_its_code_and_no_backticks() -> None:
-    result = replace(fold(recorded("healed")), why="took `- 1` out of line 4; all is well")
-    assert "<p class=\"reason\">took <code>- 1</code> out of line 4" in workbench(result)
 
 
 async def test_the_program_looked_at_is_compared_and_put_into_the_editor() -> None:

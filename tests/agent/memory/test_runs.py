@@ -61,13 +61,6 @@ async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_by
     assert end.edit not in again.edit
 
 
-async def test_comments_written_since_survive_a_replay(session: Session) -> None:
-    await healed(session, BROKEN, TESTS)
-    noted = "# my module\n" + BROKEN.replace("return width", "return  width") + "# the end\n"
-    end = last(await healed(session, noted, TESTS))
-    assert (end.strategy, end.code) == ("memory", noted.replace("width + height", "width * height"))
-
-
 async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_would_pass(
     session: Session, change: Change
 ) -> None:
