@@ -141,9 +141,7 @@ def test_the_keyboard_leafs_through_programs_tabs_and_tests(recorded_page: Any) 
     assert len({*page.evaluate(heights)}) == 1, "also of tests that were not run"
 
 
-def test_two_programs_stand_side_by_side_and_one_is_put_into_the_editor(
-    recorded_page: Any
-) -> None:
+def test_two_programs_stand_side_by_side_and_one_is_put_into_the_editor(recorded_page: Any) -> None:
     page = recorded_page.page
     heal(page, words="rounds")
     ended(page, "healed")

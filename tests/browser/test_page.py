@@ -170,7 +170,7 @@ def test_a_link_or_a_reload_shows_the_run_or_its_question_first(
     page.evaluate("localStorage.clear()")  # by its address alone
     other = recorded_page.open(page.url[page.url.index("?"):])
     expect(other.locator(part)).to_be_in_viewport()
-    expect(other.locator(".partial")).to_have_count(state == "unresolved")
+    expect(other.locator(".partial")).to_have_count(int(state == "unresolved"))
 
 
 @pytest.mark.parametrize("size", [
@@ -401,10 +401,8 @@ def test_what_heals_is_in_view_at_once_and_stays_where_it_is(
     heals = page.page.locator("button#heal")
     hint = page.page.locator("#wordless")
     expect(hint).not_to_be_empty()
-
     box = heals.bounding_box()
     hint.evaluate("(hint) => hint.replaceChildren()")  # as before it comes, and with a model
-
     assert box["y"] + box["height"] <= size[1]
     assert heals.bounding_box() == box
     fits(page.page)
@@ -492,7 +490,6 @@ def test_a_public_page_runs_no_code_behind_a_weak_jail_but_shows_what_was_saved(
     expect(page.locator("#banner .banner.weak")).to_be_visible()
     fits(page)
     query = page.url[page.url.index("?"):]
-
     with shipped(saved, **WEAK) as home, window(browser, home, (1440, 900), query) as closed:
         expect(closed.page.locator("#banner .banner")).to_contain_text("SANDBOX_ALLOW_WEAK=1")
         ended(closed.page, HEALED)

@@ -34,11 +34,8 @@ def test_names_of_this_machine_alone_and_those_that_others_may_reach(
 
 
 @pytest.mark.parametrize(("more", "has_own"), [
-    ({}, True),
-    ({"SPACES_ZERO_GPU": "1"}, False),
-    ({"LLM_PROVIDER": "mock"}, False),
-    ({"HF_MODEL": "owner/name"}, False),
-    ({"ANTHROPIC_API_KEY": "a-key-of-the-operator"}, False),
+    ({}, True), ({"SPACES_ZERO_GPU": "1"}, False), ({"LLM_PROVIDER": "mock"}, False),
+    ({"HF_MODEL": "owner/name"}, False), ({"ANTHROPIC_API_KEY": "a-key-of-the-operator"}, False),
 ])
 def test_a_space_on_processors_with_nothing_set_has_a_small_model(
     more: dict[str, str], has_own: bool
@@ -73,7 +70,6 @@ def test_a_level_that_is_fit_for_strangers_is_served(level: str) -> None:
 @pytest.mark.parametrize(("name", "share"), [("0.0.0.0", False), ("127.0.0.1", True)])
 async def test_a_page_for_this_machine_is_not_served_to_others(name: str, share: bool) -> None:
     host = hosting(RecordedSession(lambda task: ()))
-
     with pytest.raises(ValueError, match=r"Access\(public=True\)"):
         serve(build(host), host, name, 1, share=share)
 
@@ -109,8 +105,7 @@ def test_a_link_is_opened_only_where_it_is_asked_for_and_makes_the_page_public(
 
 
 @pytest.mark.parametrize(("environment", "served"), [
-    ({}, ("127.0.0.1", 7860)),
-    ({"SPACE_ID": "owner/space"}, ("0.0.0.0", 7860)),
+    ({}, ("127.0.0.1", 7860)), ({"SPACE_ID": "owner/space"}, ("0.0.0.0", 7860)),
     ({"SPACE_ID": "owner/space", "GRADIO_SERVER_NAME": "127.0.0.1"}, ("127.0.0.1", 7860)),
     ({"GRADIO_SERVER_NAME": "10.0.0.1", "PORT": "80"}, ("10.0.0.1", 80)),
 ])
@@ -153,7 +148,6 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(
     monkeypatch.setattr("demo.serving.server.serve", taken)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PORT", "7861")
-
     assert app.main() == 2
     said = capsys.readouterr().err
     assert "127.0.0.1:7861" in said and "PORT=" in said

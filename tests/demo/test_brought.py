@@ -37,10 +37,9 @@ def zipped(files: dict[str, bytes]) -> SentFile:
 
 def project(**more: bytes) -> SentFile:
     return zipped({
-        "work/pyproject.toml": pyproject("shop").encode(),
-        "work/shop/__init__.py": b"", "work/shop/fee.py": MODULE,
-        "work/shop/other.py": b"from shop.fee import fee\n", "work/tests/test_fee.py": SUITE,
-        **more,
+        "work/pyproject.toml": pyproject("shop").encode(), "work/shop/__init__.py": b"",
+        "work/shop/fee.py": MODULE, "work/shop/other.py": b"from shop.fee import fee\n",
+        "work/tests/test_fee.py": SUITE, **more,
     })
 
 

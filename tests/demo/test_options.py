@@ -44,16 +44,14 @@ def test_nothing_that_is_chosen_leaves_all_as_the_settings_have_it() -> None:
 def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
     found = asked(
         iterations=3, autonomy="review_all", ask=True, learn=False, require_proof="E3",
-        require_integrity="isolated", require_confidence="80", usd="0.25", tokens=5000,
-        calls="7", seconds="30",
-        stdin="2\n3\n", args="--name 'two words' -v",
+        require_integrity="isolated", require_confidence="80", usd="0.25", tokens=5000, calls="7",
+        seconds="30", stdin="2\n3\n", args="--name 'two words' -v",
         files={"a.py": base64.b64encode(b"x").decode()},
     )
     assert found.session == {
         "max_iterations": 3, "autonomy": "review_all", "ask": True, "learn": False,
         "require_proof": "E3", "require_integrity": "isolated", "budget_s": 30.0,
-        "require_confidence": 0.8,
-        "caps": Caps(usd=0.25, tokens=5000, calls=7),
+        "require_confidence": 0.8, "caps": Caps(usd=0.25, tokens=5000, calls=7),
     }
     assert (found.stdin, found.argv) == ("2\n3\n", ("--name", "two words", "-v"))
     assert [(one.name, one.content) for one in found.files] == [("a.py", b"x")]

@@ -28,9 +28,8 @@ from tests.demo.recorded import Log, recorded
 ROOT = Path(__file__).parents[2]
 CANARIES = [
     "<script>window.pwned=1</script>", '"><img src=x onerror=window.pwned=1>',
-    "`${window.pwned=1}`",
-    "{{value}} {{#each x}}", "' onmouseover='window.pwned=1", "</div></section>", r"\d+\n", "&lt;",
-    "</textarea><svg/onload=1>",
+    "`${window.pwned=1}`", "{{value}} {{#each x}}", "' onmouseover='window.pwned=1",
+    "</div></section>", r"\d+\n", "&lt;", "</textarea><svg/onload=1>",
 ]
 OUR_TAGS = {
     "a", "b", "button", "caption", "code", "col", "colgroup", "datalist", "dd", "details", "div",
@@ -112,8 +111,7 @@ def everywhere(text: str, *, resolved: bool) -> Log:
         e.Recalled(hit=True, note=text),
         e.PatchProposed(iteration=1, strategy="search", note=text, diff=diff),
         e.PartialFound(diff=diff, passed=0, total=1, note=text),
-        e.Critiqued(verdict="reject", note=text),
-        e.Ambiguous(iteration=1, rivals=rivals),
+        e.Critiqued(verdict="reject", note=text), e.Ambiguous(iteration=1, rivals=rivals),
         e.Proved(level="E2", why=text, evidence=d.Evidence(
             probes=1, new_failures=(text,), wavering=(text,), others=1, mutants=2, killed=1,
             survivors=(text,), equivalent=1, reruns=5, disagreeing=(text,), unsettled=text,
@@ -126,10 +124,8 @@ def everywhere(text: str, *, resolved: bool) -> Log:
                     wall_s=1.0, answer=text),
         e.ModelFailed(call=1, role=text, provider=text, model=text, error=text, why=text, tokens=1,
                     cost_usd=None, wall_s=1.0, answer=text),
-        e.FellBack(role=text, provider=text, to=text, why=text),
-        e.Notice(level="error", text=text),
-        e.Waiting(interrupt=text, question=text, diff=diff),
-        end,
+        e.FellBack(role=text, provider=text, to=text, why=text), e.Notice(level="error", text=text),
+        e.Waiting(interrupt=text, question=text, diff=diff), end,
     ]
     return tuple(
         Stamped(run=text, seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
@@ -181,9 +177,7 @@ def test_the_words_of_a_healed_run() -> None:
     ("healed", "is-healed at-E2", False), ("unresolved", "is-unresolved", True),
     ("crash_stopped", "is-crash-stopped at-E0", False),
 ])
-def test_an_end_shows_what_was_reached_and_no_more(
-    name: str, classes: str, smallest: bool
-) -> None:
+def test_an_end_shows_what_was_reached_and_no_more(name: str, classes: str, smallest: bool) -> None:
     log = recorded(name)
     page = workbench(fold(log))
     assert f'class="bench {classes}' in page
@@ -272,7 +266,6 @@ def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
         JailLayer(name="namespaces", holds=False, seen='see "the" parent: possible'),
     )
     shown = plan_html("mock", "no model", Jail(words="jail: seen", level=level, layers=layers))
-
     assert f'<span class="badge {badge}">{level}</span>' in shown
     tip = shown.partition('<summary title="')[2].partition('">')[0]
     for fact in ("seccomp", "open a socket: EACCES", "namespaces", 'see "the" parent: possible'):

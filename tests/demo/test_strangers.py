@@ -30,8 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("public")
     with shipped(
         folder, GRADIO_SERVER_NAME=WEAK["GRADIO_SERVER_NAME"], SANDBOX_ALLOW_WEAK="1",
-        HEAL_AUTONOMY="review_repairs", HEAL_VISITOR_RATE="1000",
-        HEAL_REQUEST_RATE="100000",
+        HEAL_AUTONOMY="review_repairs", HEAL_VISITOR_RATE="1000", HEAL_REQUEST_RATE="100000",
     ) as address:
         yield address
 

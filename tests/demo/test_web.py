@@ -26,7 +26,6 @@ from demo.serving.downloads import download_route
 from demo.serving.host import Host
 from demo.serving.visitors import new_word
 from demo.web import IDLE_S, build
-from sandbox import SandboxUnavailable
 from tests.demo.recorded import OWN, Log, RecordedSession, hosting, recorded
 
 STRONG = Jail(words="jail", level="L2")
@@ -121,8 +120,7 @@ def can_heal(update: Update) -> bool:
 
 def seen(update: Update) -> set[str]:
     """The parts that an update shows."""
-    return {name for name, part in update.items()
-            if isinstance(part, dict) and part.get("visible")}
+    return {name for name, part in update.items() if isinstance(part, dict) and part.get("visible")}
 
 
 def has_begun(session: RecordedSession, kept: BrowserRun) -> bool:
@@ -166,7 +164,6 @@ async def test_a_heal_that_nobody_heard_of_is_begun_on_arrival_and_once(
     assert "is-healed" in first["bench"] and "is-healed" in second["bench"]
     assert [*session.recorded] == [kept["run"]]
     assert (await arrived(page, "", kept))["kept"]["begins"] == ""
-
     await session.delete(kept["run"])  # while another page still counts on it
     came = (await arrived(page, kept["run"], kept))["kept"]
     assert refused(await last(page.resume(came, NEW_VISIT)))
@@ -389,7 +386,6 @@ async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs() -> Non
     async with serving(kept_runs, PUBLIC) as page:
         update = await arrived(page, SAVED)
         kept = await begun(page, words="healed")
-
         assert update["kept"]["run"] == SAVED
         assert 'class="banner"' in update["banner"]
         assert not can_heal(update)
@@ -399,9 +395,7 @@ async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs() -> Non
 
 
 @pytest.mark.parametrize("name", ["waiting", "rivals"])
-async def test_a_page_that_may_run_no_code_asks_nothing_and_takes_no_answer(
-    name: str
-) -> None:
+async def test_a_page_that_may_run_no_code_asks_nothing_and_takes_no_answer(name: str) -> None:
     session = await saved(RecordedSession(lambda _: recorded(name), jail=WEAK))
     async with serving(session, PUBLIC) as page:
         kept: BrowserRun = {**NO_RUN, "run": SAVED, "interrupt": "ask-1", "answer": "B"}
@@ -481,8 +475,7 @@ async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
 
 
 async def test_a_run_that_waits_with_a_question_is_answered_itself() -> None:
-    asked = next(entry.event for entry in recorded("rivals")
-                 if isinstance(entry.event, Ambiguous))
+    asked = next(entry.event for entry in recorded("rivals") if isinstance(entry.event, Ambiguous))
     wait = Waiting(interrupt="which-1", question="Which?", rivals=asked.rivals)
     session = RecordedSession(replaced("rivals", "ambiguous", wait))
     async with serving(session) as page:

@@ -48,9 +48,7 @@ def seen(values: dict[str, str]) -> dict[str, str]:
 
 def test_a_repositorys_file_chooses_neither_jail_nor_address_nor_money(folder: Path) -> None:
     lay(folder / ".env", HOSTILE, HARMLESS, {"DATABASE_URL": "theirs"})
-
     said = read_dotenv()
-
     assert (seen(HOSTILE), seen(HARMLESS)) == ({}, HARMLESS)
     assert [name for name in (*HOSTILE, "HEAL_ENV_FILE=.env") if name not in said] == []
     assert "DATABASE_URL" not in said and "DATABASE_URL" not in os.environ
@@ -74,7 +72,6 @@ def test_what_changes_nothing_is_not_told(folder: Path, monkeypatch: pytest.Monk
         "HEAL_SANDBOX": "auto", "SANDBOX_ALLOW_WEAK": "0", "HEAL_PROMPTS": "",
         "HEAL_DATA_DIR": "/theirs", "HEAL_BUDGET_USD": "0.5",
     })
-
     assert read_dotenv() == ""
     assert os.environ["HEAL_DATA_DIR"] == "/mine"
 
@@ -87,7 +84,6 @@ def test_a_named_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_command_says_what_it_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lay(folder / ".env", {"HEAL_SANDBOX": "subprocess"})
-
     with pytest.raises(typer.Exit):
         conclude(lambda face: 0)
 

@@ -16,8 +16,7 @@ CALL = {"role": "critic", "provider": "p", "model": "m", "tokens": 7, "wall_s": 
     e.ModelCalled(**CALL, cost_usd=0.0, call=1, first_s=0.25, attempts=3, cached=True),
     e.ModelFailed(**CALL, cost_usd=0.5, call=2, error="Overloaded", why="full \udc80 of it"),
     e.FellBack(role="critic", provider="p/m", to="q/n", why="refused"),
-    e.Extended(usd=0.5, calls=3),
-    e.Waiting(interrupt="budget-1", question="more?", needs="budget"),
+    e.Extended(usd=0.5, calls=3), e.Waiting(interrupt="budget-1", question="more?", needs="budget"),
     e.Waiting(interrupt="key-1", question="whose?", needs="key"),
     e.RunStarted(title="t", provider="p", provider_why="w", sandbox="s", roles=(
         e.RoleChoice(role="critic", provider="p", model="m", why="so"),

@@ -26,7 +26,6 @@ ROUNDS: tuple[Event, ...] = (
 
 def test_each_judged_program_is_listed_with_its_way_its_parent_and_its_newest_verdict() -> None:
     found = iterations(log_of(*ROUNDS))
-
     assert [(one.iteration, one.approach, one.by, one.passed, one.of) for one in found] == [
         (0, "", "user", 1, 2), (1, "minimal", "model", 0, 2), (2, "rewrite", "model", 2, 2),
     ]
@@ -55,9 +54,8 @@ def test_two_runs_are_compared_by_what_differs() -> None:
     left = log_of(*ROUNDS, FINISHED)
     right = tuple(
         entry.model_copy(update={"run": "r2"}) for entry in log_of(
-            fork, *ROUNDS[1:6], FINISHED.model_copy(update={
-                "outcome": "unresolved", "code": BROKEN, "proof": None,
-            }),
+            fork, *ROUNDS[1:6],
+            FINISHED.model_copy(update={"outcome": "unresolved", "code": BROKEN, "proof": None}),
         )
     )
     found = compared(left, right)

@@ -102,7 +102,6 @@ def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
 def test_an_unfinished_run_adds_up_what_it_spent() -> None:
     call = ModelCalled(call=0, role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
     unpriced = call.model_copy(update={"cost_usd": None})
-
     twice = fold(log_of(STARTED, call, call))
     assert (twice.tokens, twice.cost_usd, twice.seconds) == (14, 1.0, 2.0)
     assert fold(log_of(STARTED, call, unpriced)).cost_usd is None
@@ -139,7 +138,6 @@ def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> Non
 
 def test_candidates_of_a_search_that_was_cut_short_count() -> None:
     searched = e.Searched(candidates=700, plausible=0, best_passed=1, total=2, wall_s=9.9)
-
     assert fold(log_of(STARTED, searched, FINISHED)).candidates == 700
 
 
@@ -205,8 +203,7 @@ def test_of_several_reasons_the_shortest_is_told() -> None:
 
 def test_nothing_but_passes_that_decide_and_show_something_is_looked_at() -> None:
     report = Report(solution="s", verdicts=(
-        verdict("a", integrity="isolated"),
-        verdict("b", integrity="in-process", vacuous=True),
+        verdict("a", integrity="isolated"), verdict("b", integrity="in-process", vacuous=True),
         verdict("c", "skipped", integrity=None),
         verdict("d", "passed", integrity=None, doubt="it looks into frames"),
         verdict("e", "failed", integrity="in-process"),
@@ -255,7 +252,6 @@ def test_the_document_names_the_run_the_fault_and_what_is_no_fix() -> None:
     partial = document(fold(log_of(e.PartialFound(
         diff="d", passed=1, total=2, note="n", code="c",
     ))))
-
     assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
     assert partial["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2, "code": "c"}
 
@@ -291,8 +287,7 @@ def test_what_was_set_aside_stands_in_the_result_to_its_end() -> None:
             solution=before.id, verdicts=(verdict("add", "failed"), aside),
         )),
         CodeWritten(iteration=1, solution=after),
-        Judged(iteration=1, report=Report(solution=after.id, verdicts=(verdict("add"),))),
-        FINISHED,
+        Judged(iteration=1, report=Report(solution=after.id, verdicts=(verdict("add"),))), FINISHED,
     )
 
     report = fold(log).report
@@ -322,10 +317,8 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
         judged(0, "a", verdict("t", "failed", origin="spec")),
         judged(1, "b", verdict("u", "timeout"), verdict("t", origin="spec")),
         e.Searched(candidates=3, plausible=0, best_passed=0, total=1, wall_s=0.1),
-        Notice(level="warning", text="slow"),
-        e.Waiting(interrupt="i", question="keep it?"),
-        FINISHED,
-        e.RunFailed(error="lost"),
+        Notice(level="warning", text="slow"), e.Waiting(interrupt="i", question="keep it?"),
+        FINISHED, e.RunFailed(error="lost"),
     ]
     chosen = data.draw(st.lists(st.sampled_from(events), max_size=14))
     tasks = data.draw(st.lists(st.sampled_from("ab"), min_size=14, max_size=14))
@@ -348,9 +341,7 @@ def test_a_fold_that_goes_on_gives_at_each_event_what_a_fold_of_all_gives(
     for place in data.draw(st.lists(st.integers(0, len(log) - 1), max_size=3)):
         again = [one for one in log[: place + 1] if one.task == log[place].task]
         attempt = again[-1].attempt + 1  # its step is entered anew where it was cut off
-        log[place + 1 : place + 1] = [
-            one.model_copy(update={"attempt": attempt}) for one in again
-        ]
+        log[place + 1 : place + 1] = [one.model_copy(update={"attempt": attempt}) for one in again]
     folding = Folding()
     for place, one in enumerate(log, start=1):
         whole = replace(fold(log[:place]), metrics={}, degraded=())
@@ -385,9 +376,7 @@ def test_a_step_carries_what_all_its_runs_took_also_one_that_a_crash_cut_short()
     )
     result = fold(log)
     assert result.metrics == {
-        "critique": NodeMetrics(
-            runs=2, seconds=1.5, calls=2, failed=1, tokens=10, cost_usd=0.75,
-        ),
+        "critique": NodeMetrics(runs=2, seconds=1.5, calls=2, failed=1, tokens=10, cost_usd=0.75),
         "prove": NodeMetrics(runs=1, calls=1, tokens=7, cost_usd=None),
     }
     assert sum(one.tokens for one in result.metrics.values()) == result.tokens
@@ -442,10 +431,7 @@ def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
 
 
 def test_a_test_that_passed_and_fails_again_is_a_regression() -> None:
-    view = fold(log_of(
-        judged(0, "a", verdict("t")),
-        judged(1, "b", verdict("t", "failed")),
-    ))
+    view = fold(log_of(judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "failed"))))
     assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
 
 
@@ -463,8 +449,7 @@ def test_frozen_tests_are_rows_grouped_by_origin_with_the_users_own_first() -> N
 
 def test_a_test_that_sets_itself_aside_has_not_broken() -> None:
     view = fold(log_of(
-        judged(0, "a", verdict("t")),
-        judged(1, "b", verdict("t", "skipped", integrity=None)),
+        judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "skipped", integrity=None)),
         judged(2, "c", verdict("t", "passed", integrity=None, doubt="it looks into frames")),
     ))
     assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]

@@ -56,9 +56,7 @@ def test_a_fix_that_is_here_untrusted_becomes_trusted_where_that_is_asked_for(
     assert memory.fixes() == (known,)
 
 
-def test_an_export_holds_no_edit_no_time_and_no_number_of_ours(
-    memory: Memory, fix: Making
-) -> None:
+def test_an_export_holds_no_edit_no_time_and_no_number_of_ours(memory: Memory, fix: Making) -> None:
     memory.remember(fix(SIGNATURE))
     header, line = lines(exported(memory).text)
     assert header == {"kind": "heal-memory", "version": 5}

@@ -158,8 +158,7 @@ def test_an_empty_file_is_a_new_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [
-    lambda path: path.mkdir(),
-    lambda path: path.symlink_to("/proc/nowhere/memory.db"),
+    lambda path: path.mkdir(), lambda path: path.symlink_to("/proc/nowhere/memory.db"),
 ])
 def test_a_file_that_cannot_be_opened_leaves_a_memory_that_is_not_kept(
     tmp_path: Path, fix: Making, spoil: Callable[[Path], None]
@@ -200,9 +199,7 @@ memory.close()
 
 def test_processes_that_open_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "ab"
-    ]
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "ab"]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     memory = Memory(path)
     assert (len(memory.fixes()), len(memory.lessons())) == (80, 80)

@@ -214,7 +214,6 @@ def test_a_lesson_is_found_by_what_is_meant(
 ) -> None:
     memory.learn(Lesson(text=lesson, category="crash"))
     memory.learn(Lesson(text="the coroutine was never awaited", category="crash"))
-
     assert [one.text for one in memory.lessons_for(symptom)] == [lesson]
 
 

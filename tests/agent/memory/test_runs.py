@@ -39,7 +39,6 @@ async def healed(session: Session, code: str, tests: str) -> Log:
 async def test_a_second_run_says_from_memory_no_model_and_no_cost(session: Session) -> None:
     first = last(await healed(session, BROKEN, TESTS))
     again = await healed(session, BROKEN, TESTS)
-
     end = last(again)
     assert (end.outcome, end.strategy, end.proof, end.candidates) == ("healed", "memory", "E1", 0)
     assert end.code == first.code

@@ -96,9 +96,7 @@ async def test_the_same_program_under_other_tests_is_called_so_and_its_question_
     assert (await healed(session, tests="assert price(10) == 20", ask=True)).waiting is not None
 
 
-async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(
-    session: Session,
-) -> None:
+async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(session: Session) -> None:
     await healed(session)
     for _ in range(2):
         more = await healed(session, tests=TESTS + "\nassert price(11) == 22")

@@ -26,8 +26,7 @@ FILES = {
 
 def step(tool: str, *needs: int, **arguments: Any) -> dict[str, object]:
     return {
-        "what": f"use {tool}", "tool": tool, "arguments": json.dumps(arguments),
-        "needs": [*needs],
+        "what": f"use {tool}", "tool": tool, "arguments": json.dumps(arguments), "needs": [*needs],
     }
 
 
@@ -55,9 +54,7 @@ def test_plain_words_are_done_without_a_model_on_a_copy(tmp_path: Path) -> None:
         (project / path).write_text(text, "utf-8")
     config = AgentConfig(provider="mock", data_dir=tmp_path / "data", proof_s=0.0)
     agent = SelfHealingAgent(config=config)
-    result = agent.execute(
-        "read cart.py, then heal the failing tests, then run the tests", project
-    )
+    result = agent.execute("read cart.py, then heal the failing tests, then run the tests", project)
     assert result.success, result.plan.summary()
     assert [one.status for one in result.plan.steps] == [
         "replaced", "done", "done", "done", "done"  # the file was looked for by its name

@@ -162,9 +162,7 @@ async def test_a_missing_file_becomes_a_search_and_its_step_is_done_where_that_i
     plan = await files.run(
         ("file_read", {"path": "lib/a.py"}), ("file_write", {"path": "n", "content": "m"}, 1)
     )
-    assert files.called == [
-        "read lib/a.py", "list *a.py", "read src/a.py", "write n"
-    ]
+    assert files.called == ["read lib/a.py", "list *a.py", "read src/a.py", "write n"]
     assert statuses(plan) == ["replaced", "done", "done", "done"]
     assert plan.success
     off = Files()
@@ -213,8 +211,7 @@ def test_plain_words_are_planned_without_a_model(task: str, calls: list[Any]) ->
 
 
 @pytest.mark.parametrize(("task", "unknown"), [
-    ("make it faster", ("make it faster",)), ("run the tests, then explain why",
-                                              ("explain why",)),
+    ("make it faster", ("make it faster",)), ("run the tests, then explain why", ("explain why",)),
     ("look at the code", ("look at the code",)), ("", ("",)),
 ])
 def test_what_no_rule_knows_is_named_and_nothing_is_planned(
