@@ -3,10 +3,11 @@ says in the place of its parameters is otherwise: nothing is installed, no link 
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import pytest
+
+from tests.demo.apart import free_port
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "docs/colab.ipynb"
@@ -22,11 +23,8 @@ print(page.wait(60))
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to run in, and a port for the page."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     for name, value in {
-        "PYTHONPATH": str(ROOT), "HEAL_DATA_DIR": str(tmp_path / "data"), "PORT": str(port),
+        "PYTHONPATH": str(ROOT), "HEAL_DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port()),
         "HEAL_BUDGET_S": "900", "HEAL_SEARCH_S": "100", "NO_COLOR": "1",
         "IPYTHONDIR": str(tmp_path / "ipython"), "GRADIO_ANALYTICS_ENABLED": "False",
     }.items():

@@ -35,10 +35,6 @@ class Basket(list):
         return [one ** 2 for one in range(3)] + {"k": lambda: 0}["k"]
 """ + "total = 1\n" * 20
 DARK = "(dark) => document.body.classList.toggle('dark', dark)"
-IN_VIEW = """() => {
-  const seen = document.querySelector(".status").getBoundingClientRect();
-  return seen.top >= 0 && seen.bottom <= innerHeight;
-}"""
 
 
 def axe() -> Path:
@@ -103,15 +99,6 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
     heal(page, code=CODE, tests=CODE, words=f"rounds held by {tmp_path / 'gate'}")
     expect(page.locator(".timeline .moment").first).to_be_visible()
     keeps_the_rules(page, next(themes))
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("size", SIZES)
-def test_the_verdict_is_in_view_after_a_click(recorded_page: Any) -> None:
-    page = recorded_page.page
-    heal(page, words="rounds")
-    ended(page, "healed")
-    page.wait_for_function(IN_VIEW)
 
 
 def test_the_keyboard_leafs_through_programs_tabs_and_tests(recorded_page: Any) -> None:

@@ -159,7 +159,9 @@ def test_a_new_tab_heals_something_else_while_a_run_goes_on_in_the_first(
     ended(second, "unresolved")
 
 
-@pytest.mark.parametrize("size", [(390, 844)], ids=["phone"])
+@pytest.mark.parametrize("size", [
+    (390, 844), pytest.param((1280, 720), marks=pytest.mark.nightly),
+], ids=["phone", "desk"])
 @pytest.mark.parametrize("state, part", [("unresolved", ".status"), ("waiting", "#review .came")])
 def test_a_link_or_a_reload_shows_the_run_or_its_question_first(
     recorded_page: Any, state: str, part: str

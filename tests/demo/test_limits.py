@@ -100,13 +100,12 @@ async def test_the_owner_is_bounded_by_nothing_and_a_visitor_by_the_size() -> No
         hosting(session, Access(public=True)).working(session, "v", "here", ["xx", "xx"])
 
 
-HEAL = "/gradio_api/call/v2/heal_code"
-
-
 async def test_a_page_says_how_much_it_takes() -> None:
     ui = build(hosting(RecordedSession(), Access(public=True)), most_pasted=200_000)
-    scripts = [fn["js"] for fn in ui.config["dependencies"] if isinstance(fn["js"], str)]
-    assert any("const MOST = 200000;" in script for script in scripts)
+    assert any("200000" in str(fn["js"]) for fn in ui.config["dependencies"])
+
+
+HEAL = "/gradio_api/call/v2/heal_code"
 
 
 def gated(
@@ -131,14 +130,9 @@ def test_a_browser_gets_a_word_that_no_script_reads_and_keeps_it() -> None:
     assert "SameSite=None; Partitioned; Secure" in framed
     assert "set-cookie" not in gated(public=False, host="localhost").get("/").headers
     assert "set-cookie" in gated().get("/", headers={"cookie": "heal_visitor=short"}).headers
-
-
-def test_a_link_from_another_site_leaves_a_browser_its_word() -> None:
-    client = gated()
-    client.get("/")
-    followed = client.get("/", headers={"sec-fetch-site": "cross-site"})
-    assert "set-cookie" not in followed.headers
-    assert "set-cookie" in gated().get("/", headers={"sec-fetch-site": "cross-site"}).headers
+    linked = {"sec-fetch-site": "cross-site"}  # a link from another site leaves it its word
+    assert "set-cookie" not in client.get("/", headers=linked).headers
+    assert "set-cookie" in gated().get("/", headers=linked).headers
 
 
 def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None:

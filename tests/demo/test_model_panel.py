@@ -152,6 +152,7 @@ async def test_a_wrong_key_is_told_in_the_providers_words_without_the_key() -> N
 async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
     async with opened(public=True) as page:
         mine = (await act(page))["visit"]
+        assert "anthropic" not in (await page.panel.shown(NEW_VISIT))["plan"]
         other = (await page.panel.want(NEW_VISIT))["visit"]
         assert mine["visitor"] != other["visitor"] != ""
         assert "anthropic" in (await page.panel.shown(mine))["plan"]
@@ -184,12 +185,6 @@ async def test_a_token_that_was_pasted_is_not_dropped_by_whoever_never_signed_in
         await act(page, key="hf_pasted", visit=visit, whose="hf-router")
         assert await page.panel.sign_in(visit, "") == {}
         assert page.session.models.available_keys(page.panel.visitor(visit)) == ("HF_TOKEN",)
-
-
-async def test_a_key_given_before_the_page_stood_is_nobody_elses() -> None:
-    async with opened(public=True) as page:
-        await act(page)
-        assert "anthropic" not in (await page.panel.shown(NEW_VISIT))["plan"]
 
 
 @pytest.mark.parametrize(("public", "allow", "serves"), [

@@ -136,11 +136,6 @@ def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> Non
     assert (result.claim, result.integrity, result.integrity_reason) == ("", None, "")
 
 
-def test_candidates_of_a_search_that_was_cut_short_count() -> None:
-    searched = e.Searched(candidates=700, plausible=0, best_passed=1, total=2, wall_s=9.9)
-    assert fold(log_of(STARTED, searched, FINISHED)).candidates == 700
-
-
 @pytest.mark.parametrize(("outcome", "proof", "required", "code"), [
     ("healthy", None, "E1", 0), ("healed", "E1", "E1", 0), ("healed", "E2", "E1", 0),
     ("unresolved", None, "E1", 1), (None, None, "E1", 1), ("not_fixable", None, "E1", 4),
@@ -430,11 +425,6 @@ def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
     ]
 
 
-def test_a_test_that_passed_and_fails_again_is_a_regression() -> None:
-    view = fold(log_of(judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "failed"))))
-    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
-
-
 def test_frozen_tests_are_rows_grouped_by_origin_with_the_users_own_first() -> None:
     log = log_of(
         e.TestsFrozen(tests=(
@@ -447,20 +437,23 @@ def test_frozen_tests_are_rows_grouped_by_origin_with_the_users_own_first() -> N
     assert [row.latest for row in fold(log[:1]).rows] == [None, None]  # before they are judged
 
 
-def test_a_test_that_sets_itself_aside_has_not_broken() -> None:
+def test_a_test_that_passed_and_fails_again_is_a_regression_but_not_if_it_is_skipped() -> None:
     view = fold(log_of(
         judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "skipped", integrity=None)),
         judged(2, "c", verdict("t", "passed", integrity=None, doubt="it looks into frames")),
     ))
     assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]
+    view = fold(log_of(judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "failed"))))
+    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
 
 
 def test_of_a_searchs_progress_the_last_is_kept() -> None:
     first, last = (
-        e.Searched(candidates=n, plausible=0, best_passed=0, total=1, wall_s=0.1) for n in (3, 9)
+        e.Searched(candidates=n, plausible=0, best_passed=0, total=1, wall_s=0.1) for n in (3, 700)
     )
     view = fold(log_of(StepStarted(step="repair", iteration=1), first, last))
     assert (view.timeline[0].events, view.current) == ((last,), view.timeline[0])
+    assert fold(log_of(STARTED, last, FINISHED)).candidates == last.candidates
     assert view.current is not None and view.current.search == last
 
 
