@@ -220,7 +220,7 @@ async def test_a_wish_changes_the_plan_at_once_and_stays_in_the_visit() -> None:
 
 
 @pytest.mark.parametrize(("wish", "fact"), [
-    (wanting("groq"), "groq"), (wanting(roles="critic"), "critic"),
+    (wanting("groq"), "groq"), (wanting(roles="<critic>"), "&lt;critic&gt;"),
     (wanting(roles="nobody=mock"), "LLM_ROLES"),
 ])
 async def test_a_wish_that_cannot_be_met_is_said_beside_the_fields_and_as_the_plan(
