@@ -86,9 +86,8 @@ def test_an_edited_export_is_taken_in(memory: Memory, fix: Making) -> None:
     memory.forget_all()
     assert import_lines(memory, edited, "mine.jsonl").fixes == 1
     (known,) = memory.fixes()
-    assert (known.fix.note, known.origin, known.trusted) == (
-        "subtract", "imported from mine.jsonl", False
-    )
+    assert (known.fix.note, known.trusted) == ("subtract", False)
+    assert "mine.jsonl" in known.origin
 
 
 @pytest.mark.parametrize(("told", "trusted", "taken"), [
