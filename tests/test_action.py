@@ -175,7 +175,7 @@ def test_a_suite_that_does_not_run_stands_in_the_summary(project: Path, tmp_path
 
 
 @pytest.mark.parametrize(("inputs", "fact"), [
-    ({"comment": "true"}, "token"), ({"python": "no-such-python; touch forged"}, "no-such-python"),
+    ({"comment": "true"}, "token"), ({"python": "no-such-python; touch forged"}, "::error::"),
 ])
 def test_inputs_that_cannot_be_used_end_it_before_anything_runs(
     inputs: dict[str, str], fact: str, project: Path, tmp_path: Path

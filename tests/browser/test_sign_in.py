@@ -129,18 +129,18 @@ def test_a_visitor_signs_in_has_a_token_of_their_own_and_signs_out(
     expect(page.locator("#sign-in")).to_contain_text("visitor")
     assert "inference-api" in provider.scopes[0]
     page.locator("#models button").first.click()
-    expect(page.locator("#at-hand")).to_contain_text("HF_TOKEN")
+    expect(page.locator("#at-hand")).to_contain_text("hf-router")
     assert TOKEN not in page.content()
 
     stranger.reload()
     expect(stranger.locator("button#heal")).to_be_enabled()
     stranger.locator("#models button").first.click()
     expect(stranger.locator("#sign-in")).not_to_contain_text("visitor")
-    expect(stranger.locator("#at-hand")).not_to_contain_text("HF_TOKEN")
+    expect(stranger.locator("#at-hand")).not_to_contain_text("hf-router")
 
     page.locator("#sign-in").click()
     expect(page.locator("#sign-in")).not_to_contain_text("visitor")
     page.locator("#models button").first.click()
-    expect(page.locator("#at-hand")).not_to_contain_text("HF_TOKEN")
+    expect(page.locator("#at-hand")).not_to_contain_text("hf-router")
     context.close()
     other.close()
