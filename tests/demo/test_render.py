@@ -156,6 +156,13 @@ def test_any_text_at_all_renders_as_text_that_can_be_sent(text: str) -> None:
     assert read.attributes <= OUR_ATTRIBUTES
 
 
+@pytest.mark.parametrize("name", ["healed", "unresolved", "crash_stopped", "waiting"])
+def test_every_prefix_of_a_run_renders(name: str) -> None:
+    log = recorded(name)
+    for length in range(len(log) + 1):
+        assert Reader(workbench(fold(log[:length]))).open == []
+
+
 def test_text_that_turns_the_reading_order_is_escaped_and_long_text_cut() -> None:
     assert 'class="sentence info" role="note">' in sentence("x", "info")
     page = sentence("safe\u202eelbisreve\u200b \u061c\u00ad\u2060\U000e0041\u3164")
