@@ -18,7 +18,7 @@ from tests.agent.project.small_project import pyproject
 ROOT = Path(__file__).parent.parent
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: dict[str, dict[str, Any]] = {one["name"]: one for one in ACTION["runs"]["steps"]}
-DOORS = (ROOT / "docs/doors.md").read_text("utf-8")
+GUIDE = (ROOT / "docs/doors.md").read_text("utf-8")
 COMMENTED = "inputs.comment == 'true' && steps.heal.outputs.outcome != 'healthy'"
 
 PYTHON = """#!/bin/bash
@@ -143,7 +143,7 @@ def test_a_red_run_is_healed_reported_and_stays_red(project: Path, tmp_path: Pat
     assert (outputs["outcome"], outputs["proof"], outputs["exit-code"]) == ("proposed", "E1", "0")
     assert 0.3 <= float(outputs["confidence"]) < 0.9
     report = Path(outputs["report"]).read_text()
-    assert report.startswith("# tally: PATCH PROPOSED")
+    assert report.startswith("# tally")
     assert (tmp_path / "runner/summary.md").read_text() == report
     # The comment is the report, by the token that was given.
     assert (tmp_path / "runner/gh.said").read_text().splitlines()[:4] == [
@@ -163,31 +163,30 @@ def test_a_red_run_is_healed_reported_and_stays_red(project: Path, tmp_path: Pat
     assert "sum(values)\n" in (project / "tally.py").read_text()
 
 
-def test_a_suite_that_does_not_run_is_told_in_the_summary(project: Path, tmp_path: Path) -> None:
+def test_a_suite_that_does_not_run_stands_in_the_summary(project: Path, tmp_path: Path) -> None:
     (project / "test_tally.py").write_text("import nowhere_to_be_found\n")
     runner = Runner(tmp_path / "runner", project, {})
     assert runner.run() == 4, runner.said
     assert runner.known["steps.heal.outputs.outcome"] == "not_fixable"
     assert runner.known["steps.heal.outputs.patch"] == ""
     summary = (tmp_path / "runner/summary.md").read_text()
-    assert summary.startswith("# Not healed\n\n    test_tally.py needs the module nowhere")
+    assert "test_tally.py" in summary and "nowhere_to_be_found" in summary
     assert not (tmp_path / "runner/gh.said").exists()
 
 
-@pytest.mark.parametrize(("inputs", "words"), [
-    ({"comment": "true"}, "comment: true needs a token"),
-    ({"python": "no-such-python; touch forged"}, "there is no Python where"),
+@pytest.mark.parametrize(("inputs", "fact"), [
+    ({"comment": "true"}, "token"), ({"python": "no-such-python; touch forged"}, "::error::"),
 ])
 def test_inputs_that_cannot_be_used_end_it_before_anything_runs(
-    inputs: dict[str, str], words: str, project: Path, tmp_path: Path
+    inputs: dict[str, str], fact: str, project: Path, tmp_path: Path
 ) -> None:
     runner = Runner(tmp_path / "runner", project, inputs)
-    assert (runner.run(), words in runner.said) == (2, True), runner.said
+    assert (runner.run(), fact in runner.said) == (2, True), runner.said
     assert not (project / "forged").exists()
 
 
 def test_the_guide_uses_inputs_and_outputs_that_there_are() -> None:
-    (shown,) = re.findall(r"```yaml\n(on:.*?)```", DOORS, re.DOTALL)
+    (shown,) = re.findall(r"```yaml\n(on:.*?)```", GUIDE, re.DOTALL)
     job = yaml.safe_load(shown)["jobs"]["heal"]
     used = next(one for one in job["steps"] if "heal" in str(one.get("uses")))
     assert used["with"] and used["with"].keys() <= ACTION["inputs"].keys()
@@ -220,6 +219,6 @@ def test_the_hook_says_what_fails_and_edits_nothing(
         }, check=False,
     )
     assert (done.returncode, done.stdout) == (0 if green else 1, ""), done.stderr
-    assert ("ALL PASS · " if green else "✗ failed test_tally.py::test_total") in done.stderr
+    assert ("test_tally.py::test_total" in done.stderr) is not green
     assert {one: one.read_bytes() for one in project.iterdir()} == before
     assert (hook["language"], hook["pass_filenames"]) == ("python", False)

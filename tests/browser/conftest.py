@@ -131,9 +131,7 @@ _IDLE: WeakKeyDictionary[Browser, dict[tuple[int, int], list[BrowserContext]]] =
 
 
 @pytest.fixture
-def recorded_page(
-    browser: Browser, recorded_home: str, size: tuple[int, int]
-) -> Iterator[Watched]:
+def recorded_page(browser: Browser, recorded_home: str, size: tuple[int, int]) -> Iterator[Watched]:
     """A window on recorded runs."""
     with window(browser, recorded_home, size) as watched:
         yield watched

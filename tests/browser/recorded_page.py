@@ -1,6 +1,6 @@
 """Serves the page around recorded runs; a task's words choose one and what it says.
 
-`unresolved` plays that run, `fault` one that a fault of ours ends. `healed saying <b>` plays the
+`unresolved` plays that run, `fault` one that an internal error ends. `healed saying <b>` plays the
 healed run with `<b>` written in the place of the function's name, everywhere. `held by /a/file`
 stops before the patch until that file is there.
 """
@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import Task
-from agent.core.events import RunFailed, Stamped, from_jsonl
+from agent.core.events import RunFailed, Stamped, from_jsonl, to_jsonl
 from demo.serving.server import serve
 from demo.web import build
-from tests.demo.recorded import RecordedSession, hosting
-
-RUNS = Path(__file__).parent.parent / "demo" / "runs"
+from tests.demo.recorded import RecordedSession, hosting, recorded
 
 
 def chosen(task: Task) -> tuple[Stamped, ...]:
@@ -27,12 +25,10 @@ def chosen(task: Task) -> tuple[Stamped, ...]:
     words, _, said = task.text.partition(" held by ")[0].partition(" saying ")
     name = words.strip() or "healed"
     if name == "fault":
-        *events, end = from_jsonl((RUNS / "unresolved.jsonl").read_text(encoding="utf-8"))
+        *events, end = recorded("unresolved")
         return (*events, end.model_copy(update={"event": RunFailed(error="KeyError: 'x'")}))
-    text = (RUNS / f"{name}.jsonl").read_text(encoding="utf-8")
-    if said:
-        text = text.replace("late_fee", json.dumps(said)[1:-1])
-    return from_jsonl(text)
+    text = to_jsonl(recorded(name))
+    return from_jsonl(text.replace("late_fee", json.dumps(said)[1:-1]) if said else text)
 
 
 def until_held(task: Task) -> tuple[tuple[Stamped, ...], tuple[Stamped, ...]]:

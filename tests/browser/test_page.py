@@ -38,15 +38,25 @@ def heal(page: Page, *, code: str = "", tests: str = "", words: str = "") -> Non
     for place, text in (("#code", code), ("#tests", tests)):
         page.locator(f"{place} .cm-content").fill(text)
     page.locator("#words textarea").fill(words)
-    page.get_by_role("button", name="Heal it").click()
+    page.locator("button#heal").click()
 
 
-HEALED = re.compile(r"HEALED|one of at least \d repairs that fit your tests")
-"""Where others fit the tests as well, that is what is said first."""
+HEALED = "healed|open"
+"""Where others fit the tests as well, the question is open."""
 
 
-def ended(page: Page, word: str | re.Pattern[str]) -> None:
-    expect(page.locator(".bench[data-phase=finished] .verdict strong")).to_have_text(word)
+def ended(page: Page, outcome: str) -> None:
+    """A run has ended so, as its class says."""
+    expect(page.locator("#bench .bench[data-phase=finished]")).to_have_class(
+        re.compile(rf"\bis-({outcome})\b")
+    )
+
+
+def review_wanted(page: Page) -> None:
+    """Has the page ask before a repair is kept."""
+    page.locator("#options button").first.click()
+    page.locator("#autonomy input").click()
+    page.get_by_role("option").nth(1).click()
 
 
 def fits(page: Page) -> None:
@@ -67,7 +77,7 @@ def test_the_page_fits_its_window_before_and_after_a_run_and_with_a_long_one(
     page = recorded_page.page
     fits(page)
     heal(page, words="healed")
-    ended(page, "HEALED")
+    ended(page, "healed")
     fits(page)
     assert page.evaluate(REPEATED_IDS) == []
     assert page.evaluate(UNNAMED) == []
@@ -97,20 +107,20 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_alon
 ) -> None:
     page = recorded_page.page
     heal(page, code="def f(): ...", tests="assert f()")
-    ended(page, "HEALED")
+    ended(page, "healed")
     expect(page.locator(".patch .came code")).to_contain_text("days_kept <= free_days")
     expect(page.locator(".matrix .cell.failed").first).to_be_visible()
-    page.get_by_role("tab", name="Proof").click()
-    expect(page.locator(".proof .reached").first).to_contain_text("your tests pass")
+    page.locator("#tab-proof").click()
+    expect(page.locator(".ladder .reached").first).to_be_visible()
     page.get_by_text("late_fee(14) == 0", exact=True).first.click()
     expect(page.locator(".opened dd:visible").first).to_be_visible()
-    for name, begins in (("Patch", "--- a/fee.py"), ("Save tests", '"""Tests of')):
+    for name, fact in (("patch", "--- a/fee.py"), ("tests", "late_fee(14)")):
         with page.expect_download() as taken:
-            page.get_by_role("link", name=name).click()
-        assert Path(taken.value.path()).read_text(encoding="utf-8").startswith(begins)
+            page.locator(f"a.download[href$={name}]").click()
+        assert fact in Path(taken.value.path()).read_text(encoding="utf-8")
     page.locator("#code .cm-content").press("Enter")
     expect(page.locator("#bench")).to_have_class(re.compile(r"\bstale\b"))
-    page.get_by_role("button", name="Heal it").click()
+    page.locator("button#heal").click()
     expect(page.locator("#tab-patch")).to_have_attribute("aria-selected", "true")
     expect(page.locator("#bench")).not_to_have_class(re.compile(r"\bstale\b"))
 
@@ -123,10 +133,10 @@ def test_a_reload_follows_the_run_that_goes_on_and_keeps_what_was_typed(
     expect(page.locator(".timeline .moment").first).to_be_visible()
     recorded_page.reload()
     expect(page.locator("#code .cm-content")).to_have_text("x = 1")
-    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_enabled()
+    expect(page.locator("button#stop")).to_be_enabled()
     (tmp_path / "gate").touch()
-    ended(page, "HEALED")
-    expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
+    ended(page, "healed")
+    expect(page.locator("button#heal")).to_be_enabled()
 
 
 def test_a_new_tab_heals_something_else_while_a_run_goes_on_in_the_first(
@@ -136,39 +146,33 @@ def test_a_new_tab_heals_something_else_while_a_run_goes_on_in_the_first(
     heal(first, code="x = 1", words=f"healed held by {gate}")
     expect(first.locator(".timeline .moment").first).to_be_visible()
     second = recorded_page.open()
-    expect(second.locator("#said")).to_contain_text("goes on: follow the link")
+    expect(second.locator("#said a[href^='?run=']")).to_be_visible()
     expect(second.locator("#code .cm-content")).to_have_text("")
     heal(second, words="unresolved")
-    ended(second, "NOT HEALED")
+    ended(second, "unresolved")
     recorded_page.reload()
     expect(first.locator("#code .cm-content")).to_have_text("x = 1")
-    expect(first.get_by_role("button", name="Stop", exact=True)).to_be_enabled()
+    expect(first.locator("button#stop")).to_be_enabled()
     gate.touch()
-    ended(first, "HEALED")
+    ended(first, "healed")
     second.reload()
-    ended(second, "NOT HEALED")
+    ended(second, "unresolved")
 
 
-def test_a_second_window_follows_a_run_by_its_address(recorded_page: Any) -> None:
-    page = recorded_page.page
-    heal(page, words="unresolved")
-    ended(page, "NOT HEALED")
-    query = page.url[page.url.index("?"):]
-    page.evaluate("localStorage.clear()")
-    other = recorded_page.open(query)
-    ended(other, "NOT HEALED")
-    expect(other.locator(".partial")).to_contain_text("not a fix")
-
-
-@pytest.mark.parametrize("size", [(390, 844)], ids=["phone"])
+@pytest.mark.parametrize("size", [
+    (390, 844), pytest.param((1280, 720), marks=pytest.mark.nightly),
+], ids=["phone", "desk"])
 @pytest.mark.parametrize("state, part", [("unresolved", ".status"), ("waiting", "#review .came")])
 def test_a_link_or_a_reload_shows_the_run_or_its_question_first(
     recorded_page: Any, state: str, part: str
 ) -> None:
-    heal(recorded_page.page, words=state)
-    expect(recorded_page.page.locator(part)).to_be_in_viewport()
-    query = recorded_page.page.url[recorded_page.page.url.index("?"):]
-    expect(recorded_page.open(query).locator(part)).to_be_in_viewport()
+    page = recorded_page.page
+    heal(page, words=state)
+    expect(page.locator(part)).to_be_in_viewport()
+    page.evaluate("localStorage.clear()")  # by its address alone
+    other = recorded_page.open(page.url[page.url.index("?"):])
+    expect(other.locator(part)).to_be_in_viewport()
+    expect(other.locator(".partial")).to_have_count(int(state == "unresolved"))
 
 
 @pytest.mark.parametrize("size", [
@@ -178,9 +182,9 @@ def test_stop_ends_a_run(recorded_page: Any, tmp_path: Path) -> None:
     page = recorded_page.page
     heal(page, words=f"healed held by {tmp_path / 'gate'}")
     expect(page.locator(".timeline .moment").first).to_be_visible()
-    page.get_by_role("button", name="Stop", exact=True).click()
-    ended(page, "CANCELLED")
-    expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
+    page.locator("button#stop").click()
+    ended(page, "cancelled")
+    expect(page.locator("button#heal")).to_be_enabled()
 
 
 def test_a_heal_that_is_begun_while_the_page_still_arrives_can_be_stopped(
@@ -191,14 +195,14 @@ def test_a_heal_that_is_begun_while_the_page_still_arrives_can_be_stopped(
     recorded_page.reload()
     page.locator("#words textarea").fill(f"healed held by {tmp_path / 'gate'}")
     waits_for(page, held, 1)
-    page.get_by_role("button", name="Heal it").click()
+    page.locator("button#heal").click()
     waits_for(page, held, 2)
     held[0].continue_()  # nothing was to be followed, and by now something is begun
     page.wait_for_timeout(1_500)
     held[1].continue_()
     expect(page.locator(".timeline .moment").first).to_be_visible()
-    page.get_by_role("button", name="Stop", exact=True).click()
-    ended(page, "CANCELLED")
+    page.locator("button#stop").click()
+    ended(page, "cancelled")
 
 
 def waits_for(page: Page, held: list[Route], many: int) -> None:
@@ -211,15 +215,13 @@ def waits_for(page: Page, held: list[Route], many: int) -> None:
 
 def test_stop_ends_a_run_that_waits_for_a_person(page: Any) -> None:
     shown = page.page
-    shown.get_by_text("Options", exact=True).click()
-    shown.get_by_label("Ask me").click()
-    shown.get_by_role("option", name="before a repair is kept").click()
+    review_wanted(shown)
     heal(shown, code="def late(n):\n    return n - 2\n", tests="assert late(3) == 5")
     expect(shown.locator("#review")).to_be_visible()
-    shown.get_by_role("button", name="Stop", exact=True).click()
-    ended(shown, "CANCELLED")
+    shown.locator("button#stop").click()
+    ended(shown, "cancelled")
     expect(shown.locator("#review")).to_be_hidden()
-    expect(shown.get_by_role("button", name="Heal it")).to_be_enabled()
+    expect(shown.locator("button#heal")).to_be_enabled()
 
 
 def test_while_a_run_goes_on_its_clock_does_and_what_was_opened_and_typed_stays(
@@ -227,8 +229,8 @@ def test_while_a_run_goes_on_its_clock_does_and_what_was_opened_and_typed_stays(
 ) -> None:
     page = recorded_page.page
     heal(page, code="x = 1", words=f"healed held by {tmp_path / 'gate'}")
-    expect(page.locator(".verdict")).to_contain_text("342 candidates")  # the last word until then
-    expect(page.get_by_role("button", name="Heal it")).to_be_disabled()
+    expect(page.locator(".verdict")).to_contain_text("342")  # the last word until then
+    expect(page.locator("button#heal")).to_be_disabled()
     editor = page.locator("#code .cm-content")
     editor.click()
     page.keyboard.press("Control+Enter")
@@ -239,13 +241,13 @@ def test_while_a_run_goes_on_its_clock_does_and_what_was_opened_and_typed_stays(
     assert editor.inner_text() == "x = 1"
     cell = page.locator("[data-cell]").first
     cell.click()
-    page.get_by_role("tab", name="Trace").click()
+    page.locator("#tab-trace").click()
     steps = page.locator(".moment").count()
     (tmp_path / "gate").touch()
     expect(page.locator(".moment").nth(steps)).to_be_attached()  # of an ended run it is folded
     expect(cell).to_have_attribute("aria-expanded", "true")
-    ended(page, "HEALED")
-    expect(page.get_by_role("tab", name="Trace")).to_have_attribute("aria-selected", "true")
+    ended(page, "healed")
+    expect(page.locator("#tab-trace")).to_have_attribute("aria-selected", "true")
 
 
 def test_hostile_text_is_shown_and_never_run(recorded_page: Any) -> None:
@@ -255,7 +257,7 @@ def test_hostile_text_is_shown_and_never_run(recorded_page: Any) -> None:
         r"\d+\n <script>window.pwned=1</script> {{value}}"
     )
     heal(page, words=f"healed saying {canaries}")
-    ended(page, "HEALED")
+    ended(page, "healed")
     expect(page.locator(".diagnosis [data-at='0'] .cause")).to_contain_text(canaries)
     expect(page.locator(".patch code").first).to_contain_text(canaries)
     assert page.evaluate("window.pwned") is None
@@ -266,13 +268,13 @@ def test_input_that_cannot_be_used_gets_a_sentence_and_stays_and_the_keyboard_al
 ) -> None:
     page = recorded_page.page
     heal(page, tests="assert f()")
-    expect(page.locator("#said")).to_contain_text("There is nothing to heal")
+    expect(page.locator("#said .sentence")).to_be_visible()
     expect(page.locator("#tests .cm-content")).to_have_text("assert f()")
-    expect(page.get_by_role("button", name="Heal it")).to_be_enabled()
+    expect(page.locator("button#heal")).to_be_enabled()
     page.locator("#words textarea").focus()
     page.keyboard.type("healed")
     page.keyboard.press("Control+Enter")
-    ended(page, "HEALED")
+    ended(page, "healed")
 
 
 CRASHES = """shelf = ["moss", "fern"]
@@ -289,60 +291,54 @@ WRONG = """def postage(grams):
 def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: Any) -> None:
     heal(page.page, code=WRONG,
          tests="assert postage(99) == 1\nassert postage(100) == 2\nassert postage(150) == 2\n")
-    ended(page.page, "HEALED")
-    expect(page.page.locator(".verdict")).to_contain_text("proof E")
+    ended(page.page, "healed")
+    expect(page.page.locator(".verdict [class^=level-E]")).to_be_visible()
     expect(page.page.locator(".patch .came").first).to_be_visible()
     expect(page.page.locator(".matrix .cell.passed").first).to_be_visible()
     fits(page.page)
-    page.page.get_by_role("button", name="Use this code").click()
-    expect(page.page.locator("button.use")).to_have_text("In the editor")
+    page.page.locator("button.use").click()
     healed = page.page.locator(".patch .came code").first.inner_text()
     expect(page.page.locator("#code .cm-content")).to_contain_text(healed.strip())
     heal(page.page, code=CRASHES)
-    ended(page.page, "CRASH STOPPED, NOT SHOWN TO BE RIGHT")
-    expect(page.page.locator(".verdict")).to_contain_text("proof E0")
+    ended(page.page, "crash-stopped")
+    expect(page.page.locator(".verdict .level-E0")).to_be_visible()
     expect(page.page.locator(".patch .came").first).to_be_visible()
 
 
 def test_a_repair_is_changed_judged_and_approved_where_the_page_asks(page: Any) -> None:
     shown = page.page
-    shown.get_by_text("Options", exact=True).click()
-    shown.get_by_label("Ask me").click()
-    shown.get_by_role("option", name="before a repair is kept").click()
+    review_wanted(shown)
     heal(shown, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
     expect(shown.locator("#review")).to_be_visible()
-    expect(shown.locator(".verdict")).to_contain_text("AWAITING REVIEW")
+    expect(shown.locator(".bench.is-awaiting-review")).to_be_visible()
     ready_to_edit(shown)
     shown.locator("#edited .cm-content").fill("def add(a, b):\n    return sum((a, b))\n")
-    shown.get_by_role("button", name="Judge my version").click()
+    shown.locator("button#bring").click()
     expect(shown.locator("#review")).to_be_hidden()
     expect(shown.locator(".patch")).to_contain_text("sum((a, b))")
     expect(shown.locator("#review")).to_be_visible()
     fits(shown)
-    shown.get_by_role("button", name="Approve the patch").click()
-    ended(shown, "HEALED")
-    expect(shown.locator(".verdict")).to_contain_text("by you")
+    shown.locator("button#approve").click()
+    ended(shown, "healed")
 
 
 def ready_to_edit(page: Page) -> None:
     """Once first shown, an editor takes in again what it was given: nobody types as soon."""
-    page.get_by_text("Change it yourself").click()
+    page.locator("#change > button").click()
     expect(page.locator("#edited .cm-content")).to_contain_text("a + b")
     page.wait_for_timeout(500)
 
 
 def test_a_second_tab_follows_a_review_that_is_decided_in_the_first(page: Any) -> None:
     shown = page.page
-    shown.get_by_text("Options", exact=True).click()
-    shown.get_by_label("Ask me").click()
-    shown.get_by_role("option", name="before a repair is kept").click()
+    review_wanted(shown)
     heal(shown, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
     ready_to_edit(shown)
     second = page.open(shown.url[shown.url.index("?"):])
     expect(second.locator("#review")).to_be_visible()
     ready_to_edit(second)
     second.locator("#edited .cm-content").fill("def add(a, b):\n    return sum((a, b))\n")
-    second.get_by_role("button", name="Judge my version").click()
+    second.locator("button#bring").click()
     expect(second.locator(".patch")).to_contain_text("sum((a, b))")
     expect(shown.locator(".patch")).to_contain_text("sum((a, b))")
     expect(shown.locator("#review")).to_be_visible()
@@ -351,7 +347,7 @@ def test_a_second_tab_follows_a_review_that_is_decided_in_the_first(page: Any) -
     shown.wait_for_timeout(1_500)  # whatever else comes has done so, and left what is typed
     expect(shown.locator("#edited .cm-content")).to_have_text("x = 1")
     for one in (shown, second):  # both approve: the later answer finds the question closed
-        one.get_by_role("button", name="Approve the patch").evaluate("(one) => one.click()")
+        one.locator("button#approve").evaluate("(one) => one.click()")
     for one in (shown, second):
         ended(one, HEALED)
         expect(one.locator("#review")).to_be_hidden()
@@ -391,27 +387,24 @@ def test_the_keyboard_alone_heals_and_approves(page: Any) -> None:
 
 
 def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: Any) -> None:
-    page.page.get_by_role("button", name="Try this").click()
-    ended(page.page, "HEALED")
+    page.page.locator("button.try").click()
+    ended(page.page, "healed")
     expect(page.page.locator("#code .cm-content")).to_contain_text("late_fee")
-    expect(page.page.get_by_role("button", name="Heal it")).to_be_enabled()
+    expect(page.page.locator("button#heal")).to_be_enabled()
     page.page.get_by_role("button", name="Count the words").click()
     expect(page.page.locator(".matrix")).to_contain_text("word_count(")
-    ended(page.page, "WRITTEN AND HEALED")
-    expect(page.page.locator(".verdict")).to_contain_text("passes your 3 examples")
+    ended(page.page, "healed")
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["small desk", "phone"])
 def test_what_heals_is_in_view_at_once_and_stays_where_it_is(
     page: Any, size: tuple[int, int]
 ) -> None:
-    heals = page.page.get_by_role("button", name="Heal it")
+    heals = page.page.locator("button#heal")
     hint = page.page.locator("#wordless")
-    expect(hint).to_contain_text("Words of your own need a model")
-
+    expect(hint).not_to_be_empty()
     box = heals.bounding_box()
     hint.evaluate("(hint) => hint.replaceChildren()")  # as before it comes, and with a model
-
     assert box["y"] + box["height"] <= size[1]
     assert heals.bounding_box() == box
     fits(page.page)
@@ -421,16 +414,14 @@ def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
     fresh = page.context.new_page()
     fresh.goto(page.home, wait_until="commit")
     heal(fresh, code="def f(n):\n    return n - 1\n", tests="assert f(1) == 2")
-    ended(fresh, "HEALED")
+    ended(fresh, "healed")
 
 
 def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_comes_back(
     page: Any
 ) -> None:
     shown = page.page
-    shown.get_by_text("Options", exact=True).click()
-    shown.get_by_label("Ask me").click()
-    shown.get_by_role("option", name="before a repair is kept").click()
+    review_wanted(shown)
     joins = "**/gradio_api/queue/join**"
 
     def left(**typed: str) -> None:
@@ -446,7 +437,7 @@ def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_come
     before = shown.url
     expect(shown.locator("#review")).to_be_visible()
     assert shown.url == before
-    shown.get_by_role("button", name="Approve the patch").click()
+    shown.locator("button#approve").click()
     ended(shown, HEALED)
 
     shown.locator("#files input").set_input_files(
@@ -454,14 +445,14 @@ def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_come
     )
     expect(shown.locator("#files .sent")).to_have_text("sub.py")
     left(tests="assert sub(5, 3) == 2")
-    expect(shown.locator("#said")).to_contain_text("had not begun")
-    expect(shown.get_by_role("button", name="Heal it")).to_be_enabled()
+    expect(shown.locator("#said .sentence")).to_be_visible()
+    expect(shown.locator("button#heal")).to_be_enabled()
     expect(shown.locator("#tests .cm-content")).to_have_text("assert sub(5, 3) == 2")
 
 
 def test_what_is_typed_while_the_page_arrives_stays_and_what_is_not_comes_back(page: Any) -> None:
     heal(page.page, code="def g(n):\n    return n - 1\n", tests="assert g(1) == 2")
-    ended(page.page, "HEALED")
+    ended(page.page, "healed")
     fresh, held = page.context.new_page(), list[Any]()
     fresh.route("**/gradio_api/run/**", lambda one: held.append(one))
     with fresh.expect_request("**/gradio_api/run/**"):
@@ -470,7 +461,7 @@ def test_what_is_typed_while_the_page_arrives_stays_and_what_is_not_comes_back(p
     for one in held:
         one.continue_()
     fresh.unroute("**/gradio_api/run/**")
-    expect(fresh.get_by_role("button", name="Heal it")).to_be_enabled()
+    expect(fresh.locator("button#heal")).to_be_enabled()
     fresh.wait_for_timeout(300)  # whatever else arrives has done so
     expect(fresh.locator("#code .cm-content")).to_have_text("x = 1")
     fresh.reload()
@@ -486,7 +477,7 @@ def test_the_level_that_was_seen_to_hold_opens_to_its_layers(page: Any) -> None:
     expect(layers.first).to_be_visible()
     fits(page.page)
     heal(page.page, code="print(1)")
-    ended(page.page, "RUNS, NOT SHOWN TO BE RIGHT")
+    ended(page.page, "healthy")
     expect(page.page.locator(".bench .badge.level")).to_have_text(badge.inner_text())
 
 
@@ -495,18 +486,16 @@ def test_a_public_page_runs_no_code_behind_a_weak_jail_but_shows_what_was_saved(
     browser: Browser, weak_page: Any, saved: Path
 ) -> None:
     page = weak_page.page
-    expect(page.locator("#banner .banner.weak")).to_contain_text("Not safe")
+    expect(page.locator("#banner .banner.weak")).to_be_visible()
     heal(page, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
     ended(page, HEALED)
     expect(page.locator("#banner .banner.weak")).to_be_visible()
     fits(page)
     query = page.url[page.url.index("?"):]
-
     with shipped(saved, **WEAK) as home, window(browser, home, (1440, 900), query) as closed:
-        expect(closed.page.locator("#banner .banner")).to_contain_text("No code is run here")
         expect(closed.page.locator("#banner .banner")).to_contain_text("SANDBOX_ALLOW_WEAK=1")
         ended(closed.page, HEALED)
-        expect(closed.page.get_by_role("button", name="Heal it")).to_be_disabled()
+        expect(closed.page.locator("button#heal")).to_be_disabled()
         fits(closed.page)
 
 
@@ -519,14 +508,14 @@ def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_a
     watched, page = page, page.page
     heal(page, code=PRICE, tests="assert price(10) == 20\nassert price(9) == 27")
     ended(page, HEALED)
-    expect(page.locator("#asked")).to_contain_text("What should price(11) give?")
+    expect(page.locator("#asked")).to_contain_text("price(11)")
     watched.reload()
     fits(page)
     before = page.url
-    written = page.get_by_label("None of these?")
+    written = page.locator("#written :is(input, textarea)")
     written.fill("n * 4")
-    page.get_by_role("button", name="This is right").click()
-    expect(page.locator("#wrong")).to_contain_text("no value as Python writes it")
+    page.locator("button#write").click()
+    expect(page.locator("#wrong .sentence")).to_be_visible()
     expect(written).to_have_value("n * 4")
     fits(page)
     written.fill("44")
@@ -536,7 +525,7 @@ def test_the_question_that_is_left_open_is_answered_by_a_value_or_a_click_even_a
     expect(page.locator("#question")).to_be_hidden()
 
     page = watched.open(before[before.index("?"):])
-    page.get_by_role("button", name="B gives 33").click()
+    page.locator("button#choice-1").click()
     page.wait_for_function("before => location.href !== before", arg=before)
     ended(page, HEALED)
     expect(page.locator(".patch .came")).to_contain_text("n == 10")
@@ -561,14 +550,14 @@ def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_cod
     )
     expect(page.locator("#files .sent")).to_have_text("fee.py")
     heal(page, tests="assert f()", words="healed")
-    ended(page, "HEALED")
+    ended(page, "healed")
     page.locator("#words textarea").fill("more words")
     page.once("dialog", lambda dialog: dialog.dismiss())
-    page.get_by_role("button", name="Use this code").click()
+    page.locator("button.use").click()
     expect(page.locator("#files .sent")).to_have_text("fee.py")
     page.once("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Use this code").click()
-    expect(page.locator("#files .sent")).to_contain_text("The files are cleared")
+    page.locator("button.use").click()
+    expect(page.locator("#files .sent")).not_to_contain_text("fee.py")
     expect(page.locator("#code .cm-content")).to_contain_text("def late_fee")
 
 
@@ -580,13 +569,13 @@ def test_a_server_that_is_full_says_so_and_the_panel_is_asked_again(recorded_pag
     page.route("**/gradio_api/**", lambda route: route.fulfill(
         status=429, json=full, headers={"retry-after": "2"},
     ))
-    page.get_by_role("button", name="Approve the patch").click()  # its stream is refused too
+    page.locator("button#approve").click()  # its stream is refused too
     page.get_by_role("tab", name="API").click()
     expect(page.locator("#away")).to_have_text(full["detail"])
     page.unroute("**/gradio_api/**")
     expect(page.locator("#away")).to_be_empty()
     expect(page.locator(".endpoint").first).to_be_visible()
     page.get_by_role("tab", name="Heal", exact=True).click()
-    page.get_by_role("button", name="Approve the patch").click()
-    ended(page, "HEALED")
+    page.locator("button#approve").click()
+    ended(page, "healed")
     recorded_page.errors.clear()

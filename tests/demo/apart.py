@@ -27,24 +27,25 @@ get_context("forkserver").set_forkserver_preload(
 )
 
 
-def run(command: tuple[str, ...], env: Mapping[str, str]) -> None:
-    """A program of this repository, as a person starts it there."""
+def run(command: tuple[str, ...], env: Mapping[str, str], folder: Path) -> None:
+    """A program of this repository, as a person starts it in a folder."""
     os.environ.clear()
     os.environ.update(env)
-    os.chdir(ROOT)
+    os.chdir(folder)
     sys.argv = [*command]
     sys.path.insert(0, str(ROOT))
-    runpy.run_path(command[0], run_name="__main__")
+    runpy.run_path(str(ROOT / command[0]), run_name="__main__")
 
 
 @contextmanager
 def started(
-    *command: str, port: int, env: Mapping[str, str] | None = None, way: Way = "forkserver"
+    *command: str, port: int, env: Mapping[str, str] | None = None, way: Way = "forkserver",
+    base: Mapping[str, str] = os.environ, folder: Path = ROOT,
 ) -> Iterator[tuple[str, BaseProcess]]:
-    """The address of a page that a process serves, once it answers, and the process."""
-    whole = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False", "PYTHONPATH": str(ROOT),
-             **(env or {})}
-    process = get_context(way).Process(target=run, args=(command, whole))
+    """The address of a page that a process serves, once it answers, and the process; its
+    environment is `base` with `env`."""
+    whole = {**base, "GRADIO_ANALYTICS_ENABLED": "False", "PYTHONPATH": str(ROOT), **(env or {})}
+    process = get_context(way).Process(target=run, args=(command, whole, folder))
     process.start()
     home = f"http://127.0.0.1:{port}/"
     try:

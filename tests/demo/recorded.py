@@ -29,8 +29,16 @@ RUNS = Path(__file__).with_name("runs")
 
 
 def recorded(name: str) -> Log:
-    """The log of a recorded run."""
-    return from_jsonl((RUNS / f"{name}.jsonl").read_text(encoding="utf-8"))
+    """The log of a recorded run; `waiting` is the healed one with a review at its end."""
+    if name != "waiting":
+        return from_jsonl((RUNS / f"{name}.jsonl").read_text(encoding="utf-8"))
+    log = [*recorded("healed")]
+    end, place = log[-1].event, [one.event.kind for one in log].index("proved") + 2
+    assert isinstance(end, RunFinished)
+    wait = Waiting(interrupt="ask-1", question="May this patch be kept?", needs="review",
+                   diff=end.diff)
+    log.insert(place, log[place - 1].model_copy(update={"event": wait, "task": "gate"}))
+    return tuple(one.model_copy(update={"seq": seq}) for seq, one in enumerate(log, 1))
 
 
 def chosen(task: Task) -> Log:

@@ -1,3 +1,5 @@
+"""Each example of the page is broken as it stands, and a draft breaks an example of its task."""
+
 from __future__ import annotations
 
 import subprocess
@@ -28,11 +30,6 @@ def checks(draft: Draft) -> str:
     """The examples in a task's words, as asserts."""
     pairs = [part.split(" returns ") for part in draft.task.splitlines() if " returns " in part]
     return "\n".join(f"assert {call} == {value.rstrip('.')}" for call, value in pairs)
-
-
-def test_the_page_has_enough_examples_of_both_kinds() -> None:
-    names = [card["id"] for card in CARDS] + [draft.id for draft in DRAFTS]
-    assert (len(CARDS) >= 6, len(DRAFTS), len(set(names))) == (True, 6, len(names))
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card["id"])

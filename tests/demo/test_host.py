@@ -23,18 +23,16 @@ STRONG = Jail(words="jail: L2 seen to hold: seccomp without any file, limits", l
 
 async def test_the_session_is_open_while_served_and_closed_after() -> None:
     seen: list[str] = []
-    session = RecordedSession()
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
         seen.append("opened")
-        yield session
+        yield RecordedSession()
         seen.append("closed")
 
     host = Host(opened)
     async with host.serving():
-        assert await host.session() is session
-        assert await host.session() is session
+        assert await host.session() is await host.session()
     assert seen == ["opened", "closed"]
 
 
@@ -58,7 +56,7 @@ async def test_what_the_surroundings_lack_is_told_to_everyone_and_a_bug_is_no_la
 
 
 async def test_nobody_waits_for_a_page_that_is_not_served() -> None:
-    with pytest.raises(Unavailable, match="not being served"):
+    with pytest.raises(Unavailable):
         await hosting(RecordedSession()).session()
 
 
@@ -72,29 +70,23 @@ async def test_a_public_page_behind_a_weak_jail_shows_saved_runs_and_starts_none
         running = await host.running()
         session = running.session
 
-        assert "No code is run here" in running.refusal
         assert "SANDBOX_ALLOW_WEAK=1" in running.refusal
         assert not kept.recovered, "a run that is taken up runs code"
         for running_code in (
-            session.start(Task()), session.settle("saved", "A"),
+            session.start(Task()), session.settle("saved", "A"), session.fork("saved", 0),
             session.answer("saved", "ask-1", {"approve": True}),
         ):
-            with pytest.raises(Unavailable, match="No code is run here"):
+            with pytest.raises(Unavailable):
                 await running_code
         assert not session.can_go_on("saved")
         assert session.log("saved") == kept.log("saved")
         assert [batch async for batch in session.follow("saved")]
 
 
-@pytest.mark.parametrize(
-    ("access", "jail", "warned"),
-    [
-        (Access(public=True), STRONG, False),
-        (Access(public=True, allow_weak=True), STRONG, False),
-        (Access(public=True, allow_weak=True), WEAK, True),
-        (Access(public=False), WEAK, False),
-    ],
-)
+@pytest.mark.parametrize(("access", "jail", "warned"), [
+    (Access(public=True), STRONG, False), (Access(public=True, allow_weak=True), STRONG, False),
+    (Access(public=True, allow_weak=True), WEAK, True), (Access(public=False), WEAK, False),
+])
 async def test_code_is_run_where_the_jail_holds_or_the_operator_takes_the_risk(
     access: Access, jail: Jail, warned: bool
 ) -> None:
@@ -114,8 +106,8 @@ async def test_a_jail_that_cannot_be_looked_at_leaves_the_saved_runs() -> None:
 
     host = hosting(Broken())
     async with host.serving():
-        assert (await host.running()).refusal == "the kernel is on holiday"
-        with pytest.raises(Unavailable, match="holiday"):
+        assert "the kernel is on holiday" in (await host.running()).refusal
+        with pytest.raises(Unavailable):
             await (await host.session()).start(Task())
 
 
@@ -158,10 +150,8 @@ async def test_what_cannot_be_deleted_now_is_tried_again(
         while kept.tried < 3:
             await asyncio.sleep(0)
         assert host.standing == "ready"
-    assert [one.message for one in caplog.records] == [
-        "Runs lie in /tmp/of-the-host.",
-        "what is kept no longer is not deleted yet: database is locked",
-    ]
+    first, second = (one.message for one in caplog.records)
+    assert first == kept.notices[0] and "database is locked" in second
 
 
 async def test_a_run_that_was_taken_up_waits_where_nobody_comes_back_to_it() -> None:

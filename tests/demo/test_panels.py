@@ -77,8 +77,7 @@ async def test_a_visitor_finds_renames_and_deletes_their_runs_and_nobody_elses(
 
         for act in ("rename", "delete", "again", "replay"):
             told = await panels.run_act({"act": act, "key": run, "value": "x"}, OTHER, "")
-            assert "is not yours" in told["runs-told"], act
-            assert "replayed" not in told
+            assert told["runs-told"] and "replayed" not in told, act
         told = await panels.run_act({"act": "rename", "key": run, "value": "<b>  fee"}, ONE, "")
         assert "&lt;b&gt; fee" in told["runs-list"]
         assert "<b>" not in told["runs-list"].replace("<b>fee", "")
@@ -88,14 +87,13 @@ async def test_a_visitor_finds_renames_and_deletes_their_runs_and_nobody_elses(
             session.log(run)
 
 
-def test_a_run_in_the_list_has_the_words_and_the_colour_of_its_card() -> None:
+def test_a_run_in_the_list_has_the_colour_of_its_card() -> None:
     healed = Listed("id-one", "fee", 0.0, "healed", None, "E1")
-    assert '<span class="standing is-healed at-E1">healed <i>E1</i></span>' in runs([healed], "")
-    several = replace(healed, fitting=2)
-    open_ = "one of at least 2 repairs that fit your tests"
-    assert f'is-open at-E1">{open_} <i>E1</i>' in runs([several], "healed")
-    stopped = replace(healed, standing="crash_stopped", proof="E0")
-    assert 'is-crash-stopped at-E0">crash stopped <i>E0</i>' in runs([stopped], "")
+    for one, colours in (
+        (healed, "is-healed at-E1"), (replace(healed, fitting=2), "is-open at-E1"),
+        (replace(healed, standing="crash_stopped", proof="E0"), "is-crash-stopped at-E0"),
+    ):
+        assert f'class="standing {colours}"' in runs([one], "")
 
 
 async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) -> None:
@@ -105,8 +103,8 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         assert run in told["replayed"]
         log = session.log(run)
         assert (told["replay-at"]["value"], told["replay-at"]["maximum"]) == (1, len(log))
-        first, *_, last = (Reader("".join(shown)) for shown in replayed(moments(log)))
-        assert ("HEALED" in first.text, "HEALED" in last.text) == (False, True)
+        first, *_, last = ("".join(shown) for shown in replayed(moments(log)))
+        assert ("E1" in Reader(first).text, "E1" in Reader(last).text) == (False, True)
 
         again = (await panels.run_act({"act": "again", "key": run}, ONE, ""))["runs-go"]
         new = again.removeprefix("?run=")
@@ -117,16 +115,15 @@ async def test_a_run_is_replayed_event_by_event_and_run_again(tmp_path: Path) ->
         assert session.task(new) == session.task(run)
 
         one = await panels.run_act({"act": "compare", "picked": [run]}, ONE, "")
-        assert "Tick two runs" in one["replayed"]
         both = await panels.run_act({"act": "compare", "picked": [run, new]}, ONE, "")
-        assert "Both leave the same program." in both["replayed"]
-        assert "<table" not in both["replayed"] and both["replayed"].count(" UTC</b>") == 2
+        assert [told["replayed"].count(" UTC</b>") for told in (one, both)] == [0, 2]
+        assert "<table" not in both["replayed"]
         more = f"{TESTS}\nassert acme_area(2, 2) == 4"
         third = await finished(session, from_page(CODE, more).task, visitor=panel.visitor(ONE))
         other = await panels.run_act({"act": "compare", "picked": [run, third[0].run]}, ONE, "")
-        assert "in the second alone." in other["replayed"] and "not run" not in other["replayed"]
+        assert "1 test" in other["replayed"] and "1 test" not in both["replayed"]
         none = await panels.run_act({"act": "compare", "picked": [run, new]}, OTHER, "")
-        assert "is not yours" in none["runs-told"]
+        assert none["runs-told"] and "replayed" not in none
 
 
 async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good(
@@ -137,11 +134,11 @@ async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good
         memory = session.memory(panel.visitor(ONE))
         (fix,), (lesson,) = memory.fixes(), memory.lessons()
         html = (await panels.memory(ONE, ""))["memory-list"]
-        assert "before: 0 of 2 tests pass; after: E1" in Reader(html).text
-        assert "acme_area: + → * in line 2" in Reader(html).text
-        assert "what helped" not in html.partition("Forget this fix")[0] and "`" not in html
-        assert "acme_area" not in (await panels.memory(OTHER, ""))["memory-list"]
-        assert "has these words" in (await panels.memory(ONE, "IndexError"))["memory-list"]
+        for fact in ("0 of 2", "E1", "acme_area: + → *"):
+            assert fact in Reader(html).text
+        assert "`" not in html
+        for visit, words in ((OTHER, ""), (ONE, "IndexError")):
+            assert "acme_area" not in (await panels.memory(visit, words))["memory-list"]
 
         forget = {"act": "forget", "key": str(fix.number)}
         await panels.memory_act(forget, OTHER, "")
@@ -149,7 +146,7 @@ async def test_what_is_remembered_is_found_with_its_proof_and_forgotten_for_good
         await panels.memory_act(forget, ONE, "")
         assert (len(memory.fixes()), len(memory.lessons())) == (0, 1)
         left = await panels.memory_act({"act": "forget", "key": f"L{lesson.number}"}, ONE, "")
-        assert "Nothing is remembered" in left["memory-list"]
+        assert "acme_area" not in left["memory-list"]
         kept = [path for path in tmp_path.rglob("visitors/*") if b"acme_area" in path.read_bytes()]
         memory._db.execute("pragma wal_checkpoint(truncate)")
         kept = [path for path in kept if b"acme_area" in path.read_bytes()]
@@ -199,11 +196,10 @@ async def test_only_what_was_measured_here_is_shown_with_its_interval(tmp_path: 
              "version": "1a2b3c4", "cores": 2, "measured": "2026-03-04T05:06+00:00"}
         ))
         text = Reader((await panels.benchmarks())["benchmarks-list"]).text
-        for words in ("15 of 20", "53% to 89%", "9 of 10", "seen.jsonl", "on this machine",
-                      "1a2b3c4", "04 Mar 2026, 05:06 UTC", "cores"):
-            assert words in text, words
+        for fact in ("15 of 20", "53%", "89%", "9 of 10", "seen.jsonl", "1a2b3c4", "04 Mar 2026"):
+            assert fact in text, fact
         (folder / "summary.json").write_text("{")
-        assert "cannot be read" in (await panels.benchmarks())["benchmarks-list"]
+        assert "15 of 20" not in (await panels.benchmarks())["benchmarks-list"]
 
 
 async def test_a_public_page_tells_no_stranger_where_its_files_lie(tmp_path: Path) -> None:
@@ -226,7 +222,7 @@ def test_an_interval_holds_its_share_and_narrows_with_more_rows() -> None:
 async def test_each_endpoint_is_told_with_a_call_that_is_python(tmp_path: Path) -> None:
     async with opened(tmp_path, public=False) as (panels, _, _session):
         html = (await panels.endpoints(NEW_VISIT))["api-list"]
-    assert "starts <code>heal mcp</code>" in html
+    assert "heal mcp" in html
     shown = re.findall(
         r'<h2><code>/(\w+)</code></h2><p>(.*?)</p><pre tabindex="0">(.*?)</pre>', html, re.S
     )

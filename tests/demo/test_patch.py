@@ -59,18 +59,11 @@ def test_long_lines_that_changed_hold_nobody_up() -> None:
     assert len(read[-1].pieces) == 1
 
 
-def test_the_note_on_a_missing_newline_is_kept() -> None:
-    read = diff_lines(unified("x", "a\n", "a"))
-    assert read[-1].kind == "note"
-    assert [line.kind for line in read if line.kind in ("gone", "came")] == ["gone", "came"]
-
-
 def test_a_missing_newline_is_noted_only_where_its_line_changed() -> None:
-    note = "\\ No newline at end of file"
-    kept = diff_lines(f"@@ -1,2 +1,2 @@\n-a\n+b\n same\n{note}\n")
-    changed = diff_lines(f"@@ -1 +1 @@\n-a\n+b\n{note}\n")
+    kept = diff_lines("@@ -1,2 +1,2 @@\n-a\n+b\n same\n\\ No newline at end of file\n")
     assert [line.kind for line in kept] == ["hunk", "gone", "came", "same"]
-    assert changed[-1].kind == "note"
+    changed = diff_lines(unified("x", "a\n", "a"))
+    assert [line.kind for line in changed][-3:] == ["gone", "came", "note"]
 
 
 def test_what_stands_between_backticks_is_code_and_still_escaped() -> None:

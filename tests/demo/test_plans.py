@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Any
 
@@ -12,7 +13,7 @@ from agent.core.settings import ROLES
 from agent.healing.context import PROMPTS
 from agent.healing.models import WITHOUT_MODEL
 from agent.log.spending import CostEstimate, estimate_costs
-from demo.models.plans import chosen_plan_html, cost_html, keys_html, missing_plan_html
+from demo.models.plans import chosen_plan_html, cost_html
 from llm import Plan, Secret, resolve
 from llm.asking.prompts import Prompts
 from llm.budget import Caps
@@ -28,26 +29,15 @@ def plan(*keys: str, **wanted: Any) -> Plan:
 
 def test_every_role_has_a_row_with_its_model_and_why() -> None:
     shown = chosen_plan_html(plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"}), JAIL)
-    assert shown.count("<li>") == len(ROLES)
-    assert "<b>qa adversary</b> <code>anthropic/claude-haiku-5-5</code>" in shown
-    assert "<b>critic</b> <code>no model</code> <span>set for this role: mock</span>" in shown
+    rows = re.findall(r"<li><b>(.*?)</b> <code>(.*?)</code> <span>(.*?)</span>", shown)
+    assert len(rows) == len(ROLES) and all(why for _, _, why in rows)
+    assert {role for role, by, _ in rows if not by.startswith("anthropic/claude-")} == {"critic"}
+    assert 'class="who"' not in chosen_plan_html(plan(), JAIL)
 
 
 def test_what_stands_in_and_what_must_be_known_is_shown() -> None:
-    shown = chosen_plan_html(
-        plan("GROQ_API_KEY", provider="ollama", fallbacks=("groq/m",)), JAIL
-    )
-    assert "<b>stands in</b> <code>groq/m</code>" in shown
-    assert '<p class="note">There is no key for Claude' in shown
-
-
-def test_a_plan_without_a_model_has_its_words_and_no_rows_and_none_at_all_its_sentence() -> None:
-    shown = chosen_plan_html(plan(), JAIL)
-    assert "no model: memory and search only" in shown
-    assert "Who answers" not in shown
-    shown = missing_plan_html("it needs <a key>", JAIL)
-    assert '<span class="badge">no plan</span>' in shown
-    assert "<p>it needs &lt;a key&gt;</p>" in shown
+    shown = chosen_plan_html(plan("GROQ_API_KEY", provider="ollama", fallbacks=("groq/m",)), JAIL)
+    assert "<code>groq/m</code>" in shown and '<p class="note">' in shown
 
 
 def test_what_a_run_may_cost_is_said_before_it_and_what_is_unknown_too() -> None:
@@ -55,15 +45,10 @@ def test_what_a_run_may_cost_is_said_before_it_and_what_is_unknown_too() -> None
         CostEstimate("generator", "custom/m", 5_000, None),
         CostEstimate("critic", "ollama/m", 900, 0.0),
     ])
-    assert "40 calls a run, if “Options” say nothing else; nothing is spent" in shown
-    assert "<b>generator</b> <span>5,000 tokens, cost unknown</span>" in shown
-    assert "<b>critic</b> <span>900 tokens, $0.00</span>" in shown
+    first, second = re.findall(r"<li><b>\w+</b> <span>(.*?)</span>", shown)
+    assert ("5,000" in first, "$" in first, "$0.00" in second) == (True, False, True)
+    assert [fact for fact in ("$0.50", "200,000", "40") if fact not in shown] == []
     assert cost_html(CAPS, []) == ""
-
-
-def test_keys_at_hand_are_named_and_never_shown() -> None:
-    assert "at hand: anthropic, groq." in keys_html(["ANTHROPIC_API_KEY", "GROQ_API_KEY"])
-    assert "none." in keys_html([])
 
 
 DAY = date(2026, 11, 1)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,52 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.domain import (
-    Behaviour,
-    BlamedLine,
-    Diagnosis,
-    Ending,
-    Evidence,
-    File,
-    Jail,
-    JailLayer,
-    ProofLevel,
-    Report,
-    Rivals,
-    Solution,
-    Verdict,
-)
-from agent.core.events import (
-    Ambiguous,
-    CodeWritten,
-    Critiqued,
-    Diagnosed,
-    Event,
-    FellBack,
-    Judged,
-    LessonLearned,
-    ModelAsked,
-    ModelCalled,
-    ModelFailed,
-    Notice,
-    PartialFound,
-    PatchProposed,
-    Proved,
-    Recalled,
-    RoleChoice,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    Searched,
-    Stamped,
-    StepStarted,
-    TestInfo,
-    TestsFrozen,
-    Waiting,
-    from_jsonl,
-)
+from agent.core import domain as d
+from agent.core import events as e
+from agent.core.domain import Jail, JailLayer, Report, Verdict
+from agent.core.events import Event, Judged, RunFinished, RunStarted, Stamped, from_jsonl
 from agent.log.result import fold
-from agent.log.words import STANDING_SIGNS
+from agent.log.words import INTEGRITY_MEANING, STANDING_SIGNS
 from agent.repair.ranking.question import Answer
 from demo.first_screen import CHIP, EXAMPLE, FIRST_SCREEN
 from demo.layout.inputs import examples
@@ -67,9 +28,8 @@ from tests.demo.recorded import Log, recorded
 ROOT = Path(__file__).parents[2]
 CANARIES = [
     "<script>window.pwned=1</script>", '"><img src=x onerror=window.pwned=1>',
-    "`${window.pwned=1}`",
-    "{{value}} {{#each x}}", "' onmouseover='window.pwned=1", "</div></section>", r"\d+\n", "&lt;",
-    "</textarea><svg/onload=1>",
+    "`${window.pwned=1}`", "{{value}} {{#each x}}", "' onmouseover='window.pwned=1",
+    "</div></section>", r"\d+\n", "&lt;", "</textarea><svg/onload=1>",
 ]
 OUR_TAGS = {
     "a", "b", "button", "caption", "code", "col", "colgroup", "datalist", "dd", "details", "div",
@@ -117,20 +77,19 @@ class Reader(HTMLParser):
 def everywhere(text: str, *, resolved: bool) -> Log:
     """A log with `text` in every place where untrusted text may stand."""
     diff = f"--- a/{text}\n+++ b/x\n@@ -1 +1 @@\n-{text}\n+{text}!\n"
-    solution = Solution(files=(File(path="x", text=text),), entry="x", note=text)
+    solution = d.Solution(files=(d.File(path="x", text=text),), entry="x", note=text)
     verdicts = tuple(
         Verdict(
-            name=f"{text}{status}", test=text, origin="user", status=status, integrity=integrity,
-            reason=text, call=text, expected=text, got=text, message=text, type_differs=True,
+            name=f"{text}{status}", test=text, origin="user", status=status, reason=text, call=text,
+            integrity="in-process", expected=text, got=text, message=text, type_differs=True,
         )
         for status in ("passed", "failed", "error", "timeout")
-        for integrity in ("in-process",)
     )
-    rivals = Rivals(call=text, behaviours=(
-        Behaviour(label=text, gives=text, solution=solution, note=text, diff=diff),
+    rivals = d.Rivals(call=text, behaviours=(
+        d.Behaviour(label=text, gives=text, solution=solution, note=text, diff=diff),
     ))
-    ending = Ending(kind="raised", exception=text, message=text, line=1, traceback=text)
-    end: Event = RunFailed(error=text)
+    ending = d.Ending(kind="raised", exception=text, message=text, line=1, traceback=text)
+    end: Event = e.RunFailed(error=text)
     if resolved:
         end = RunFinished(
             outcome="unresolved", proof="E0", strategy="search", reason=text, diff=diff, code=text,
@@ -139,37 +98,34 @@ def everywhere(text: str, *, resolved: bool) -> Log:
     events: list[Event] = [
         RunStarted(title=text, code=text, provider=text, provider_why=text, sandbox=text,
                    level=text, layers=(JailLayer(name=text, holds=False, seen=text),),
-                   roles=(RoleChoice(role=text, provider=text, model=text, why=text),)),
-        StepStarted(step="execute", iteration=1),
-        TestsFrozen(tests=(TestInfo(name=text, origin="user", code=text),)),
-        CodeWritten(iteration=0, solution=solution),
+                   roles=(e.RoleChoice(role=text, provider=text, model=text, why=text),)),
+        e.StepStarted(step="execute", iteration=1),
+        e.TestsFrozen(tests=(e.TestInfo(name=text, origin="user", code=text),)),
+        e.CodeWritten(iteration=0, solution=solution),
         Judged(iteration=0, report=Report(solution="s", verdicts=verdicts, ending=ending)),
-        Diagnosed(iteration=0, diagnosis=Diagnosis(
+        e.Diagnosed(iteration=0, diagnosis=d.Diagnosis(
             category="crash", fixable=False, cause=text, evidence=(text,),
-            blamed=(BlamedLine(line=1, suspicion=0.5, text=text, values=((text, text),)),),
+            blamed=(d.BlamedLine(line=1, suspicion=0.5, text=text, values=((text, text),)),),
         )),
-        Searched(candidates=1, plausible=0, best_passed=0, total=1, wall_s=1.0, note=text),
-        Recalled(hit=True, note=text),
-        PatchProposed(iteration=1, strategy="search", note=text, diff=diff),
-        PartialFound(diff=diff, passed=0, total=1, note=text),
-        Critiqued(verdict="reject", note=text),
-        Ambiguous(iteration=1, rivals=rivals),
-        Proved(level="E2", why=text, evidence=Evidence(
+        e.Searched(candidates=1, plausible=0, best_passed=0, total=1, wall_s=1.0, note=text),
+        e.Recalled(hit=True, note=text),
+        e.PatchProposed(iteration=1, strategy="search", note=text, diff=diff),
+        e.PartialFound(diff=diff, passed=0, total=1, note=text),
+        e.Critiqued(verdict="reject", note=text), e.Ambiguous(iteration=1, rivals=rivals),
+        e.Proved(level="E2", why=text, evidence=d.Evidence(
             probes=1, new_failures=(text,), wavering=(text,), others=1, mutants=2, killed=1,
             survivors=(text,), equivalent=1, reruns=5, disagreeing=(text,), unsettled=text,
             cut=text,
         )),
-        LessonLearned(text=text, category=text),
-        ModelAsked(call=0, role=text, provider=text, model=text, tokens=1, cost_usd=1.0,
+        e.LessonLearned(text=text, category=text),
+        e.ModelAsked(call=0, role=text, provider=text, model=text, tokens=1, cost_usd=1.0,
                    asked=((text, text),)),
-        ModelCalled(call=0, role=text, provider=text, model=text, tokens=1, cost_usd=1.0,
+        e.ModelCalled(call=0, role=text, provider=text, model=text, tokens=1, cost_usd=1.0,
                     wall_s=1.0, answer=text),
-        ModelFailed(call=1, role=text, provider=text, model=text, error=text, why=text, tokens=1,
+        e.ModelFailed(call=1, role=text, provider=text, model=text, error=text, why=text, tokens=1,
                     cost_usd=None, wall_s=1.0, answer=text),
-        FellBack(role=text, provider=text, to=text, why=text),
-        Notice(level="error", text=text),
-        Waiting(interrupt=text, question=text, diff=diff),
-        end,
+        e.FellBack(role=text, provider=text, to=text, why=text), e.Notice(level="error", text=text),
+        e.Waiting(interrupt=text, question=text, diff=diff), end,
     ]
     return tuple(
         Stamped(run=text, seq=n, task="t", attempt=1, ordinal=n, at=n, event=event)
@@ -208,38 +164,39 @@ def test_every_prefix_of_a_run_renders(name: str) -> None:
 
 
 def test_text_that_turns_the_reading_order_is_escaped_and_long_text_cut() -> None:
-    assert 'class="sentence info" role="note"><b aria-hidden="true">i</b>' in sentence("x", "info")
+    assert 'class="sentence info" role="note">' in sentence("x", "info")
     page = sentence("safe\u202eelbisreve\u200b \u061c\u00ad\u2060\U000e0041\u3164")
     assert "\\u202e" in page and "\\U000e0041" in page and "\\u061c" in page
     assert not {*"\u202e\u200b\u061c\u00ad\u2060\U000e0041\u3164"} & {*page}
-    assert "96,000 more characters" in sentence("a" * 100_000)
+    assert "96,000" in (cut := sentence("a" * 100_000)) and len(cut) < 5_000
 
 
-@pytest.mark.parametrize(("name", "said", "unsaid"), [
-    ("healed", ["HEALED", "proof E2 · in-process: the test defines", "no model, $0.00",
-                "late_fee(14)", "Held out", "Lessons", "one edit on line 3",
-                "Use this code", "Copy", "Patch", "Save tests", "Bundle", "Share"],
-     ["smallest failing", "not a fix"]),
-    ("unresolved", ["NOT HEALED", "not a fix", "The smallest failing test"], []),
-    ("crash_stopped", ["CRASH STOPPED", "There is no test"], ["HEALED"]),
+def test_the_words_of_a_healed_run() -> None:
+    """The one test of the page's own words."""
+    text = Reader(workbench(fold(recorded("healed")))).text
+    assert [words for words in (
+        "HEALED", "no model, $0.00", "late_fee(14)", "Held out", "Lessons", "one edit on line 3",
+        "Use this code", "Copy", "Patch", "Save tests", "Bundle", "Share",
+    ) if words not in text] == []
+
+
+@pytest.mark.parametrize(("name", "classes", "smallest"), [
+    ("healed", "is-healed at-E2", False), ("unresolved", "is-unresolved", True),
+    ("crash_stopped", "is-crash-stopped at-E0", False),
 ])
-def test_an_end_shows_what_was_reached_and_no_more(
-    name: str, said: list[str], unsaid: list[str]
-) -> None:
+def test_an_end_shows_what_was_reached_and_no_more(name: str, classes: str, smallest: bool) -> None:
     log = recorded(name)
-    text = Reader(workbench(fold(log))).text
-    assert not [words for words in said if words not in text]
-    assert not [words for words in unsaid if words in text]
-    assert "Download" not in workbench(fold(log[:-1]))
+    page = workbench(fold(log))
+    assert f'class="bench {classes}' in page
+    assert ('class="pane smallest"' in page, 'class="partial"' in page) == (smallest, smallest)
+    assert 'class="download"' in page and 'class="download"' not in workbench(fold(log[:-1]))
 
 
 def test_a_patch_can_be_read_and_taken_along() -> None:
     page = workbench(fold(recorded("healed")))
     assert re.findall("<mark>(.*?)</mark>", page) == ["="]
-    assert '<i class="sr">added</i>' in page
     assert Reader(page).links == {
-        "gradio_api/heal/recorded/patch", "gradio_api/heal/recorded/tests",
-        "gradio_api/heal/recorded/bundle",
+        f"gradio_api/heal/recorded/{file}" for file in ("patch", "tests", "bundle")
     }
 
 
@@ -250,7 +207,7 @@ def a_run_of(*verdicts: Verdict) -> str:
         candidates=0, tokens=0, cost_usd=0.0, seconds=1.0,
     )
     report = Report(solution="s", verdicts=verdicts)
-    events = StepStarted(step="recall", iteration=0), Judged(iteration=0, report=report), end
+    events = e.StepStarted(step="recall", iteration=0), Judged(iteration=0, report=report), end
     return workbench(fold(
         Stamped(run="r", seq=seq, task="t", attempt=1, ordinal=seq, at=seq, event=event)
         for seq, event in enumerate(events, start=1)
@@ -264,22 +221,20 @@ def one(status: str = "passed", **fields: object) -> Verdict:
     })
 
 
-@pytest.mark.parametrize(("verdict", "cell", "told"), [
-    (one(), "passed", "✓passed; isolated"),
-    (one(integrity="observed", reason="=="), "passed", "✓opassed; observed"),
-    (one(integrity="in-process", reason="uses caplog"), "passed", "✓ipassed; in-process"),
-    (one("skipped"), "skipped", "↷skipped"),
-    (one("xfailed"), "xfailed", "⊖fails as expected"),
-    (one("xpassed"), "xpassed", "⊕passes, expected to fail"),
-    (one(vacuous=True), "vacuous", "∅no changed answer of the program made it fail; isolated"),
-    (one(integrity=None, doubt="it looks"), "not-believed", "?not believed"),
-    (one("failed"), "failed", "✗failed"),
-    (one("timeout"), "timeout", "◷timed out"),
+@pytest.mark.parametrize(("verdict", "cell", "integrity"), [
+    (one(), "passed", "isolated"),
+    (one(integrity="in-process", reason="uses caplog"), "passed", "in-process"),
+    (one("skipped"), "skipped", ""), (one("xfailed"), "xfailed", ""),
+    (one("xpassed"), "xpassed", ""), (one(vacuous=True), "vacuous", "isolated"),
+    (one(integrity=None, doubt="it looks"), "not-believed", ""), (one("failed"), "failed", ""),
+    (one("timeout"), "timeout", ""),
 ])
-def test_a_cell_says_what_a_verdict_comes_to(verdict: Verdict, cell: str, told: str) -> None:
+def test_a_cell_says_what_a_verdict_comes_to(verdict: Verdict, cell: str, integrity: str) -> None:
     page = a_run_of(verdict)
     assert f'class="cell {cell}"' in page
-    assert told in Reader(page).text
+    sign = STANDING_SIGNS[verdict.standing]
+    face = "i" * (integrity == "in-process") + sign.meaning + (integrity and f"; {integrity}")
+    assert f"{sign.glyph}{face}" in Reader(page).text
 
 
 def test_every_mark_of_the_page_has_its_colour() -> None:
@@ -290,28 +245,26 @@ def test_every_mark_of_the_page_has_its_colour() -> None:
         assert re.search(rf"\.seen\.{name} p b\b", style), standing
 
 
-@pytest.mark.parametrize(("verdicts", "told"), [
-    ([one(integrity=None, doubt="it looks into frames", message="m")],
-     "before: passes, not believed: it looks into frames"),
-    ([one(integrity="observed"), one("skipped", name="u")], "↷ skipped; o observed: "),
+@pytest.mark.parametrize(("verdicts", "fact"), [
+    ([one(integrity=None, doubt="it looks into frames", message="m")], "it looks into frames"),
     ([one(), one(name="u", test="u", integrity="in-process", reason="uses caplog <b>")],
-     "nothing was seen acting on the tests: uses caplog <b>."),
-    ([one(integrity="in-process")], "proof E1 · in one process"),
-    ([one(integrity="in-process")], "i in-process: tests and program shared a process"),
+     "uses caplog <b>"),
+    ([one(integrity="in-process")], INTEGRITY_MEANING["in-process"]),
 ])
-def test_how_far_a_pass_is_believed_is_said_with_why(verdicts: list[Verdict], told: str) -> None:
-    assert told in Reader(a_run_of(*verdicts)).text
+def test_how_far_a_pass_is_believed_is_said_with_why(verdicts: list[Verdict], fact: str) -> None:
+    assert fact in Reader(a_run_of(*verdicts)).text
 
 
-def test_the_legend_tells_only_what_is_used() -> None:
-    assert "legend" not in a_run_of(one(), one("failed", name="u"))
+def test_the_legend_explains_only_what_is_used() -> None:
+    assert 'class="legend"' not in a_run_of(one(), one("failed", name="u"))
+    legend = a_run_of(one(integrity="in-process"), one("skipped", name="u")).partition("legend")[2]
+    assert "in-process" in legend and STANDING_SIGNS["skipped"].glyph in legend
 
 
-@pytest.mark.parametrize(
-    ("level", "badge"),
-    [("L4", "level fit"), ("L2", "level fit"), ("R", "level fit"), ("L1", "level weak"),
-     ("M", "level weak")],
-)
+@pytest.mark.parametrize(("level", "badge"), [
+    ("L4", "level fit"), ("L2", "level fit"), ("R", "level fit"), ("L1", "level weak"),
+    ("M", "level weak"),
+])
 def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
     level: str, badge: str
 ) -> None:
@@ -320,15 +273,11 @@ def test_the_level_seen_to_hold_is_a_badge_with_its_layers_behind_it(
         JailLayer(name="namespaces", holds=False, seen='see "the" parent: possible'),
     )
     shown = plan_html("mock", "no model", Jail(words="jail: seen", level=level, layers=layers))
-
     assert f'<span class="badge {badge}">{level}</span>' in shown
-    assert "sandbox: jail: seen" in Reader(shown).text
-    assert "seccomp holds: open a socket: EACCES" in Reader(shown).text
     tip = shown.partition('<summary title="')[2].partition('">')[0]
-    assert tip.split("\n") == [
-        "seccomp holds: open a socket: EACCES",
-        "namespaces does not hold: see &quot;the&quot; parent: possible",
-    ]
+    for fact in ("seccomp", "open a socket: EACCES", "namespaces", 'see "the" parent: possible'):
+        assert fact in Reader(shown).text and fact in unescape(tip)
+    assert len(tip.split("\n")) == 2 and "jail: seen" in Reader(shown).text
     without = plan_html("mock", "no model", Jail(words="s"))  # a log from before there were levels
     assert 'class="badge level' not in without
 
@@ -342,20 +291,20 @@ def test_a_banner_stands_only_where_there_is_something_to_say() -> None:
 def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() -> None:
     view = fold(recorded("rivals"))
     read = Reader(workbench(view))
-    for said in ("Behaviours that fit the tests", "price(11)", "A gives 22", "B gives 33",
-                 "E2", "another behaviour fits the tests too", "128 raise nothing new"):
-        assert said in read.text
+    for fact in ("price(11)", "A gives 22", "B gives 33", "E2", "128"):
+        assert fact in read.text
     assert view.question is view.rivals is not None
     own, b, other = map(read.text.index, ("if n >= 10", "B gives", "if n == 10"))
     assert own < b < other
-    assert "What should price(11) give?" in Reader(question(view.question)).text
+    assert "price(11)" in Reader(question(view.question)).text
     assert question(None) == ""
 
 
 def test_a_button_says_who_gives_what_in_few_words() -> None:
-    assert choice("A", Answer("[1, 2]")) == "A gives [1, 2]"
-    assert choice("BC", Answer(raises="KeyError")) == "B and C raise KeyError"
-    assert choice("A", Answer("'" + "x" * 100 + "'")) == "A gives '" + "x" * 58 + "…"
+    assert [fact for fact in ("B", "C", "KeyError") if fact not in choice(
+        "BC", Answer(raises="KeyError")
+    )] == []
+    assert "'" + "x" * 58 + "…" in choice("A", Answer("'" + "x" * 100 + "'"))
 
 
 def test_a_question_is_open_only_where_a_run_has_healed() -> None:
@@ -371,38 +320,38 @@ def test_a_question_is_open_only_where_a_run_has_healed() -> None:
 
 def test_the_first_screen_shows_a_recorded_run_whole_and_nothing_to_take_along() -> None:
     shown = Reader(FIRST_SCREEN).text
-    assert "proof E4 · compared outside of its process" in shown
     assert re.findall(r"<b>(E\d)</b>", FIRST_SCREEN) == ["E0", "E1", "E2", "E3", "E4"]
     title, _, typed = examples()[CHIP]
-    assert f'data-example="{CHIP}">Try this</button>' in FIRST_SCREEN and title in shown
+    assert f'data-example="{CHIP}"' in FIRST_SCREEN and title in shown
     started = from_jsonl(EXAMPLE.read_text(encoding="utf-8"))[0].event
     assert isinstance(started, RunStarted) and started.code == typed["code"]
     assert "days_kept <= free_days" in shown
-    assert shown.index("Patch") < shown.index("Tests") < shown.index("Proof")
-    assert "Download" not in shown
-    assert 'data-phase="empty"' in FIRST_SCREEN
-    assert "<strong>EXAMPLE</strong><span>healed</span>" in FIRST_SCREEN
-    assert "is-healed" not in FIRST_SCREEN and "level-" not in FIRST_SCREEN.partition("Patch")[0]
+    panes = re.findall(r'<section class="pane (\w+)"', FIRST_SCREEN)
+    assert panes == ["patch", "matrix", "proof"]
+    assert 'class="download"' not in FIRST_SCREEN and 'data-phase="empty"' in FIRST_SCREEN
+    assert "is-healed" not in FIRST_SCREEN
+    assert "level-" not in FIRST_SCREEN.partition('class="pane patch"')[0]
 
 
 @pytest.mark.parametrize("level", ["E0", "E1", "E2", "E3", "E4"])
-def test_each_level_of_proof_has_a_look_of_its_own(level: ProofLevel) -> None:
+def test_each_level_of_proof_has_a_look_of_its_own(level: d.ProofLevel) -> None:
     log = from_jsonl(EXAMPLE.read_text(encoding="utf-8"))
     shown = workbench(replace(fold(log), proof=level))
     assert f'class="bench is-healed at-{level}"' in shown
-    assert re.search(rf'<b class="level-{level}" title="[^"]+">proof {level}', shown)
+    assert re.search(rf'<b class="level-{level}" title="[^"]+">', shown)
 
 
 def test_suspicion_is_told_in_words_and_only_where_it_tells_lines_apart() -> None:
-    def told(*suspicion: float) -> str:
-        blamed = tuple(BlamedLine(line=n, suspicion=one) for n, one in enumerate(suspicion, 1))
-        found = Diagnosis(category="crash", cause="it is", blamed=blamed, confidence=0.6)
+    def marked(*suspicion: float) -> list[str]:
+        blamed = tuple(d.BlamedLine(line=n, suspicion=one) for n, one in enumerate(suspicion, 1))
+        found = d.Diagnosis(category="crash", cause="it is", blamed=blamed, confidence=0.6)
         one, *rest = recorded("healed")
         log = [stamped.model_copy(update={"event": stamped.event.model_copy(
             update={"diagnosis": found}
-        )}) if isinstance(stamped.event, Diagnosed) else stamped for stamped in rest]
-        return workbench(fold((one, *log)))
+        )}) if isinstance(stamped.event, e.Diagnosed) else stamped for stamped in rest]
+        page = workbench(fold((one, *log)))
+        assert "60%" not in page
+        return re.findall(r'class="line (s[1-5])"', page)
 
-    assert told(1.0, 0.5, 0.4).count("suspected most") == 2  # of that program, and after it
-    assert "Any of the marked lines" in (alike := told(1.0, 1.0, 1.0, 0.99))
-    assert "suspected most" not in alike and "likely</small>" in alike and "60%" not in alike
+    assert marked(1.0, 0.5, 0.4) == ["s5", "s3", "s2"] * 2  # of that program, and after it
+    assert "s5" not in marked(1.0, 1.0, 1.0, 0.99)

@@ -26,7 +26,6 @@ from demo.serving.downloads import download_route
 from demo.serving.host import Host
 from demo.serving.visitors import new_word
 from demo.web import IDLE_S, build
-from sandbox import SandboxUnavailable
 from tests.demo.recorded import OWN, Log, RecordedSession, hosting, recorded
 
 STRONG = Jail(words="jail", level="L2")
@@ -95,6 +94,14 @@ async def healed(page: Page, kept: BrowserRun, visit: Visit = NEW_VISIT, **wishe
     ))
 
 
+WAITS = 'data-phase="waiting"'
+
+
+def refused(update: Update) -> bool:
+    """Whether the page says that something cannot be done."""
+    return 'role="alert"' in update["said"]
+
+
 async def ran(page: Page, words: str = "healed", visit: Visit = NEW_VISIT) -> BrowserRun:
     """What the browser keeps of a run that has ended or waits."""
     kept = await begun(page, words=words)
@@ -113,8 +120,7 @@ def can_heal(update: Update) -> bool:
 
 def seen(update: Update) -> set[str]:
     """The parts that an update shows."""
-    return {name for name, part in update.items()
-            if isinstance(part, dict) and part.get("visible")}
+    return {name for name, part in update.items() if isinstance(part, dict) and part.get("visible")}
 
 
 def has_begun(session: RecordedSession, kept: BrowserRun) -> bool:
@@ -136,18 +142,10 @@ async def test_a_run_that_could_be_guessed_never_begins(
     page: Page, session: RecordedSession, run: str
 ) -> None:
     kept: BrowserRun = {**NO_RUN, "run": run, "words": "healed"}
-    assert "lost its run" in (await healed(page, kept))["said"]
+    assert refused(await healed(page, kept))
     answered: BrowserRun = {**kept, "asked": SAVED, "answer": "A"}
-    assert "lost its run" in (await last(page.answer(answered, NEW_VISIT)))["said"]
+    assert refused(await last(page.answer(answered, NEW_VISIT)))
     assert session.recorded == {}
-
-
-async def test_healing_shows_the_run_under_the_browsers_own_identifier(
-    page: Page, session: RecordedSession
-) -> None:
-    kept = await begun(page, words="healed")
-    assert "HEALED" in (await healed(page, kept))["bench"]
-    assert session.log(kept["run"])[-1].final
 
 
 def clicked(kept: BrowserRun, **asked: object) -> BrowserRun:
@@ -163,13 +161,12 @@ async def test_a_heal_that_nobody_heard_of_is_begun_on_arrival_and_once(
     came = (await arrived(page, kept["run"], kept))["kept"]
     both = [last(page.resume(came, NEW_VISIT)) for _ in range(2)]
     first, second = await asyncio.gather(*both)
-    assert "HEALED" in first["bench"] and "HEALED" in second["bench"]
+    assert "is-healed" in first["bench"] and "is-healed" in second["bench"]
     assert [*session.recorded] == [kept["run"]]
     assert (await arrived(page, "", kept))["kept"]["begins"] == ""
-
     await session.delete(kept["run"])  # while another page still counts on it
     came = (await arrived(page, kept["run"], kept))["kept"]
-    assert "was deleted" in (await last(page.resume(came, NEW_VISIT)))["said"]
+    assert refused(await last(page.resume(came, NEW_VISIT)))
     assert not session.recorded
 
 
@@ -188,47 +185,9 @@ async def test_a_heal_that_is_not_to_be_begun_on_arrival_is_not(
     else:
         kept["begins"] = "[{"
     update = await arrived(page, run, kept)
-    assert ("had not begun" if why == "files" else "not known here") in update["said"]
-    assert can_heal(update)
+    assert refused(update) and can_heal(update)
     await last(page.resume(update["kept"], NEW_VISIT))
     assert not session.recorded
-
-
-async def test_what_is_brought_to_a_review_is_no_larger_than_any_other_input() -> None:
-    session = RecordedSession(jail=STRONG)
-    session.settings = Settings(largest_input=10)
-    visit: Visit = {**NEW_VISIT, "visitor": "a-word-of-one-visitor"}
-    async with serving(session, PUBLIC) as page:
-        kept = await ran(page, "waiting", visit)
-        for said in (
-            await page.bring(kept, visit, "x" * 11), await page.advise(kept, visit, "x" * 11),
-        ):
-            assert "11 characters, and this page takes 10" in said["said"]
-        assert answers(session, kept) == []
-        assert (await page.decide(kept, visit, approve=True))["said"] == ""
-
-
-async def test_input_that_cannot_be_used_is_answered_in_place(page: Page) -> None:
-    kept = await begun(page)
-    assert "There is nothing to heal" in (await healed(page, kept))["said"]
-    assert can_heal(await page.settle(kept, NEW_VISIT))
-
-
-async def test_an_engine_that_cannot_work_is_told_and_gives_the_buttons_back() -> None:
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[RecordedSession]:
-        raise SandboxUnavailable("there is no key; set one")
-        yield
-
-    host = Host(opened)
-    async with host.serving():
-        page = Page(host)
-        kept = await begun(page, "code")
-        settled = await page.settle(kept, NEW_VISIT)
-
-        assert "set one" in (await healed(page, kept))["said"]
-        assert "set one" in (await arrived(page))["said"]
-        assert (can_heal(settled), settled["stop"]["interactive"]) == (True, False)
 
 
 async def test_stop_stays_enabled_while_the_server_shuts_down(host: Host, page: Page) -> None:
@@ -245,14 +204,10 @@ async def test_a_reload_finds_its_run_again_by_address_or_by_browser(page: Page)
     await healed(page, kept)
     by_browser, by_address = await arrived(page, kept=kept), await arrived(page, kept["run"])
     assert by_browser["banner"] == ""  # on a page of this machine
+    assert {"code", "tests", "words"}.isdisjoint(by_browser)  # what is typed is left alone
     assert by_browser["kept"]["run"] == by_address["kept"]["run"] == kept["run"]
     assert by_browser["kept"]["code"] == "code"
-    assert "HEALED" in (await last(page.watch(by_address["kept"], NEW_VISIT)))["bench"]
-
-
-async def test_an_arrival_writes_into_no_field(page: Page) -> None:
-    kept = await begun(page, "old code")
-    assert {"code", "tests", "words"}.isdisjoint(await arrived(page, kept=kept))
+    assert "is-healed" in (await last(page.watch(by_address["kept"], NEW_VISIT)))["bench"]
 
 
 async def test_a_page_that_follows_no_run_undoes_nothing_that_was_begun_meanwhile(
@@ -260,14 +215,13 @@ async def test_a_page_that_follows_no_run_undoes_nothing_that_was_begun_meanwhil
 ) -> None:
     kept = (await arrived(page))["kept"]
     assert await last(page.watch(kept, NEW_VISIT)) == await page.settle(kept, NEW_VISIT) == {}
-    assert "no run to stop" in (await page.stop(kept, NEW_VISIT))["said"]
+    assert refused(await page.stop(kept, NEW_VISIT))
 
 
 @pytest.mark.parametrize("run", [UNKNOWN, "../../etc/passwd", "<script>", "é"])
 async def test_an_unknown_run_gets_a_sentence_and_the_empty_page(page: Page, run: str) -> None:
     update = await arrived(page, run)
-    assert update["kept"]["run"] == ""
-    assert "not known here" in update["said"]
+    assert (update["kept"]["run"], refused(update)) == ("", True)
     assert "<script>" not in update["said"]
     assert await last(page.watch(update["kept"], NEW_VISIT)) == {}
 
@@ -278,10 +232,10 @@ async def test_a_run_goes_on_when_its_page_is_closed() -> None:
         kept = await begun(page, words="healed")
         following = page.heal(NEW_VISIT, kept, "", "", "healed", 5)
         await anext(following)
-        assert "RUNNING" in (await anext(following))["bench"]
+        assert 'data-phase="running"' in (await anext(following))["bench"]
         await following.aclose()
         assert not session.log(kept["run"])[-1].final
-        assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
+        assert "is-healed" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
 
 async def test_a_new_tab_begins_afresh_beside_a_run_that_another_one_follows() -> None:
@@ -299,26 +253,6 @@ async def test_a_new_tab_begins_afresh_beside_a_run_that_another_one_follows() -
         assert (await arrived(page, kept=new))["kept"]["run"] == kept["run"]
 
 
-async def test_stop_cancels_the_run_and_its_follower_sees_the_end() -> None:
-    session = RecordedSession(pause_s=30)
-    async with serving(session) as page:
-        kept = await begun(page, words="healed")
-        following = asyncio.create_task(healed(page, kept))
-        while not has_begun(session, kept):
-            await asyncio.sleep(0)
-        assert (await page.stop(kept, NEW_VISIT))["said"] == ""
-        assert "CANCELLED" in (await following)["bench"]
-
-
-async def test_a_run_stopped_before_it_began_never_begins(
-    page: Page, session: RecordedSession
-) -> None:
-    kept = await begun(page, words="healed")
-    assert (await page.stop(kept, NEW_VISIT))["said"] == ""
-    assert "Stopped before it began" in (await healed(page, kept))["said"]
-    assert not has_begun(session, kept)
-
-
 async def test_a_run_stopped_while_it_is_being_started_is_cancelled() -> None:
     class Slow(RecordedSession):
         async def start(self, task: Task, **given: Any) -> str:
@@ -326,7 +260,7 @@ async def test_a_run_stopped_while_it_is_being_started_is_cancelled() -> None:
             return await super().start(task, **given)
 
     async with serving(Slow(pause_s=30)) as page:
-        assert "CANCELLED" in (await healed(page, await begun(page, words="healed")))["bench"]
+        assert "is-cancelled" in (await healed(page, await begun(page, words="healed")))["bench"]
 
 
 async def test_an_example_is_not_filled_in_beside_another_programs_run() -> None:
@@ -335,9 +269,9 @@ async def test_an_example_is_not_filled_in_beside_another_programs_run() -> None
         kept = await begun(page, words="healed")
         assert await page.choose(kept, NEW_VISIT, typed=typed) == {**typed, "said": ""}
         following = asyncio.create_task(healed(page, kept))
-        while "code" in (refused := await page.choose(kept, NEW_VISIT, typed=typed)):
+        while "code" in (told := await page.choose(kept, NEW_VISIT, typed=typed)):
             await asyncio.sleep(0)
-        assert "Stop it, then choose an example" in refused["said"]
+        assert refused(told)
         await page.stop(kept, NEW_VISIT)
         await following
         assert await page.choose(kept, NEW_VISIT, typed=typed) == {**typed, "said": ""}
@@ -358,25 +292,23 @@ async def test_many_runs_are_followed_at_once() -> None:
     async with serving(Gated()) as page:
         runs = [await begun(page, words="healed") for _ in range(8)]
         shown = await asyncio.gather(*(healed(page, kept) for kept in runs))
-    assert all("HEALED" in each["bench"] for each in shown)
+    assert all("is-healed" in each["bench"] for each in shown)
 
 
 async def test_a_waiting_run_is_answered_by_the_question_that_was_shown() -> None:
     async with serving(RecordedSession(lambda task: recorded("waiting"))) as page:
         kept = await begun(page, words="waiting")
-        assert "May this patch be kept?" in (await healed(page, kept))["bench"]
+        assert WAITS in (await healed(page, kept))["bench"]
         settled = await page.settle(kept, NEW_VISIT)
         assert (settled["kept"]["interrupt"], seen(settled)) == (
             "ask-1", {"review", "approve", "otherwise", "hinted"},
         )
         await page.decide({**settled["kept"], "interrupt": "stale"}, NEW_VISIT, approve=True)
         assert "review" in seen(await page.settle(kept, NEW_VISIT))
-        unchanged = settled["edited"]
-        refused = await page.bring(settled["kept"], NEW_VISIT, unchanged)
-        assert "Nothing is changed yet" in refused["said"]
+        assert refused(await page.bring(settled["kept"], NEW_VISIT, settled["edited"]))
         assert "review" in seen(await page.settle(kept, NEW_VISIT))
         await page.decide(settled["kept"], NEW_VISIT, approve=True)
-        assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
+        assert "is-healed" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
 
 async def test_a_review_offers_no_hint_that_nobody_reads_and_keeps_what_was_tried() -> None:
@@ -445,30 +377,25 @@ async def test_the_log_downloads_as_lines_that_read_back(page: Page, host: Host)
     kept = await ran(page, "unresolved")
     answer = await download(host, f"{kept['run']}/log")
     assert from_jsonl(answer.text) == (await host.session()).log(kept["run"])
-
-
-@pytest.mark.parametrize("path", ["none/log", "none/patch", "none/secrets"])
-async def test_files_of_unknown_runs_are_not_found(host: Host, path: str) -> None:
-    assert (await download(host, path)).status_code == 404
+    for path in ("none/log", "none/patch", "none/secrets"):
+        assert (await download(host, path)).status_code == 404
 
 
 async def test_a_page_that_may_run_no_code_says_so_and_shows_saved_runs() -> None:
-    async with serving(await saved(RecordedSession(jail=WEAK)), PUBLIC) as page:
+    kept_runs = await saved(RecordedSession(jail=WEAK))
+    async with serving(kept_runs, PUBLIC) as page:
         update = await arrived(page, SAVED)
         kept = await begun(page, words="healed")
-
         assert update["kept"]["run"] == SAVED
-        assert "No code is run here" in update["banner"]
+        assert 'class="banner"' in update["banner"]
         assert not can_heal(update)
         assert not can_heal(await page.settle(kept, NEW_VISIT))
-        assert "No code is run here" in (await healed(page, kept))["said"]
-        assert "HEALED" in (await last(page.watch(update["kept"], NEW_VISIT)))["bench"]
+        assert refused(await healed(page, kept)) and not has_begun(kept_runs, kept)
+        assert "is-healed" in (await last(page.watch(update["kept"], NEW_VISIT)))["bench"]
 
 
 @pytest.mark.parametrize("name", ["waiting", "rivals"])
-async def test_a_page_that_may_run_no_code_asks_nothing_and_takes_no_answer(
-    name: str
-) -> None:
+async def test_a_page_that_may_run_no_code_asks_nothing_and_takes_no_answer(name: str) -> None:
     session = await saved(RecordedSession(lambda _: recorded(name), jail=WEAK))
     async with serving(session, PUBLIC) as page:
         kept: BrowserRun = {**NO_RUN, "run": SAVED, "interrupt": "ask-1", "answer": "B"}
@@ -477,7 +404,7 @@ async def test_a_page_that_may_run_no_code_asks_nothing_and_takes_no_answer(
             await page.decide(kept, NEW_VISIT, approve=True),
             await last(page.answer(kept, NEW_VISIT)),
         ):
-            assert "No code is run here" in said["said"]
+            assert refused(said)
         assert len(session.recorded) == 1
         assert answers(session, kept) == []
 
@@ -489,7 +416,7 @@ async def test_every_page_of_a_weak_public_server_carries_the_warning() -> None:
             update = await arrived(page, run)
             assert 'class="banner weak"' in update["banner"]
             assert can_heal(update)
-        assert "HEALED" in (await healed(page, await begun(page, words="healed")))["bench"]
+        assert "is-healed" in (await healed(page, await begun(page, words="healed")))["bench"]
 
 
 async def test_an_open_question_is_asked_with_a_button_for_each_answer(
@@ -498,16 +425,15 @@ async def test_an_open_question_is_asked_with_a_button_for_each_answer(
     kept = await ran(page, "rivals")
     settled = await page.settle(kept, NEW_VISIT)
     assert seen(settled) == {"question", "choice-0", "choice-1"}
-    assert "What should" in settled["asked"]
-    assert [settled[f"choice-{n}"]["value"] for n in (0, 1)] == [
-        "A gives 22\nchanged > to >= in line 2", "B gives 33\nchanged > to == in line 2",
-    ]
+    for place, facts in enumerate((("A", "22", ">="), ("B", "33", "=="))):
+        button = settled[f"choice-{place}"]["value"]
+        assert [fact for fact in facts if fact not in button] == []
 
     session.choose = lambda task: recorded("healed")
     picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
     assert (picked["asked"], picked["answer"]) == (kept["run"], "B")
     UUID(picked["run"])
-    assert "HEALED" in (await last(page.answer(picked, NEW_VISIT)))["bench"]
+    assert "is-healed" in (await last(page.answer(picked, NEW_VISIT)))["bench"]
     assert has_begun(session, picked)
     settled = await page.settle(picked, NEW_VISIT)
     assert (settled["kept"]["asked"], seen(settled)) == ("", set())
@@ -520,7 +446,7 @@ async def test_a_question_that_is_closed_starts_nothing(
     for closed in (
         await page.choose_behaviour(kept, place=0), await page.write_behaviour(kept, "1")
     ):
-        assert (closed["kept"], "closed" in closed["said"]) == (kept, True)
+        assert (closed["kept"], refused(closed)) == (kept, True)
     assert len(session.recorded) == 1
 
 
@@ -534,17 +460,14 @@ async def test_the_right_value_can_be_written_where_no_button_has_it(
     assert picked["run"] != kept["run"]
 
 
-@pytest.mark.parametrize(("written", "told"), [
-    ("", "none of A, B"), ("n * 4", "no value as Python writes it"), ("[1, 2", "no value"),
-    ("raises Nothing", "no exception called"), ("skip", "nothing to skip"),
-])
+@pytest.mark.parametrize("written", ["", "n * 4", "[1, 2", "raises Nothing", "skip"])
 async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
-    page: Page, session: RecordedSession, written: str, told: str
+    page: Page, session: RecordedSession, written: str
 ) -> None:
     kept = await ran(page, "rivals")
-    refused = await page.write_behaviour(kept, written)
-    assert told in refused.pop("wrong")
-    assert refused == {"kept": {**kept, "answer": ""}}
+    told = await page.write_behaviour(kept, written)
+    assert told.pop("wrong")
+    assert told == {"kept": {**kept, "answer": ""}}
     # The page is left as it is, since a better answer may be on its way by now.
     assert await last(page.answer(kept, NEW_VISIT)) == {}
     assert await page.settle_answer(kept, NEW_VISIT) == {}
@@ -552,8 +475,7 @@ async def test_what_is_written_and_answers_nothing_is_told_and_starts_nothing(
 
 
 async def test_a_run_that_waits_with_a_question_is_answered_itself() -> None:
-    asked = next(entry.event for entry in recorded("rivals")
-                 if isinstance(entry.event, Ambiguous))
+    asked = next(entry.event for entry in recorded("rivals") if isinstance(entry.event, Ambiguous))
     wait = Waiting(interrupt="which-1", question="Which?", rivals=asked.rivals)
     session = RecordedSession(replaced("rivals", "ambiguous", wait))
     async with serving(session) as page:
@@ -562,8 +484,7 @@ async def test_a_run_that_waits_with_a_question_is_answered_itself() -> None:
         assert seen(settled) == {"question", "choice-0", "choice-1"}
         picked = (await page.choose_behaviour(settled["kept"], place=1))["kept"]
         assert (picked["run"], picked["asked"], picked["answer"]) == (kept["run"], "", "B")
-        shown = await last(page.answer(picked, NEW_VISIT))
-        assert "one of at least 2 repairs that fit your tests" in shown["bench"]
+        assert "is-open" in (await last(page.answer(picked, NEW_VISIT)))["bench"]
         assert answers(session, kept) == ["{'answer': 'B'}"]
 
 
@@ -580,29 +501,23 @@ def pausing(needs: str, **settings: Any) -> RecordedSession:
     return RecordedSession(replaced("healed", "diagnosed", wait), **settings)
 
 
-async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on() -> None:
+async def test_a_run_that_reached_a_cap_asks_whether_to_go_on_and_goes_on_or_ends() -> None:
     session = pausing("budget")
     async with serving(session) as page:
         kept = await begun(page, words="healed")
-        assert "WAITING" in (await healed(page, kept))["bench"]
+        assert WAITS in (await healed(page, kept))["bench"]
         settled = await page.settle(kept, NEW_VISIT)
         assert seen(settled) == PAUSED
         assert "more budget is needed" in settled["needed"]
-        assert settled["go-on"]["value"] == "Add $0.06 and go on"
-        stale = await page.go_on({**settled["kept"], "interrupt": "stale"}, NEW_VISIT)
-        assert "closed" in stale["said"]
+        assert "$0.06" in settled["go-on"]["value"]
+        assert refused(await page.go_on({**settled["kept"], "interrupt": "stale"}, NEW_VISIT))
         assert (await page.go_on(settled["kept"], NEW_VISIT))["said"] == ""
-        assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
+        assert "is-healed" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
         assert seen(await page.settle(kept, NEW_VISIT)) == set()
         assert answers(session, kept) == ["{}"]
-
-
-async def test_a_run_that_reached_a_cap_can_be_ended_there() -> None:
-    session = pausing("budget")
-    async with serving(session) as page:
-        kept = await ran(page)
-        assert (await page.go_on(kept, NEW_VISIT, end=True))["said"] == ""
-        assert answers(session, kept) == ["{'end': True}"]
+        other = await ran(page)
+        assert (await page.go_on(other, NEW_VISIT, end=True))["said"] == ""
+        assert answers(session, other) == ["{'end': True}"]
 
 
 async def test_a_run_that_needs_a_key_goes_on_once_it_was_given() -> None:
@@ -613,21 +528,22 @@ async def test_a_run_that_needs_a_key_goes_on_once_it_was_given() -> None:
         session.models.forget(OWNER)  # as a restart does
         settled = await page.settle(kept, NEW_VISIT)
         assert "more key is needed" in settled["needed"]
-        assert settled["go-on"]["value"] == "Go on"
-        assert "still missing" in (await page.go_on(settled["kept"], NEW_VISIT))["said"]
+        assert refused(await page.go_on(settled["kept"], NEW_VISIT))
         session.models.add_key(OWNER, *OWN_KEY)
         assert (await page.go_on(settled["kept"], NEW_VISIT))["said"] == ""
-        assert "HEALED" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
+        assert "is-healed" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
 
 
 async def test_only_whoever_started_a_run_lets_it_spend_more() -> None:
-    async with serving(pausing("budget", jail=STRONG), PUBLIC) as page:
+    session = pausing("budget", jail=STRONG)
+    async with serving(session, PUBLIC) as page:
         mine, other = page.panel.known(NEW_VISIT), page.panel.known(NEW_VISIT)
         kept = await ran(page, visit=mine)
         theirs = await page.settle(kept, other)
         assert seen(theirs) == {"paused"}
         for visit in (other, NEW_VISIT):
-            assert "Only whoever started" in (await page.go_on(theirs["kept"], visit))["said"]
+            assert refused(await page.go_on(theirs["kept"], visit))
+        assert answers(session, kept) == []
         assert seen(await page.settle(kept, mine)) == PAUSED
         assert (await page.go_on(theirs["kept"], mine))["said"] == ""
 
@@ -641,10 +557,11 @@ async def test_a_stranger_with_the_link_stops_nothing_and_decides_nothing() -> N
         while not has_begun(session, kept):
             await asyncio.sleep(0)
         for visit in (other, NEW_VISIT):
-            assert "Only whoever started" in (await page.stop(kept, visit))["said"]
-            assert "Only whoever started" in (await page.decide(kept, visit, approve=True))["said"]
+            assert refused(await page.stop(kept, visit))
+            assert refused(await page.decide(kept, visit, approve=True))
+        assert not session.log(kept["run"])[-1].final
         assert (await page.stop(kept, mine))["said"] == ""
-        assert "CANCELLED" in (await following)["bench"]
+        assert "is-cancelled" in (await following)["bench"]
 
 
 async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it() -> None:
@@ -670,16 +587,14 @@ async def test_a_run_is_started_with_the_plan_that_the_fields_say(
     assert (plan.provider, plan.of("critic")) == ("anthropic", None)
 
 
-@pytest.mark.parametrize(("wishes", "said"), [
-    ({"provider": "anthropic"},
-     "anthropic needs a key: set ANTHROPIC_API_KEY, or enter one"),
-    ({"roles": "critic"}, "The roles cannot be read"),
+@pytest.mark.parametrize(("wishes", "fact"), [
+    ({"provider": "anthropic"}, "ANTHROPIC_API_KEY"), ({"roles": "critic"}, "critic"),
 ])
-async def test_a_plan_that_cannot_be_had_is_said_and_starts_nothing(
-    page: Page, session: RecordedSession, wishes: dict[str, str], said: str
+async def test_a_plan_that_is_unavailable_is_said_and_starts_nothing(
+    page: Page, session: RecordedSession, wishes: dict[str, str], fact: str
 ) -> None:
     kept = await begun(page, words="healed")
-    assert said in (await healed(page, kept, **wishes))["said"]
+    assert fact in (await healed(page, kept, **wishes))["said"]
     assert not has_begun(session, kept)
     assert can_heal(await page.settle(kept, NEW_VISIT))
 
@@ -688,9 +603,8 @@ async def test_a_page_stands_though_its_settings_ask_for_a_key_that_is_not_there
     models = Models(Settings(provider="anthropic"))
     async with serving(RecordedSession(models=models)) as page:
         update = await arrived(page)
-        assert "anthropic needs a key" in update["plan"]
-        assert can_heal(update)
-        assert update["at-hand"] == '<p class="hint">Keys at hand: none.</p>'
+        assert "ANTHROPIC_API_KEY" in update["plan"] and can_heal(update)
+        assert "anthropic" not in update["at-hand"]
 
 
 async def test_what_was_wanted_stands_in_its_fields_after_a_reload(page: Page) -> None:
@@ -758,17 +672,14 @@ async def test_a_stranger_who_looks_on_keeps_nobodys_run_going() -> None:
 @pytest.mark.parametrize("run", ["", "x", "9" * 5_000, "\ud800", "00000000-0000-4000-8000-000000"])
 async def test_a_page_that_tells_of_no_run_is_answered_all_the_same(page: Page, run: str) -> None:
     kept: BrowserRun = {**NO_RUN, "run": run, "asked": run, "answer": "A", "interrupt": "x"}
-    assert "Only whoever" in (await page.decide(kept, NEW_VISIT, approve=True))["said"]
-    assert "no run" in (await page.stop(kept, NEW_VISIT))["said"]
+    assert refused(await page.decide(kept, NEW_VISIT, approve=True))
+    assert refused(await page.stop(kept, NEW_VISIT))
     assert await last(page.watch(kept, NEW_VISIT)) == {}
     assert "said" in await last(page.answer(kept, NEW_VISIT))
     for looked in ("²", "9" * 5_000, "1 ²"):
         assert await page.compare(kept, looked, NEW_VISIT) == {}
 
 
-async def test_a_link_in_another_spelling_of_its_run_leads_to_a_sentence(
-    page: Page, session: RecordedSession
-) -> None:
+async def test_a_link_in_another_spelling_of_its_run_leads_to_a_sentence(page: Page) -> None:
     kept = await ran(page)
-    arrived_at = await arrived(page, kept["run"].upper())
-    assert "not known here" in arrived_at["said"]
+    assert refused(await arrived(page, kept["run"].upper()))

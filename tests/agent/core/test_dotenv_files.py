@@ -1,4 +1,4 @@
-"""What a `.env` may set: all where it is trusted, and little where a repository brought it."""
+"""What a `.env` may set: all where it is trusted, and little where it comes with a repository."""
 
 from __future__ import annotations
 
@@ -48,14 +48,10 @@ def seen(values: dict[str, str]) -> dict[str, str]:
 
 def test_a_repositorys_file_chooses_neither_jail_nor_address_nor_money(folder: Path) -> None:
     lay(folder / ".env", HOSTILE, HARMLESS, {"DATABASE_URL": "theirs"})
-
     said = read_dotenv()
-
     assert (seen(HOSTILE), seen(HARMLESS)) == ({}, HARMLESS)
-    assert [name for name in HOSTILE if name not in said] == []
-    assert "HEAL_ENV_FILE=.env" in said
-    assert "DATABASE_URL" not in said
-    assert "DATABASE_URL" not in os.environ
+    assert [name for name in (*HOSTILE, "HEAL_ENV_FILE=.env") if name not in said] == []
+    assert "DATABASE_URL" not in said and "DATABASE_URL" not in os.environ
 
 
 def test_what_is_named_or_lies_beside_the_page_may_set_all(
@@ -76,21 +72,19 @@ def test_what_changes_nothing_is_not_told(folder: Path, monkeypatch: pytest.Monk
         "HEAL_SANDBOX": "auto", "SANDBOX_ALLOW_WEAK": "0", "HEAL_PROMPTS": "",
         "HEAL_DATA_DIR": "/theirs", "HEAL_BUDGET_USD": "0.5",
     })
-
     assert read_dotenv() == ""
     assert os.environ["HEAL_DATA_DIR"] == "/mine"
 
 
 def test_a_named_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAL_ENV_FILE", "nowhere")
-    with pytest.raises(BadSettings, match="HEAL_ENV_FILE=nowhere is no file"):
+    with pytest.raises(BadSettings, match="HEAL_ENV_FILE=nowhere"):
         read_dotenv()
 
 
 def test_a_command_says_what_it_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lay(folder / ".env", {"HEAL_SANDBOX": "subprocess"})
-
     with pytest.raises(typer.Exit):
         conclude(lambda face: 0)
 
-    assert ".env sets HEAL_SANDBOX, which is left out" in capsys.readouterr().err
+    assert "HEAL_SANDBOX" in capsys.readouterr().err

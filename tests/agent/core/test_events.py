@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.events import (
-    Event,
-    Extended,
-    FellBack,
-    ModelAsked,
-    ModelCalled,
-    ModelFailed,
-    RoleChoice,
-    RunStarted,
-    Stamped,
-    Waiting,
-    from_jsonl,
-    to_jsonl,
-)
+from agent.core import events as e
 
 CALL = {"role": "critic", "provider": "p", "model": "m", "tokens": 7, "wall_s": 0.5}
 
 
 @pytest.mark.parametrize("event", [
-    ModelAsked(call=0, role="critic", provider="p", model="m", tokens=9, cost_usd=None),
-    ModelAsked(call=1, role="critic", provider="p", model="m", tokens=9, cost_usd=0.1, prompt="h"),
-    ModelCalled(**CALL, cost_usd=None, call=0, estimated=True, finish="length"),
-    ModelCalled(**CALL, cost_usd=0.0, call=1, first_s=0.25, attempts=3, cached=True),
-    ModelFailed(**CALL, cost_usd=0.5, call=2, error="Overloaded", why="full \udc80 of it"),
-    FellBack(role="critic", provider="p/m", to="q/n", why="refused"),
-    Extended(usd=0.5, calls=3),
-    Waiting(interrupt="budget-1", question="more?", needs="budget"),
-    Waiting(interrupt="key-1", question="whose?", needs="key"),
-    RunStarted(title="t", provider="p", provider_why="w", sandbox="s", roles=(
-        RoleChoice(role="critic", provider="p", model="m", why="so"),
+    e.ModelAsked(call=0, role="r", provider="p", model="m", tokens=9, cost_usd=None),
+    e.ModelAsked(call=1, role="r", provider="p", model="m", tokens=9, cost_usd=0.1, prompt="h"),
+    e.ModelCalled(**CALL, cost_usd=None, call=0, estimated=True, finish="length"),
+    e.ModelCalled(**CALL, cost_usd=0.0, call=1, first_s=0.25, attempts=3, cached=True),
+    e.ModelFailed(**CALL, cost_usd=0.5, call=2, error="Overloaded", why="full \udc80 of it"),
+    e.FellBack(role="critic", provider="p/m", to="q/n", why="refused"),
+    e.Extended(usd=0.5, calls=3), e.Waiting(interrupt="budget-1", question="more?", needs="budget"),
+    e.Waiting(interrupt="key-1", question="whose?", needs="key"),
+    e.RunStarted(title="t", provider="p", provider_why="w", sandbox="s", roles=(
+        e.RoleChoice(role="critic", provider="p", model="m", why="so"),
     )),
 ], ids=lambda event: event.kind)
-def test_an_event_of_a_model_goes_to_a_line_and_back(event: Event) -> None:
-    log = (Stamped(run="r", seq=1, task="t", attempt=0, ordinal=0, at=1.5, event=event),)
-    assert from_jsonl(to_jsonl(log)) == log
+def test_an_event_of_a_model_goes_to_a_line_and_back(event: e.Event) -> None:
+    log = (e.Stamped(run="r", seq=1, task="t", attempt=0, ordinal=0, at=1.5, event=event),)
+    assert e.from_jsonl(e.to_jsonl(log)) == log

@@ -25,11 +25,9 @@ def test_what_is_spelt_is_read_again(value: object) -> None:
 
 
 @pytest.mark.parametrize(("value", "words"), [
-    ({"pear", "fig"}, "{'fig', 'pear'}"),
-    ([{("b", 2), ("a", 1)}], "[{('a', 1), ('b', 2)}]"),
+    ({"pear", "fig"}, "{'fig', 'pear'}"), ([{("b", 2), ("a", 1)}], "[{('a', 1), ('b', 2)}]"),
     (frozenset({"b", "a"}), "frozenset({'a', 'b'})"),
-    ((frozenset(), set()), "(frozenset(), set())"),
-    ({(1,): {True}}, "{(1,): {True}}"),
+    ((frozenset(), set()), "(frozenset(), set())"), ({(1,): {True}}, "{(1,): {True}}"),
 ])
 def test_sets_are_sorted_wherever_they_stand(value: object, words: str) -> None:
     assert literal_source(value) == words

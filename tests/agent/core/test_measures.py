@@ -25,9 +25,7 @@ def test_each_way_through_a_program_counts_once() -> None:
 
 
 @pytest.mark.parametrize(("text", "has"), [
-    (BRANCHING, True),
-    ("def f():\n    return 1\n", False),
-    ("def _f():\n    return 1\n", False),
+    (BRANCHING, True), ("def f():\n    return 1\n", False), ("def _f():\n    return 1\n", False),
     ("'what it is'\ndef _f():\n    return 1\n", True),
     ("class A:\n    'a'\n    def f(self):\n        return 1\n", False),
 ])

@@ -1,4 +1,4 @@
-"""Which program of a run is the best so far, and what it is called."""
+"""Which program of a run is the best so far, and how it came out."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ OWN = written("A", "user")
     ),
     pytest.param(
         (OWN, judged("A", 0, "+-", "user"), B, judged("B", 1, "-+")), "# A\n", "# A\n", 0,
-        id="what was brought is not outdone by its like",
+        id="input is not replaced by its like",
     ),
     pytest.param(
         (OWN, judged("A", 0, "+-", "user"), B, judged("B", 1, "++")), "# A\n", "# B\n", 1,
-        id="what was brought is outdone",
+        id="input is replaced by what is better",
     ),
     pytest.param(
         (A, judged("A", 0, "++"), B, judged("B", 1, "+-"), judged("A", 2, "--")), "", "# B\n", 1,
@@ -86,26 +86,19 @@ def test_the_report_decides_which_program_is_the_best(
     assert (best.solution.text, best.iteration) == (text, iteration)
     assert (best.report is None) == (len(events) == 2)
     assert bool(best.diff) == (best.solution.text != "# A\n")
-
-
-def test_without_a_program_none_is_the_best() -> None:
     assert best_of(log()) is None
 
 
-@pytest.mark.parametrize(("tests", "critic", "label"), [
-    ("++", None, "passes all 2 tests, not reviewed, not kept"),
-    ("++", Critiqued(verdict="unreviewed", note="n"), "passes all 2 tests, not reviewed, not kept"),
-    ("++", Critiqued(verdict="approve", note="n"), "passes all 2 tests, not kept"),
-    ("++", Critiqued(verdict="reject", note="n", tests=("t",)), "passes all 2 tests, not kept"),
-    ("+", Critiqued(verdict="reject", note="n"),
-     "passes the one test, rejected by the critic, not kept"),
-    ("+-", None, "passes 1 of 2 tests, not a fix"),
+@pytest.mark.parametrize(("tests", "critic", "passed", "review"), [
+    ("++", None, 2, "none"), ("++", Critiqued(verdict="unreviewed", note="n"), 2, "none"),
+    ("++", Critiqued(verdict="approve", note="n"), 2, "reviewed"),
+    ("++", Critiqued(verdict="reject", note="n", tests=("t",)), 2, "reviewed"),
+    ("+", Critiqued(verdict="reject", note="n"), 1, "rejected"), ("+-", None, 1, "none"),
+    ("", None, 0, "none"),
 ])
-def test_it_is_called_what_it_is(tests: str, critic: Critiqued | None, label: str) -> None:
-    said = (critic,) if critic is not None else ()
-    best = best_of(log(A, judged("A", 0, tests), *said))
+def test_how_it_came_out_and_was_reviewed_is_known(
+    tests: str, critic: Critiqued | None, passed: int, review: str
+) -> None:
+    best = best_of(log(A, judged("A", 0, tests), *((critic,) if critic is not None else ())))
     assert best is not None
-    assert best.label == label
-    unjudged = best_of(log(A))
-    assert unjudged is not None
-    assert unjudged.label == "judged by no test"
+    assert (best.passed, best.of, best.review) == (passed, len(tests), review)

@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.core.domain import (
-    SET_ASIDE,
-    Behaviour,
-    File,
-    ProofLevel,
-    Report,
-    Rivals,
-    Solution,
-    Verdict,
-    tally,
-)
-from agent.core.events import (
-    Ambiguous,
-    Answered,
-    CodeWritten,
-    Event,
-    FellBack,
-    Judged,
-    ModelCalled,
-    ModelFailed,
-    Notice,
-    PartialFound,
-    PatchProposed,
-    Proved,
-    Resumed,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    Searched,
-    Stamped,
-    StepFinished,
-    StepStarted,
-    TestInfo,
-    TestsFrozen,
-    Waiting,
-)
-from agent.doors.exits import NEXT_PROOF, SAY_WHICH, Requirements, exit_code, shortfall
+from agent.core import domain as d
+from agent.core import events as e
+from agent.core.domain import File, Report, Solution, Verdict
+from agent.core.events import CodeWritten, Event, Judged, ModelCalled, Notice, Stamped, StepStarted
+from agent.doors.exits import Requirements, exit_code, shortfall
 from agent.log.metrics import Degraded, NodeMetrics
 from agent.log.result import Folding, Result, document, fold
-from agent.log.words import headline, node_words
 from tests.demo.recorded import recorded
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -77,11 +45,11 @@ def judged(iteration: int, solution: str, *verdicts: Verdict) -> Judged:
     return Judged(iteration=iteration, report=Report(solution=solution, verdicts=verdicts))
 
 
-STARTED = RunStarted(
+STARTED = e.RunStarted(
     title="sum.py", code=BROKEN, entry="sum.py", provider="mock", provider_why="no model",
     sandbox="subprocess",
 )
-FINISHED = RunFinished(
+FINISHED = e.RunFinished(
     outcome="healed", proof="E1", strategy="search", reason="- became +", diff="--- a\n+++ b\n",
     code=MENDED, iterations=1, candidates=12, tokens=0, cost_usd=0.0, seconds=1.5,
 )
@@ -103,24 +71,15 @@ def test_of_programs_with_one_entry_the_kept_one_gives_the_files_and_the_report(
         FINISHED.model_copy(update={"code": BROKEN, "solution": kept.id}),
     ))
     assert (dict(result.files)["beside.py"], result.report) == ("x = 2\n", passing)
-    assert result.program == f"FILE sum.py\n{BROKEN}\nFILE beside.py\nx = 2\n"
 
 
-def test_working_is_told_apart_from_waiting_and_rounds_without_a_program_from_others() -> None:
-    asked = Waiting(interrupt="ask-1", question="Which is right?")
+def test_neither_waiting_nor_the_time_in_which_no_process_drove_a_run_is_work() -> None:
     result = fold(log_of(
-        STARTED, judged(0, "s"), judged(1, "t"), asked,
-        Answered(interrupt="ask-1", answer="A"),
-        FINISHED.model_copy(update={"seconds": 5.0, "iterations": 3}),
+        STARTED, judged(0, "s"), judged(1, "t"), e.Waiting(interrupt="ask-1", question="?"),
+        e.Answered(interrupt="ask-1", answer="A"), FINISHED.model_copy(update={"seconds": 5.0}),
     ))
     assert (result.seconds, result.waited_s, result.worked_s) == (5.0, 1.0, 4.0)
-    _, facts = headline(result)
-    assert facts[-1] == "4.0 s, and waited 1.0 s for a person"
-    assert "3 tries, 2 without a program" in facts
-
-
-def test_the_time_in_which_no_process_drove_a_run_is_no_work() -> None:
-    *log, resumed = log_of(STARTED, judged(0, "s"), Resumed(note="its process was gone"))
+    *log, resumed = log_of(STARTED, judged(0, "s"), e.Resumed(note="its process was gone"))
     late = resumed.model_copy(update={"at": resumed.at + 99})
     result = fold([*log, late])
     assert (result.seconds, result.worked_s) == (101.0, 1.0)
@@ -130,59 +89,37 @@ def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
     before, after = solution(BROKEN), solution(MENDED, origin="search")
     failing = Report(solution=before.id, verdicts=(verdict("add", "failed"),))
     passing = Report(solution=after.id, verdicts=(verdict("add"),))
-    log = log_of(
-        STARTED,
-        Judged(iteration=0, report=failing),
-        CodeWritten(iteration=1, solution=after),
-        Judged(iteration=1, report=passing),
-        FINISHED,
-    )
-
-    result = fold(log)
-
-    assert result.report == passing
-    assert result.files == (("sum.py", MENDED),)
+    first = Judged(iteration=0, report=failing)
+    result = fold(log_of(
+        STARTED, first, CodeWritten(iteration=1, solution=after),
+        Judged(iteration=1, report=passing), FINISHED,
+    ))
+    assert (result.report, result.files) == (passing, (("sum.py", MENDED),))
     assert (result.outcome, result.proof, result.healed) == ("healed", "E1", True)
-
-
-def test_a_report_of_another_program_is_never_passed_off_as_the_healed_ones() -> None:
-    failing = Report(solution=solution(BROKEN).id, verdicts=(verdict("add", "failed"),))
-
-    assert fold(log_of(STARTED, Judged(iteration=0, report=failing), FINISHED)).report is None
+    assert fold(log_of(STARTED, first, FINISHED)).report is None  # never another program's
 
 
 def test_an_unfinished_run_adds_up_what_it_spent() -> None:
     call = ModelCalled(call=0, role="x", provider="p", model="m", tokens=7, cost_usd=0.5, wall_s=1)
     unpriced = call.model_copy(update={"cost_usd": None})
-
-    assert fold(log_of(STARTED, call, call)).tokens == 14
-    assert fold(log_of(STARTED, call, call)).cost_usd == 1.0
+    twice = fold(log_of(STARTED, call, call))
+    assert (twice.tokens, twice.cost_usd, twice.seconds) == (14, 1.0, 2.0)
     assert fold(log_of(STARTED, call, unpriced)).cost_usd is None
-    assert fold(log_of(STARTED, call)).seconds == 1.0
 
 
 def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
-    shown = TestInfo(name="a", origin="user", code="assert 1")
-    held = TestInfo(name="a", origin="held-out", code="assert 1")
-
-    assert fold(log_of(TestsFrozen(tests=(shown,)), TestsFrozen(tests=(held,)))).tests == (held,)
+    held = e.TestInfo(name="a", origin="held-out", code="assert 1")
+    shown = held.model_copy(update={"origin": "user"})
+    log = log_of(*(e.TestsFrozen(tests=(one,)) for one in (shown, held)))
+    assert fold(log).tests == (held,)
 
 
 def test_the_smallest_failure_is_the_shortest_call_of_a_trusted_test() -> None:
-    report = Report(
-        solution="s",
-        verdicts=(
-            verdict("a", "failed", call="add(1000, 2000)"),
-            verdict("b", "failed", call="add(1, 2)"),
-            verdict("c", call="add(0)"),
-            verdict("d", "failed", call="x()", origin="adversarial"),
-        ),
-    )
-
-    failure = Result(report=report).smallest_failure
-
-    assert failure is not None
-    assert failure.call == "add(1, 2)"
+    failure = Result(report=Report(solution="s", verdicts=(
+        verdict("a", "failed", call="add(1000, 2000)"), verdict("b", "failed", call="add(1, 2)"),
+        verdict("c", call="add(0)"), verdict("d", "failed", call="x()", origin="adversarial"),
+    ))).smallest_failure
+    assert failure is not None and failure.call == "add(1, 2)"
 
 
 def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> None:
@@ -191,21 +128,12 @@ def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> Non
         update={"outcome": "unresolved", "proof": None, "code": BROKEN, "diff": ""}
     )
     first = judged(0, before.id, verdict("add", "failed"))
-    log = log_of(
+    result = fold(log_of(
         STARTED, first, CodeWritten(iteration=1, solution=tried),
         judged(1, tried.id, verdict("add", "error")), finished,
-    )
-
-    result = fold(log)
-
+    ))
     assert (result.report, result.code) == (first.report, BROKEN)
     assert (result.claim, result.integrity, result.integrity_reason) == ("", None, "")
-
-
-def test_candidates_of_a_search_that_was_cut_short_count() -> None:
-    searched = Searched(candidates=700, plausible=0, best_passed=1, total=2, wall_s=9.9)
-
-    assert fold(log_of(STARTED, searched, FINISHED)).candidates == 700
 
 
 @pytest.mark.parametrize(("outcome", "proof", "required", "code"), [
@@ -227,7 +155,7 @@ def test_exit_codes_follow_the_outcome_and_the_proof_asked_for(
     ("", "E0", 6), ("", "E1", 0), ("x = 1", "E0", 0),
 ])
 def test_a_program_that_was_written_needs_proof_though_it_was_right_at_once(
-    code: str, proof: ProofLevel, exits: int
+    code: str, proof: d.ProofLevel, exits: int
 ) -> None:
     start = STARTED.model_copy(update={"code": code})
     result = Result(outcome="healthy", proof=proof, start=start)
@@ -245,15 +173,18 @@ def believed(*integrities: str, **fields: object) -> Report:
     ))
 
 
-@pytest.mark.parametrize(("report", "claim"), [
-    (believed("isolated", "isolated"), "E2 · isolated"),
-    (believed("isolated", "in-process", "isolated"), "E2 · in-process: by in-process"),
-    (believed("in-process", vacuous=True), "E2"),
-    (believed(), "E2"),
-    (None, "E2"),
+@pytest.mark.parametrize(("report", "integrity", "why"), [
+    (believed("isolated", "isolated"), "isolated", ""),
+    (believed("isolated", "in-process", "isolated"), "in-process", "by in-process"),
+    (believed("in-process", vacuous=True), None, ""), (believed(), None, ""), (None, None, ""),
 ])
-def test_proof_and_integrity_are_claimed_together(report: Report | None, claim: str) -> None:
-    assert Result(outcome="healed", proof="E2", report=report).claim == claim
+def test_proof_and_integrity_are_claimed_together(
+    report: Report | None, integrity: d.Integrity | None, why: str
+) -> None:
+    result = Result(outcome="healed", proof="E2", report=report)
+    assert (result.integrity, result.integrity_reason) == (integrity, why)
+    assert result.claim.startswith("E2") and (integrity or "") in result.claim
+    assert why in result.claim
 
 
 def test_of_several_reasons_the_shortest_is_told() -> None:
@@ -267,8 +198,7 @@ def test_of_several_reasons_the_shortest_is_told() -> None:
 
 def test_nothing_but_passes_that_decide_and_show_something_is_looked_at() -> None:
     report = Report(solution="s", verdicts=(
-        verdict("a", integrity="isolated"),
-        verdict("b", integrity="in-process", vacuous=True),
+        verdict("a", integrity="isolated"), verdict("b", integrity="in-process", vacuous=True),
         verdict("c", "skipped", integrity=None),
         verdict("d", "passed", integrity=None, doubt="it looks into frames"),
         verdict("e", "failed", integrity="in-process"),
@@ -293,10 +223,7 @@ def test_where_no_test_shows_anything_no_integrity_that_is_asked_for_is_reached(
     result = Result(outcome="healthy", proof="E0", report=believed("isolated", vacuous=True))
     asked = Requirements(integrity="in-process")
     assert (exit_code(result), exit_code(result, asked)) == (0, 6)
-    assert shortfall(result, asked) == (
-        "Integrity in-process was required and no test passes that shows something.",
-        f"Next: {NEXT_PROOF['E0']}.",
-    )
+    assert "in-process" in shortfall(result, asked)[0]
 
 
 def test_a_pass_that_is_not_believed_heals_nothing() -> None:
@@ -308,22 +235,18 @@ def test_a_pass_that_is_not_believed_heals_nothing() -> None:
 
 def test_what_sets_itself_aside_neither_passes_nor_fails() -> None:
     report = Report(solution="s", verdicts=(
-        verdict("a"), *(verdict(one, one, integrity=None) for one in SET_ASIDE),
+        verdict("a"), *(verdict(one, one, integrity=None) for one in d.SET_ASIDE),
     ))
     assert report.passed
     assert Result(report=report).smallest_failure is None
-    assert tally(report.verdicts) == (
-        "1 of 4 tests pass, 1 skipped, 1 xfailed, 1 xpassed"
-    )
 
 
 def test_the_document_names_the_run_the_fault_and_what_is_no_fix() -> None:
     healed = document(fold(log_of(STARTED, FINISHED)))
     refused = document(Result(outcome="not_fixable", reason="no", error="no"))
-    partial = document(fold(log_of(PartialFound(
+    partial = document(fold(log_of(e.PartialFound(
         diff="d", passed=1, total=2, note="n", code="c",
     ))))
-
     assert (healed["run_id"], healed["error"], refused["error"]) == ("r1", None, "no")
     assert partial["not_a_fix"] == {"diff": "d", "passed": 1, "total": 2, "code": "c"}
 
@@ -332,9 +255,7 @@ def test_the_document_lists_each_verdict() -> None:
     report = Report(solution="s", verdicts=(
         verdict("a", "failed", integrity=None, expected="3", got="'\ud800'", message="m"),
     ))
-
     shown = json.loads(json.dumps(document(Result(report=report))))
-
     assert shown["tests"] == [{
         "id": "a", "origin": "user", "status": "failed", "integrity": None, "reason": "",
         "doubt": "", "vacuous": False, "aside": "",
@@ -344,17 +265,12 @@ def test_the_document_lists_each_verdict() -> None:
 
 @pytest.mark.parametrize(("outcome", "are_shown"), [("healed", True), ("unresolved", False)])
 def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_shown: bool) -> None:
-    rivals = Rivals(
-        call="add(1, 1)",
-        behaviours=(
-            Behaviour(label="A", gives="2", solution=solution(MENDED), note="n", diff="d"),
-        ),
-    )
-    events = (
-        STARTED, Ambiguous(iteration=1, rivals=rivals),
-        FINISHED.model_copy(update={"outcome": outcome}),
-    )
-    assert (fold(log_of(*events)).rivals is not None) is are_shown
+    rivals = d.Rivals(call="add(1, 1)", behaviours=(
+        d.Behaviour(label="A", gives="2", solution=solution(MENDED), note="n", diff="d"),
+    ))
+    end = FINISHED.model_copy(update={"outcome": outcome})
+    result = fold(log_of(STARTED, e.Ambiguous(iteration=1, rivals=rivals), end))
+    assert (result.rivals is not None) is are_shown
 
 
 def test_what_was_set_aside_stands_in_the_result_to_its_end() -> None:
@@ -366,41 +282,38 @@ def test_what_was_set_aside_stands_in_the_result_to_its_end() -> None:
             solution=before.id, verdicts=(verdict("add", "failed"), aside),
         )),
         CodeWritten(iteration=1, solution=after),
-        Judged(iteration=1, report=Report(solution=after.id, verdicts=(verdict("add"),))),
-        FINISHED,
+        Judged(iteration=1, report=Report(solution=after.id, verdicts=(verdict("add"),))), FINISHED,
     )
 
     report = fold(log).report
-
     assert report is not None and report.passed
     assert [(one.name, one.standing) for one in report.verdicts] == [
         ("add", "passed"), ("remote", "set aside"),
     ]
 
 
-def test_where_several_repairs_fit_the_next_step_is_to_say_which() -> None:
-    several = Result(outcome="healed", proof="E1", rivals=Rivals(call="add(1, 1)", behaviours=tuple(
-        Behaviour(label=label, gives=gives, solution=solution(MENDED), note="n", diff="d")
+def test_where_several_repairs_fit_the_next_step_is_another_one() -> None:
+    one = Result(outcome="healed", proof="E1")
+    rivals = d.Rivals(call="add(1, 1)", behaviours=tuple(
+        d.Behaviour(label=label, gives=gives, solution=solution(MENDED), note="n", diff="d")
         for label, gives in (("A", "2"), ("B", "3"))
-    )))
-
-    assert shortfall(several, Requirements(proof="E2"))[1] == f"Next: {SAY_WHICH}."
+    ))
+    asked = Requirements(proof="E2")
+    assert shortfall(replace(one, rivals=rivals), asked)[1] != shortfall(one, asked)[1] != ""
 
 
 @given(st.data())
 def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
     events: list[Event] = [
         StepStarted(step="execute", iteration=0),
-        StepFinished(step="execute", iteration=0, wall_ms=1.0),
-        StepFinished(step="repair", iteration=3, wall_ms=1.0),
-        TestsFrozen(tests=(TestInfo(name="t", origin="spec", code="assert f() == 1"),)),
+        e.StepFinished(step="execute", iteration=0, wall_ms=1.0),
+        e.StepFinished(step="repair", iteration=3, wall_ms=1.0),
+        e.TestsFrozen(tests=(e.TestInfo(name="t", origin="spec", code="assert f() == 1"),)),
         judged(0, "a", verdict("t", "failed", origin="spec")),
         judged(1, "b", verdict("u", "timeout"), verdict("t", origin="spec")),
-        Searched(candidates=3, plausible=0, best_passed=0, total=1, wall_s=0.1),
-        Notice(level="warning", text="slow"),
-        Waiting(interrupt="i", question="keep it?"),
-        FINISHED,
-        RunFailed(error="lost"),
+        e.Searched(candidates=3, plausible=0, best_passed=0, total=1, wall_s=0.1),
+        Notice(level="warning", text="slow"), e.Waiting(interrupt="i", question="keep it?"),
+        FINISHED, e.RunFailed(error="lost"),
     ]
     chosen = data.draw(st.lists(st.sampled_from(events), max_size=14))
     tasks = data.draw(st.lists(st.sampled_from("ab"), min_size=14, max_size=14))
@@ -418,14 +331,12 @@ def test_any_events_in_any_order_fold(data: st.DataObject) -> None:
 def test_a_fold_that_goes_on_gives_at_each_event_what_a_fold_of_all_gives(
     data: st.DataObject
 ) -> None:
-    names = ("healed", "unresolved", "crash_stopped", "waiting", "rounds", "failed_tries")
+    names = ("healed", "unresolved", "crash_stopped", "waiting", "rounds", "rivals")
     log = list(recorded(data.draw(st.sampled_from(names))))
     for place in data.draw(st.lists(st.integers(0, len(log) - 1), max_size=3)):
         again = [one for one in log[: place + 1] if one.task == log[place].task]
         attempt = again[-1].attempt + 1  # its step is entered anew where it was cut off
-        log[place + 1 : place + 1] = [
-            one.model_copy(update={"attempt": attempt}) for one in again
-        ]
+        log[place + 1 : place + 1] = [one.model_copy(update={"attempt": attempt}) for one in again]
     folding = Folding()
     for place, one in enumerate(log, start=1):
         whole = replace(fold(log[:place]), metrics={}, degraded=())
@@ -440,8 +351,8 @@ def call(**fields: object) -> ModelCalled:
     })
 
 
-def failed(role: str) -> ModelFailed:
-    return ModelFailed(
+def failed(role: str) -> e.ModelFailed:
+    return e.ModelFailed(
         call=1, role=role, provider="p", model="m", error="Overloaded", why="it is busy", tokens=3,
         cost_usd=0.25, wall_s=1,
     )
@@ -449,31 +360,25 @@ def failed(role: str) -> ModelFailed:
 
 def test_a_step_carries_what_all_its_runs_took_also_one_that_a_crash_cut_short() -> None:
     begun = StepStarted(step="critique", iteration=1)
-    ended = StepFinished(step="critique", iteration=1, wall_ms=1500)
+    ended = e.StepFinished(step="critique", iteration=1, wall_ms=1500)
     log = (
         *log_of(begun, task="c"), *log_of(call(), failed("critic")),
         *log_of(begun, Notice(level="warning", text="no critic", role="critic"), ended, task="c",
                 attempt=2),
         *log_of(StepStarted(step="prove", iteration=1), task="p"),
-        *log_of(FellBack(role="critic", provider="p/m", to="q/n", why="it is gone"),
+        *log_of(e.FellBack(role="critic", provider="p/m", to="q/n", why="it is gone"),
                 call(cost_usd=None)),
     )
     result = fold(log)
     assert result.metrics == {
-        "critique": NodeMetrics(
-            runs=2, seconds=1.5, calls=2, failed=1, tokens=10, cost_usd=0.75,
-        ),
+        "critique": NodeMetrics(runs=2, seconds=1.5, calls=2, failed=1, tokens=10, cost_usd=0.75),
         "prove": NodeMetrics(runs=1, calls=1, tokens=7, cost_usd=None),
     }
     assert sum(one.tokens for one in result.metrics.values()) == result.tokens
-    assert result.degraded == (
-        Degraded("critique", "critic", "no critic"),
-        Degraded("prove", "critic", "p/m gave way to q/n: it is gone"),
-    )
-    assert [*node_words(result)] == [
-        "critique: 2 runs, 1.50 s, 2 calls (1 failed), 10 tokens, $0.75",
-        "prove: 1 run, 0.00 s, 1 call, 7 tokens, cost unknown",
-    ]
+    first, second = result.degraded
+    assert first == Degraded("critique", "critic", "no critic")
+    assert (second.step, second.role) == ("prove", "critic")
+    assert [one for one in ("p/m", "q/n", "it is gone") if one not in second.why] == []
     told = document(result)
     assert told["metrics"]["critique"]["tokens"] == 10  # type: ignore[index]  # a JSON object
     assert json.loads(json.dumps(told))["degraded"][0] == {
@@ -503,9 +408,9 @@ def test_a_program_is_called_by_its_iteration_and_told_from_others_of_the_same()
     view = fold(log_of(*(judged(at, name) for at, name in (
         (0, "a"), (0, "b"), (2, "c"), (2, "d"), (12, "e"), (1, "f"),
     ))))
-    assert [column.label for column in view.columns] == [
-        "before", "start", "try 2", "try 2b", "try 12", "try 1",
-    ]
+    labels = [column.label for column in view.columns]
+    assert len({*labels}) == 6
+    assert [re.sub(r"\D", "", label) for label in labels] == ["", "", "2", "2", "12", "1"]
 
 
 def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
@@ -514,51 +419,41 @@ def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
         judged(0, "a", verdict("t", "failed"), verdict("u")),
         judged(1, "b", verdict("t"), verdict("u")),
     ))
-    assert [column.label for column in view.columns] == ["before", "try 1"]
+    assert [column.iteration for column in view.columns] == [0, 1]
     assert [[cell.status for cell in row.cells if cell] for row in view.rows] == [
         ["failed", "passed"], ["passed", "passed"],
     ]
 
 
-def test_a_test_that_passed_and_fails_again_is_a_regression() -> None:
-    view = fold(log_of(
-        judged(0, "a", verdict("t")),
-        judged(1, "b", verdict("t", "failed")),
-    ))
-    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
-
-
-def test_rows_are_grouped_by_origin_with_the_users_own_first() -> None:
-    view = fold(log_of(
-        TestsFrozen(tests=(
-            TestInfo(name="edge", origin="adversarial", code=""),
-            TestInfo(name="mine", origin="user", code=""),
+def test_frozen_tests_are_rows_grouped_by_origin_with_the_users_own_first() -> None:
+    log = log_of(
+        e.TestsFrozen(tests=(
+            e.TestInfo(name="edge", origin="adversarial", code=""),
+            e.TestInfo(name="mine", origin="user", code=""),
         )),
         judged(0, "a", verdict("edge", "error", origin="adversarial"), verdict("mine")),
-    ))
-    assert [row.name for row in view.rows] == ["mine", "edge"]
+    )
+    assert [row.name for row in fold(log).rows] == ["mine", "edge"]
+    assert [row.latest for row in fold(log[:1]).rows] == [None, None]  # before they are judged
 
 
-def test_a_frozen_test_is_a_row_before_it_is_judged() -> None:
-    view = fold(log_of(TestsFrozen(tests=(TestInfo(name="t", origin="user", code="x"),))))
-    assert [(row.name, row.latest) for row in view.rows] == [("t", None)]
-
-
-def test_a_test_that_sets_itself_aside_has_not_broken() -> None:
+def test_a_test_that_passed_and_fails_again_is_a_regression_but_not_if_it_is_skipped() -> None:
     view = fold(log_of(
-        judged(0, "a", verdict("t")),
-        judged(1, "b", verdict("t", "skipped", integrity=None)),
+        judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "skipped", integrity=None)),
         judged(2, "c", verdict("t", "passed", integrity=None, doubt="it looks into frames")),
     ))
     assert [view.rows[0].regressed_at(index) for index in range(3)] == [False, False, True]
+    view = fold(log_of(judged(0, "a", verdict("t")), judged(1, "b", verdict("t", "failed"))))
+    assert [view.rows[0].regressed_at(index) for index in (0, 1)] == [False, True]
 
 
 def test_of_a_searchs_progress_the_last_is_kept() -> None:
     first, last = (
-        Searched(candidates=n, plausible=0, best_passed=0, total=1, wall_s=0.1) for n in (3, 9)
+        e.Searched(candidates=n, plausible=0, best_passed=0, total=1, wall_s=0.1) for n in (3, 700)
     )
     view = fold(log_of(StepStarted(step="repair", iteration=1), first, last))
     assert (view.timeline[0].events, view.current) == ((last,), view.timeline[0])
+    assert fold(log_of(STARTED, last, FINISHED)).candidates == last.candidates
     assert view.current is not None and view.current.search == last
 
 
@@ -573,22 +468,23 @@ def test_what_was_set_aside_stays_in_its_column_when_the_rest_is_judged_again() 
 
 
 def test_a_run_waits_until_it_is_answered_or_ends() -> None:
-    asked = Waiting(interrupt="i", question="keep?")
-    log = log_of(STARTED, asked, Answered(interrupt="i", answer="yes"), FINISHED)
+    asked = e.Waiting(interrupt="i", question="keep?")
+    log = log_of(STARTED, asked, e.Answered(interrupt="i", answer="yes"), FINISHED)
     assert [fold(log[:length]).phase for length in range(5)] == [
         "empty", "running", "waiting", "running", "finished",
     ]
-    assert fold(log_of(STARTED, asked, RunFailed(error="x"))).phase == "failed"
+    assert fold(log_of(STARTED, asked, e.RunFailed(error="x"))).phase == "failed"
 
 
 def test_while_a_run_goes_on_its_proof_is_of_the_program_judged_last() -> None:
     weak = verdict("t", integrity="in-process", reason="uses caplog")
     log = log_of(STARTED, judged(0, "a", verdict("t", "failed")), judged(1, "b", weak),
-                 Proved(level="E1", why="w"))
-    assert fold(log).claim == "E1 · in-process: uses caplog"
+                 e.Proved(level="E1", why="w"))
+    claim = fold(log).claim
+    assert [one for one in ("E1", "in-process", "uses caplog") if one not in claim] == []
 
 
 def test_the_patch_under_test_is_shown_until_the_run_has_its_own() -> None:
-    tried = PatchProposed(iteration=1, strategy="search", note="n", diff="tried")
+    tried = e.PatchProposed(iteration=1, strategy="search", note="n", diff="tried")
     assert fold(log_of(STARTED, tried)).last_diff == "tried"
     assert fold(log_of(STARTED, tried, FINISHED)).last_diff == FINISHED.diff

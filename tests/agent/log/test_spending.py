@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.events import (
-    Event,
-    Extended,
-    ModelAsked,
-    ModelCalled,
-    ModelFailed,
-    Stamped,
-    StepFinished,
-    StepStarted,
-)
+from agent.core import events as e
 from agent.log.spending import (
     LONGEST_TOLD,
     Said,
     event_of,
-    lasted,
     ledger,
     lost_calls,
     next_call,
@@ -43,9 +32,9 @@ ORDERS = st.lists(st.tuples(
 ), max_size=25)
 
 
-def stamped(events: list[Event]) -> list[Stamped]:
+def stamped(events: list[e.Event]) -> list[e.Stamped]:
     return [
-        Stamped(run="r", seq=seq, task="t", attempt=0, ordinal=seq, at=0.0, event=event)
+        e.Stamped(run="r", seq=seq, task="t", attempt=0, ordinal=seq, at=0.0, event=event)
         for seq, event in enumerate(events, 1)
     ]
 
@@ -60,7 +49,7 @@ class Played:
     def __init__(self, run: Caps, roles: dict[str, Caps]) -> None:
         self.run, self.roles = run, roles
         self.live = Ledger(run, roles)
-        self.log: list[Event] = []
+        self.log: list[e.Event] = []
         self.open: list[tuple[Charge, int, int, bool]] = []
 
     def ask(self, role: str, question: int, answer: int, priced: bool) -> None:
@@ -106,7 +95,7 @@ class Played:
         added = Caps(more / 8, more * 100, more, more / 4)
         self.live.run = self.live.run.more(added)
         self.live.roles = {role: caps.more(added) for role, caps in self.live.roles.items()}
-        self.log.append(Extended(usd=more / 8, tokens=more * 100, calls=more, seconds=more / 4))
+        self.log.append(e.Extended(usd=more / 8, tokens=more * 100, calls=more, seconds=more / 4))
 
 
 def played(run: Caps, roles: dict[str, Caps], orders: list[tuple[str, str, int, int, bool, int]]
@@ -162,7 +151,7 @@ def test_what_was_cut_off_by_a_kill_is_lost_in_full_and_once(
 def test_a_call_that_never_was_costs_nothing_even_at_an_unknown_price() -> None:
     broke = CallBroke(0, "critic", "p", "m", "ProviderDown", "refused", Usage(), 0.0, 0.5)
     event = event_of(broke, 3, str, kept)
-    assert isinstance(event, ModelFailed)
+    assert isinstance(event, e.ModelFailed)
     assert (event.call, event.tokens, event.cost_usd) == (3, 0, 0.0)
 
 
@@ -173,13 +162,10 @@ def test_a_log_holds_both_ends_of_a_long_question_and_of_its_answer() -> None:
     )
     ended = event_of(CallEnded(0, "critic", "h", "q", Reply(long, "stop", "p", "m", Usage())),
                      0, str, kept)
-    assert isinstance(started, ModelAsked)
-    assert isinstance(ended, ModelCalled)
+    assert isinstance(started, e.ModelAsked) and isinstance(ended, e.ModelCalled)
     ((_, asked),) = started.asked
     assert asked == ended.answer
-    assert asked.startswith("begin")
-    assert asked.endswith("end")
-    assert "8 characters are left out" in asked
+    assert (asked[:5], asked[-3:], "8 " in asked) == ("begin", "end", True)
     assert len(asked) < LONGEST_TOLD + 100
 
 
@@ -194,21 +180,21 @@ def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> Non
     """A step may have told its end and not be kept; of two side by side one ends before the
     other; and one that is taken up again is no other."""
 
-    def began(task: str) -> tuple[str, Event]:
-        return task, StepStarted(step="attempt", iteration=0)
+    def began(task: str) -> tuple[str, e.Event]:
+        return task, e.StepStarted(step="attempt", iteration=0)
 
-    def ended(task: str) -> tuple[str, Event]:
-        return task, StepFinished(step="attempt", iteration=0, wall_ms=1.0)
+    def ended(task: str) -> tuple[str, e.Event]:
+        return task, e.StepFinished(step="attempt", iteration=0, wall_ms=1.0)
 
-    def paid(call: int) -> tuple[str, Event]:
-        return "session", ModelCalled(
+    def paid(call: int) -> tuple[str, e.Event]:
+        return "session", e.ModelCalled(
             call=call, role="generator", provider="p", model="m", tokens=1, cost_usd=0.0,
             wall_s=0.1, said="an address",
         )
 
-    def kept_of(*told: tuple[str, Event]) -> list[int]:
+    def kept_of(*told: tuple[str, e.Event]) -> list[int]:
         log = [
-            Stamped(run="r", seq=seq, task=task, attempt=0, ordinal=seq, at=0.0, event=event)
+            e.Stamped(run="r", seq=seq, task=task, attempt=0, ordinal=seq, at=0.0, event=event)
             for seq, (task, event) in enumerate(told, 1)
         ]
         return [call.call for call in paid_in_unfinished_step(log)]
@@ -224,8 +210,3 @@ def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> Non
 def test_the_number_of_a_call_that_was_never_told_is_nobodys() -> None:
     started = event_of(CallStarted(5, "critic", "p", "m", "h", 700, 0.5), 0, str, kept)
     assert (next_call(()), next_call(stamped([started]))) == (0, 6)
-
-
-@pytest.mark.parametrize(("wall_s", "words"), [(0.004, "4 ms"), (0.25, "250 ms"), (2.04, "2.0 s")])
-def test_what_took_less_than_a_second_is_told_in_ms(wall_s: float, words: str) -> None:
-    assert lasted(wall_s) == words

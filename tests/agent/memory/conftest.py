@@ -52,8 +52,7 @@ def fix() -> Making:
         return Fix(
             failure=failure.model_copy(update=changes),
             before=before or "def f(a, b):\n    return a + b\n",
-            after=after or "def f(a, b):\n    return a - b\n",
-            proof="E1", note="changed + to -",
+            after=after or "def f(a, b):\n    return a - b\n", proof="E1", note="changed + to -",
         )
 
     return make

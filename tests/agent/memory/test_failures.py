@@ -25,14 +25,11 @@ def test_a_signature_ignores_layout_comments_and_addresses() -> None:
     assert first == second
 
 
-@pytest.mark.parametrize(
-    ("text", "test", "report"),
-    [
-        ("def f(x):\n    return x + 1\n", TEST, failing()),
-        ("def f(x):\n    return x\n", TEST.model_copy(update={"expected": "3"}), failing()),
-        ("def f(x):\n    return x\n", TEST, failing("raised")),
-    ],
-)
+@pytest.mark.parametrize(("text", "test", "report"), [
+    ("def f(x):\n    return x + 1\n", TEST, failing()),
+    ("def f(x):\n    return x\n", TEST.model_copy(update={"expected": "3"}), failing()),
+    ("def f(x):\n    return x\n", TEST, failing("raised")),
+])
 def test_another_program_test_or_failure_has_another_signature(
     text: str, test: Example, report: Report
 ) -> None:
@@ -54,40 +51,32 @@ def test_failures_of_different_programs_are_alike() -> None:
         program("X = 1\n\ndef total(row):\n    return row['sum']\n"), (TEST,),
         failing("KeyError: 'sum' at line 4 (p.py)", "error"),
     )
-    assert (first.exception, first.message, first.place, first.shape) == (
-        "KeyError", "'…'", "Return", "error"
-    )
+    assert (first.exception, first.place, first.shape) == ("KeyError", "Return", "error")
     assert first.alike == second.alike
     assert first.signature != second.signature
 
 
-@pytest.mark.parametrize(
-    ("message", "status"),
-    [
-        ("IndexError: list index out of range at line 2 (p.py)", "error"),
-        ("KeyError: 'a' at line 1 (p.py)", "error"),
-        ("f(1) gave 3, expected 2", "failed"),
-        ("no end within 5 s", "timeout"),
-    ],
-)
+@pytest.mark.parametrize(("message", "status"), [
+    ("IndexError: list index out of range at line 2 (p.py)", "error"),
+    ("KeyError: 'a' at line 1 (p.py)", "error"), ("f(1) gave 3, expected 2", "failed"),
+    ("no end within 5 s", "timeout"),
+])
 def test_another_exception_place_or_outcome_is_not_alike(message: str, status: str) -> None:
     code = program("def f(items):\n    return items['a']\n")
     base = failure_of(code, (TEST,), failing("KeyError: 'a' at line 2 (p.py)", "error"))
     assert failure_of(code, (TEST,), failing(message, status)).alike != base.alike
 
 
-@pytest.mark.parametrize(
-    ("message", "kept"),
-    [
-        ("name 'total' is not defined", "name '…' is not defined"),
-        ("f() takes 2 positional arguments but 3 were given",
-         "f() takes # positional arguments but # were given"),
-        ("<Thing object at 0x7f00aa> has no len()", "<Thing object at @> has no len()"),
-        ("cannot open /data/anna/prices.csv", "cannot open /…"),
-    ],
-)
-def test_what_varies_in_a_message_is_left_out(message: str, kept: str) -> None:
-    assert normalised(message) == kept
+@pytest.mark.parametrize(("message", "like"), [
+    ("name 'total' is not defined", "name 'sum' is not defined"),
+    ("f() takes 2 positional arguments but 3 were given",
+     "f() takes 1 positional arguments but 4 were given"),
+    ("<Thing object at 0x7f00aa> has no len()", "<Thing object at 0x8e22> has no len()"),
+    ("cannot open /data/anna/prices.csv", "cannot open /srv/x"),
+])
+def test_what_varies_in_a_message_is_left_out(message: str, like: str) -> None:
+    assert normalised(message) == normalised(like)
+    assert normalised(message) != normalised("another message")
 
 
 def named(name: str, tests: str, message: str) -> Failure:
@@ -98,16 +87,13 @@ def named(name: str, tests: str, message: str) -> Failure:
     return failure_of(solution, (test,), failing(message.replace("NAME", name), "error"))
 
 
-@pytest.mark.parametrize(
-    ("tests", "message"),
-    [
-        ("assert f(1) == 2", "ValueError: no at line 2 (NAME.py)"),
-        ("assert f(1) == 2", "TypeError: <NAME.Thing object at 0x7f01> is no number"),
-        ("from NAME import f\nassert f(1) == 2", "AttributeError: module 'NAME' has no 'g'"),
-        ("import os, NAME as m\nassert m.f(1) == 2", "NAME.Bad: no"),
-        ("import NAME\nassert NAME.f(1) == 2", "ImportError: no 'g' from 'NAME' (/a/b/NAME.py)"),
-    ],
-)
+@pytest.mark.parametrize(("tests", "message"), [
+    ("assert f(1) == 2", "ValueError: no at line 2 (NAME.py)"),
+    ("assert f(1) == 2", "TypeError: <NAME.Thing object at 0x7f01> is no number"),
+    ("from NAME import f\nassert f(1) == 2", "AttributeError: module 'NAME' has no 'g'"),
+    ("import os, NAME as m\nassert m.f(1) == 2", "NAME.Bad: no"),
+    ("import NAME\nassert NAME.f(1) == 2", "ImportError: no 'g' from 'NAME' (/a/b/NAME.py)"),
+])
 def test_the_same_program_in_another_file_fails_the_same(tests: str, message: str) -> None:
     first, second = named("prices", tests, message), named("my_code", tests, message)
     assert first == second

@@ -1,9 +1,10 @@
-"""The file of the memory: bad and old ones are set aside, two writers get along."""
+"""The file of the memory: bad and old ones are renamed, two writers get along."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -41,40 +42,35 @@ def older(path: Path, fix: Making) -> None:
     put(path, "alter table fixes drop column rivals; pragma user_version = 2")
 
 
-BAD: dict[str, tuple[Callable[[Path, Making], object], str]] = {
-    "no SQLite file": (lambda path, fix: path.write_bytes(b"hello " * 4000), "no SQLite file"),
-    "truncated": (truncate, "damaged"),
-    "another program's": (
-        lambda path, fix: put(path, "create table bookmarks(url text)"), "another program"
+BAD: dict[str, Callable[[Path, Making], object]] = {
+    "no SQLite file": lambda path, fix: path.write_bytes(b"hello " * 4000),
+    "truncated": truncate,
+    "another program's": lambda path, fix: put(path, "create table bookmarks(url text)"),
+    "another's, with our table's name": lambda path, fix: put(path, "create table fixes(u text)"),
+    "other tables under our mark": lambda path, fix: put(
+        path, f"create table fixes(id integer); pragma application_id={APPLICATION}; "
+        f"pragma user_version={FORMAT}"
     ),
-    "another program's, with our table's name": (
-        lambda path, fix: put(path, "create table fixes(url text)"), "another program"
-    ),
-    "other tables under our mark": (
-        lambda path, fix: put(
-            path, f"create table fixes(id integer); pragma application_id={APPLICATION}; "
-            f"pragma user_version={FORMAT}"
-        ), "other tables",
-    ),
-    "one of an older version": (older, "is of an older version (2; this one reads 5): what the "
-                                "program that wrote it exports can be imported here"),
+    "one of an older version": older,
 }
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_file_is_set_aside_as_it_is_and_a_new_memory_begins(
+def test_a_bad_file_is_renamed_unchanged_and_a_new_memory_begins(
     tmp_path: Path, fix: Making, kind: str
 ) -> None:
     path = tmp_path / "memory.db"
-    spoil, words = BAD[kind]
-    spoil(path, fix)
+    BAD[kind](path, fix)
     was = path.read_bytes()
 
     memory = open_memory(path)
     memory.remember(fix())
 
     (aside,) = tmp_path.glob("memory.db.broken-*Z")
-    assert words in memory.notice and aside.name in memory.notice
+    assert aside.name in memory.notice
+    assert kind != "one of an older version" or {"2", str(FORMAT)} <= {*re.findall(
+        r"\b\d+\b", memory.notice
+    )}
     assert aside.read_bytes() == was
     assert len(memory.fixes()) == 1
     memory.close()
@@ -92,13 +88,13 @@ def test_a_file_of_a_newer_version_stays_for_that_version(tmp_path: Path, fix: M
     memory = open_memory(path)
     memory.remember(fix())
 
-    assert f"{path} is of a newer version ({FORMAT + 1}; this one reads {FORMAT})" in memory.notice
-    assert "left as it is" in memory.notice and "not kept" in memory.notice
+    for fact in (str(path), str(FORMAT + 1), str(FORMAT)):
+        assert fact in memory.notice
     assert len(memory.fixes()) == 1
     memory.close()
     assert path.read_bytes() == was
     assert [one.name for one in tmp_path.glob("*broken*")] == []
-    with pytest.raises(MemoryFault, match="newer version"):
+    with pytest.raises(MemoryFault):
         Memory(path)
 
 
@@ -132,7 +128,7 @@ def no_lock(*_: object) -> None:
 
 
 @pytest.mark.parametrize("locks", [None, SimpleNamespace(flock=no_lock, LOCK_EX=2)])
-def test_where_nothing_can_be_locked_a_bad_file_stays_and_it_is_said_what_to_do(
+def test_where_nothing_can_be_locked_a_bad_file_stays_and_it_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: SimpleNamespace | None
 ) -> None:
     path = tmp_path / "memory.db"
@@ -141,7 +137,7 @@ def test_where_nothing_can_be_locked_a_bad_file_stays_and_it_is_said_what_to_do(
     monkeypatch.setitem(sys.modules, "fcntl", locks)
     memory = open_memory(path)
     memory.close()
-    assert "Rename the file, and a new memory is begun." in memory.notice
+    assert str(path) in memory.notice
     assert path.read_bytes() == b"no database " * 99
 
 
@@ -162,8 +158,7 @@ def test_an_empty_file_is_a_new_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [
-    lambda path: path.mkdir(),
-    lambda path: path.symlink_to("/proc/nowhere/memory.db"),
+    lambda path: path.mkdir(), lambda path: path.symlink_to("/proc/nowhere/memory.db"),
 ])
 def test_a_file_that_cannot_be_opened_leaves_a_memory_that_is_not_kept(
     tmp_path: Path, fix: Making, spoil: Callable[[Path], None]
@@ -171,7 +166,7 @@ def test_a_file_that_cannot_be_opened_leaves_a_memory_that_is_not_kept(
     path = tmp_path / "memory.db"
     spoil(path)
     memory = open_memory(path)
-    assert str(path) in memory.notice and "not kept" in memory.notice
+    assert str(path) in memory.notice
     memory.remember(fix())
     assert len(memory.fixes()) == 1
     memory.close()
@@ -181,7 +176,7 @@ def test_a_full_disk_is_a_fault_that_says_so(tmp_path: Path, fix: Making) -> Non
     memory = Memory(tmp_path / "memory.db")
     pages = memory._db.execute("pragma page_count").fetchone()[0]
     memory._db.execute(f"pragma max_page_count={pages}")
-    with pytest.raises(MemoryFault, match=r"memory\.db cannot be used: .* full"):
+    with pytest.raises(MemoryFault, match=r"memory\.db.*full"):
         for number in range(50):
             memory.remember(fix(f"s{number}", before="def f(a, b):\n    return a + b\n" * 99))
     memory.close()
@@ -204,9 +199,7 @@ memory.close()
 
 def test_processes_that_open_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "ab"
-    ]
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "ab"]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     memory = Memory(path)
     assert (len(memory.fixes()), len(memory.lessons())) == (80, 80)

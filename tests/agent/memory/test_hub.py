@@ -21,6 +21,8 @@ pytest.importorskip("huggingface_hub")
 
 HEADER = '{"kind": "heal-memory", "version": 5}\n'
 SIGNATURE = "0123456789abcdef"
+
+
 def place(hub: Any, **changes: str) -> Dataset:
     return Dataset(**{"repo": hub.repo, "token": hub.token, "endpoint": hub.url, **changes})
 
@@ -47,7 +49,7 @@ def test_lessons_go_out_without_code_and_come_back_to_others(
     other = Memory(tmp_path / "other.db")
     assert sync(other, place(hub)).pulled.lessons == 1
     (row,) = other.lessons()
-    assert row.origin == f"imported from {hub.repo}"
+    assert hub.repo in row.origin
     assert sync(other, place(hub)).lessons == 0  # what came from there does not go back
     other.close()
 
@@ -111,27 +113,24 @@ def test_a_lesson_of_several_lines_is_shared_once(hub: Any, memory: Memory) -> N
 def test_endless_contention_is_a_fault(hub: Any, memory: Memory) -> None:
     memory.learn(Lesson(text="guard the index", category="crash"))
     hub.before_commit = lambda: hub.add("other", str(hub.commits))
-    with pytest.raises(HubFault, match="others keep writing"):
+    with pytest.raises(HubFault):
         sync(memory, place(hub))
 
 
-@pytest.mark.parametrize(
-    ("content", "words"), [("hello\n", "no export of ours"), ("x" * 5_000_001, "larger")]
-)
+@pytest.mark.parametrize("content", ["hello\n", "x" * 5_000_001])
 def test_a_shared_file_of_another_kind_is_left_alone(
-    hub: Any, memory: Memory, content: str, words: str
+    hub: Any, memory: Memory, content: str
 ) -> None:
     hub.add("lessons.jsonl", content)
     memory.learn(Lesson(text="guard the index", category="crash"))
-    with pytest.raises(HubFault, match=words):
+    with pytest.raises(HubFault):
         sync(memory, place(hub))
-    assert hub.files["lessons.jsonl"] == content
+    assert (hub.files, hub.commits) == ({"lessons.jsonl": content}, 1)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"token": "hf_" + "wr0ng" * 5}, {"repo": "not a name"}, {"endpoint": "http://127.0.0.1:9"}],
-)
+@pytest.mark.parametrize("change", [
+    {"token": "hf_" + "wr0ng" * 5}, {"repo": "not a name"}, {"endpoint": "http://127.0.0.1:9"},
+])
 def test_a_fault_of_the_hub_never_shows_the_token(
     hub: Any, memory: Memory, caplog: pytest.LogCaptureFixture, change: dict[str, str]
 ) -> None:
@@ -147,18 +146,15 @@ def test_a_client_that_is_not_installed_is_named_with_its_cure(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(HubFault, match=r'not installed: pip install -e "\.\[hub\]"'):
+    with pytest.raises(HubFault, match=r"\[hub\]"):
         sync(memory, Dataset("anna/lessons", "hf_x"))
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("guard the index of a list", "guard the index of a list"),
-        ("f(3, g(my_total)) gave [3.5, 'Anna'] for \"x\"", "… gave […, …] for …"),
-        ("it doesn't end and can't", "it doesn't end and can't"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ("guard the index of a list", "guard the index of a list"),
+    ("f(3, g(my_total)) gave [3.5, 'Anna'] for \"x\"", "… gave […, …] for …"),
+    ("it doesn't end and can't", "it doesn't end and can't"),
+])
 def test_code_values_and_numbers_are_taken_out_of_a_lesson(text: str, words: str) -> None:
     assert without_code(text) == words
 
@@ -180,11 +176,10 @@ def test_the_command_shares_and_says_so(
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     first = CliRunner().invoke(app, ["memory", "sync"])
-    assert (first.exit_code, first.stderr) == (
-        0, "Shared 1 lesson. Took in 0 fixes and 0 lessons.\n"
-    )
+    assert (first.exit_code, hub.commits) == (0, 1)
+    assert "1 lesson" in first.stderr
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
     second = CliRunner().invoke(app, ["memory", "sync", "--json"])
     assert second.exit_code == 2
-    assert json.loads(second.stdout)["reason"].startswith("Nothing was shared: anna/lessons at")
+    assert hub.repo in json.loads(second.stdout)["reason"] and hub.commits == 1
     assert "hf_wrong" not in second.output

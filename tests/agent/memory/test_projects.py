@@ -4,24 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.domain import (
-    File,
-    FileChange,
-    Lesson,
-    Project,
-    Report,
-    Solution,
-    Status,
-    Verdict,
-)
-from agent.memory import (
-    Fix,
-    Memory,
-    failure_of,
-    offers,
-    project_key,
-    project_offers,
-)
+from agent.core import domain as d
+from agent.core.domain import File, Project, Solution
+from agent.memory import Fix, Memory, failure_of, offers, project_key, project_offers
 from agent.memory.exchange import exported
 from agent.memory.fixes import of_project
 from agent.memory.hub import LESSONS, _own
@@ -37,9 +22,9 @@ def program(**texts: str) -> Solution:
     return Solution(files=tuple(File(path=p, text=t) for p, t in files.items()), entry="a.py")
 
 
-def report(message: str = "assert 3 == -1", status: Status = "failed") -> Report:
-    return Report(solution="s", verdicts=(
-        Verdict(name="t.py::t", test="t", origin="user", status=status, message=message),
+def report(message: str = "assert 3 == -1", status: d.Status = "failed") -> d.Report:
+    return d.Report(solution="s", verdicts=(
+        d.Verdict(name="t.py::t", test="t", origin="user", status=status, message=message),
     ))
 
 
@@ -47,7 +32,7 @@ def remembered(memory: Memory) -> None:
     """Keeps a fix of two files of the project `one`."""
     made = Fix.made(failure_of(program(), (), report(), ONE), A, MENDED_A, "E1", "mended")
     assert made is not None
-    others = (FileChange(path="b.py", before=B, after=MENDED_B),)
+    others = (d.FileChange(path="b.py", before=B, after=MENDED_B),)
     fix = made.of_project(project_key(ONE), "a.py", others)
     assert fix is not None
     memory.remember(fix)
@@ -102,12 +87,11 @@ def test_without_one_of_its_files_it_is_not_offered(memory: Memory, gone: str) -
 
 def test_a_fix_whose_replay_failed_is_not_offered_again(memory: Memory) -> None:
     remembered(memory)
-    (known,) = memory.fixes()
-    memory.credit(known, helped=False)
+    memory.credit(memory.fixes()[0], helped=False)
     assert offered(memory, program()) == []
 
 
 def test_a_lesson_of_a_project_stays_on_this_machine(memory: Memory) -> None:
-    lesson = Lesson(text="mind the rounding of shares", category="wrong_result")
+    lesson = d.Lesson(text="mind the rounding of shares", category="wrong_result")
     memory.learn(lesson, origin=of_project(ONE.root))
     assert exported(memory).lessons == 0 and _own(memory, LESSONS) == []

