@@ -87,7 +87,7 @@ class _Gathering:
         """What was seen of each test, after all that has to be looked at once more."""
         rows = dict(self._plain.rows)
         passing = [key for key, row in rows.items() if belief.passes(row)]
-        isolated, against = await repeated(self._group, passing)
+        isolated, against = await repeated(self._group, passing, rows.keys() - {*passing})
         for run in [await self._again([], "") for _ in range(PLAIN_RUNS - 1 if against else 0)]:
             for key in against:
                 if not belief.passes(run.rows.get(key, {})):

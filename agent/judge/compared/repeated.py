@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,9 +54,21 @@ def asks_only_calls(group: Group) -> bool:
     return all(one is not None and one.is_whole for one in found)
 
 
-async def repeated(group: Group, keys: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
-    """Those of these tests whose checks all held outside of their process, and those of which a
-    plain call is answered otherwise there, twice, with that call's failure in words."""
+async def repeated(
+    group: Group, keys: Sequence[str], failing: Iterable[str] = ()
+) -> tuple[frozenset[str], dict[str, str]]:
+    """Which passes rest on checks that hold outside of their process, and which do not hold there.
+
+    Args:
+        keys: Tests that pass.
+        failing: Those that do not. The calls of a parametrized test are those of all its rows, so
+            one row that fails explains an answer.
+
+    Returns:
+        Tests all of whose checks held, and those of which a plain call was answered otherwise,
+        twice, with that call's failure in words.
+    """
+    explained = {key.partition("[")[0] for key in failing}
     found = {key: one for key in keys if (one := _repeat(group, key)) is not None}
     asks: list[ExampleCall] = []
     places: dict[str, range] = {}
@@ -72,7 +84,9 @@ async def repeated(group: Group, keys: Sequence[str]) -> tuple[frozenset[str], d
     against: dict[str, str] = {}
     for key, place in places.items():
         mine = [rows[number] for number in place]
-        if any(map(_contradicts, mine)) and _order_is_free(group, key):
+        if any(map(_contradicts, mine)):
+            if key.partition("[")[0] in explained or not _order_is_free(group, key):
+                continue
             again = await _asked(group, found[key].calls)
             first = next(filter(_contradicts, again), None)
             if first is not None:
@@ -151,7 +165,8 @@ def _repeat_of(code: str, node: str, modules: frozenset[str]) -> Repeat | None:
         names.take(one)
     body: Sequence[ast.stmt] = tree.body
     for part in node.partition("[")[0].split("::"):
-        found = next((one for one in body if getattr(one, "name", "") == part), None)
+        # The last of a name is the one that counts.
+        found = next((one for one in reversed(body) if getattr(one, "name", "") == part), None)
         if not isinstance(found, ast.FunctionDef | ast.ClassDef):
             return None
         if isinstance(found, ast.ClassDef) and not all(

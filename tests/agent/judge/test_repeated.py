@@ -67,7 +67,8 @@ def test_the_plain_calls_of_a_test_of_a_file(code: str, node: str, expected: Any
 
 
 @pytest.mark.parametrize(("code", "holds"), [
-    ("assert output == 'a b\\n'\nassert 'b' in output", True), ("assert output.strip() == 'a b'", True),
+    ("assert output == 'a b\\n'\nassert 'b' in output", True),
+    ("assert output.strip() == 'a b'", True),
     ("assert 'c' not in output", True), ("assert 'c' in output", False),
     ("assert 'a' not in output", False), ("assert output == 'a b'", False),
     ("assert len(output) == 4", False), ("assert 'a' in f(output)", False),
