@@ -109,6 +109,8 @@ class Zygote:
         else that it needs may lie there."""
         self._base: str = orders["base"]
         self._grants: tuple[str, ...] = tuple(orders["grants"])
+        self._letter = "b" if self._grants else "a"
+        """Names the folders of a job, otherwise where it has grants: no program knows both."""
         self._slots: list[str] = orders["slots"]
         self._fork = ctypes.PyDLL(None).fork
         self._warm_ups: list[Callable[[], None]] = []
@@ -371,7 +373,7 @@ class Zygote:
     def _folders(self, slot: str) -> list[str]:
         """A job's own folders: its files, its temporary files, and memory where it has grants."""
         names = (WORK, "tmp", "shm") if self._grants else (WORK, "tmp")
-        return [f"{self._base}/{slot}/a/{name}" for name in names]
+        return [f"{self._base}/{slot}/{self._letter}/{name}" for name in names]
 
     def _guard(self, readable: list[str]) -> None:
         version = lockdown.landlock_version()
@@ -383,7 +385,8 @@ class Zygote:
             rules = lockdown.ruleset(
                 version, [library, *readable], self._folders(slot), _DEVICES, grants=self._grants
             )
-            self._job_folders.append(_JobFolders(f"{self._base}/{slot}/a", rules))
+            folder = f"{self._base}/{slot}/{self._letter}"
+            self._job_folders.append(_JobFolders(folder, rules))
         # Packages that were installed there are none of a job's unless its sites name them.
         modules = [
             f"{library}/{name}" for name in os.listdir(library)

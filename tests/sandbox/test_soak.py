@@ -84,7 +84,7 @@ def left_files(sandbox: JailSandbox) -> list[str]:
         roots += [
             Path(f"/proc/{pid}/root/home") for pid in below(os.getpid()) if not sees_host(pid)
         ]
-    empty = {"a", *NAMES, "tmp", "shm"}
+    empty = {"a", "b", *NAMES, "tmp", "shm"}
     found = []
     for root in roots:
         for folder, folders, files in os.walk(root):
