@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from agent.core.trust import (
     DERIVED_ORIGINS,
@@ -28,6 +28,10 @@ from agent.core.trust import (
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
 """How a test came out, in pytest's classes; `timeout` is ours."""
 Integrity = Literal["isolated", "in-process"]
+StoredIntegrity = Annotated[Integrity, BeforeValidator(
+    lambda name: {"outside": "isolated", "observed": "in-process"}.get(name, name)
+)]
+"""Integrity in a log, where that of an earlier version may have another name."""
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "isolated")
 REST = "*"
 """The node of a test that stands for whatever else pytest finds in a file."""
@@ -392,7 +396,7 @@ class Verdict(Value):
     test: str
     origin: Origin
     status: Status
-    integrity: Integrity | None = None
+    integrity: StoredIntegrity | None = None
     """How far a pass is believed, or where the comparison was made; `None` where a test does not
     pass, or sets itself aside, since nobody was asked whether that can be believed."""
     reason: str = ""

@@ -16,7 +16,6 @@ from agent.core.domain import (
     Approach,
     Diagnosis,
     Evidence,
-    Integrity,
     Jail,
     JailLayer,
     ProofLevel,
@@ -24,6 +23,7 @@ from agent.core.domain import (
     Rivals,
     RunOutcome,
     Solution,
+    StoredIntegrity,
     Strategy,
     SuspectFile,
     Unheld,
@@ -77,7 +77,7 @@ class RunStarted(Value):
     """Where it was forked from; `None` for a run that begins by itself."""
     require_proof: ProofLevel = "E1"
     """The least proof that is asked of it."""
-    require_integrity: Integrity | None = None
+    require_integrity: StoredIntegrity | None = None
     limit_s: float = 0.0
     """Seconds after which it ends, or asks for more; 0 where that is not recorded."""
     remembers: bool = True

@@ -25,6 +25,7 @@ from agent.judge.compared.examples import (
     lacks_permission,
 )
 from agent.judge.groups import Group
+from agent.judge.subject import LATE_TESTS
 
 MOST_CALLS = 300
 """Calls of one group of tests that are repeated."""
@@ -119,11 +120,15 @@ def _holds_of(output: str, code: str) -> bool:
 
 
 async def _asked(group: Group, asks: Sequence[ExampleCall]) -> list[Mapping[str, object] | None]:
-    """A row for each call; another process after one that ends its own."""
+    """A row for each call, `None` after several that come to no end; another process after a call
+    that ends its own."""
     rows: list[Mapping[str, object] | None] = []
-    while len(rows) < len(asks):
+    late = 0
+    while len(rows) < len(asks) and late < LATE_TESTS:
         rows += await answers(group.subject, asks[len(rows) :])
-    return rows
+        last = rows[-1]
+        late += last is not None and last["status"] == "timeout"
+    return rows + [None] * (len(asks) - len(rows))
 
 
 def _contradicts(row: Mapping[str, object] | None) -> bool:

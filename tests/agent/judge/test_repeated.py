@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from agent.judge.compared import repeated as repeated_calls
+from agent.judge.compared.examples import answers
 from agent.judge.compared.repeated import _holds_of, _repeat_of
 
 MODULES = frozenset({"program", "solution"})
@@ -89,3 +91,27 @@ async def test_a_test_all_of_whose_checks_are_repeated_is_isolated(judge: Any) -
     assert [(one.passed, one.integrity) for one in report.verdicts] == [
         (True, "isolated"), (True, "in-process")
     ]
+
+
+async def test_calls_that_come_to_no_end_alone_are_soon_given_up(
+    judge: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    async def noting(subject: Any, asks: Any) -> Any:
+        asked.append(len(asks))
+        return await answers(subject, asks)
+
+    monkeypatch.setattr(repeated_calls, "answers", noting)
+    program = (
+        "import sys\n\ndef f(n):\n    while 'pytest' not in sys.modules:\n        pass\n"
+        "    return n\n"
+    )
+    checks = "".join(f"    assert f({n}) == {n}\n" for n in range(40))
+
+    report = await judge(
+        program, f"from program import f\n\ndef test_a():\n{checks}", ("test_a",), wall_s=0.5
+    )
+
+    assert {one.integrity for one in report.verdicts} <= {"in-process", None}
+    assert asked == [40, 39]
