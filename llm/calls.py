@@ -71,6 +71,13 @@ class CallBroke:
 
 
 @dataclass(frozen=True)
+class Classified:
+    """Answers have shown that a model needs the short loop; what makes it small or slow."""
+
+    words: str
+
+
+@dataclass(frozen=True)
 class FellBack:
     """Another model takes the question over, as the user has allowed."""
 
@@ -80,4 +87,4 @@ class FellBack:
     why: str
 
 
-CallEvent = CallStarted | CallRetried | CallWaits | CallEnded | CallBroke | FellBack
+CallEvent = CallStarted | CallRetried | CallWaits | CallEnded | CallBroke | Classified | FellBack

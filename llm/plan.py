@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llm.errors import NeedsKey, NoProvider
@@ -51,6 +51,10 @@ class Choice:
     """A row of `PROVIDERS`, or `mock`."""
     model: str
     why: str
+    optional: bool = False
+    """Rules may answer in its place: its role thinks, and the user named no model for it."""
+    measured_small: bool | None = None
+    """Whether its answers showed a model that is small or slow; `None` before there are any."""
 
     @property
     def asks(self) -> bool:
@@ -64,8 +68,10 @@ class Choice:
 
     @property
     def is_small(self) -> bool:
-        """Whether the model is small: by the billions of parameters in its name, else as the models
-        of its provider are."""
+        """Whether the model is small or slow and needs the short loop: as measured, else by the
+        billions of parameters in its name, else as the models of its provider are."""
+        if self.measured_small is not None:
+            return self.measured_small
         size = parameters_b(self.model)
         by_provider = self.asks and row_of(self.provider).small
         return by_provider if size is None else self.asks and size < SMALL_B
@@ -100,6 +106,17 @@ class Plan:
     def of(self, role: str) -> Choice | None:
         """Who answers a role; `None` where no model does."""
         return next((one for one in self.choices if one.role == role and one.asks), None)
+
+    def measured(self, asked: tuple[str, str], shown: str) -> Plan:
+        """The plan once answers of a model have shown its class: `shown` says what makes it small
+        or slow, so that rules answer the roles that can do without it; empty where nothing does."""
+        why = f"rules answer: {shown}"
+        return replace(self, choices=tuple(
+            one if one.asked != asked
+            else Choice(one.role, MOCK, "", why) if shown and one.optional
+            else replace(one, measured_small=bool(shown))
+            for one in self.choices
+        ))
 
 
 def resolve(
@@ -261,8 +278,11 @@ class _Resolver:
         wanted = self.model if self.provider == name else ""
         target = f"{name}/{wanted}" if wanted else name
         return {
-            role: self.choice(role, target, why or f"every role runs on {name}")
-            for role in self.roles
+            role: replace(
+                self.choice(role, target, why or f"every role runs on {name}"),
+                optional=work != "write",
+            )
+            for role, work in self.roles.items()
         }
 
     def choice(self, role: str, target: str, why: str) -> Choice:

@@ -26,6 +26,7 @@ from llm.calls import (
     CallRetried,
     CallStarted,
     CallWaits,
+    Classified,
     FellBack,
 )
 from llm.errors import (
@@ -41,7 +42,7 @@ from llm.errors import (
     TimedOut,
     WishRefused,
 )
-from llm.plan import Choice, Plan
+from llm.plan import SMALL_B, Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens, overlong, row_of, too_few
 from llm.questions import fingerprint, question_of
@@ -55,6 +56,10 @@ FIRST_WAIT_S = 0.5
 
 LEARNING_S = 2.0
 """Seconds for a server to list its models, before the first question to it."""
+
+THINKING_TOKENS, MOST_THINKING_S, TELLING_TOKENS = (1_500, 300), 40.0, 16
+"""Tokens of the question and the answer of a role that thinks; the seconds from which on a model is
+too slow for it; and the tokens of an answer from which on its speed is telling."""
 
 FALL_BACK_ON = (ProviderDown, Overloaded, RateLimited, TimedOut)
 
@@ -113,6 +118,8 @@ class Router:
     _wasted: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
     """Why a model's last call failed, where it is charged for."""
     _under_way: dict[int, _Call] = field(default_factory=dict, init=False)
+    _answered: set[tuple[str, str]] = field(default_factory=set, init=False)
+    """Models that have answered: only the first answer may have waited for its model to load."""
 
     def so_far(self) -> dict[int, str]:
         """What the calls under way have said, by their numbers, keys taken out; nothing of the word
@@ -216,6 +223,23 @@ class Router:
             self, choice, provider, request, breaker, charge, number, question, seconds,
             self.clock(), today, key,
         )
+
+    def classify(self, choice: Choice, reply: Reply) -> None:
+        """Takes into the plan what a reply shows of its model. It goes by what the provider
+        measured, which a record has too."""
+        known = next((one for one in self.plan.choices if one.asked == choice.asked), None)
+        if known is None or known.measured_small or row_of(choice.provider).needs_key:
+            return  # one that was slow once stays so
+        size, shown = reply.parameters_b, ""
+        if size is not None and size < SMALL_B:
+            shown = f"{choice.words} is a small model ({size:.1f}B)"
+        elif thinking_s(reply, loaded=choice.asked in self._answered) > MOST_THINKING_S:
+            shown = f"{choice.words} is slow here"
+        self._answered.add(choice.asked)
+        if shown and not known.is_small:
+            self.tell(Classified(shown))
+        if shown or size is not None:
+            self.plan = self.plan.measured(choice.asked, shown)
 
     async def close(self) -> None:
         """Closes every provider that was opened."""
@@ -379,13 +403,14 @@ class _Call:
         router, choice = self.router, self.choice
         usage = _counted(reply.usage)
         cost = router.prices.cost(choice.provider, choice.model, usage, self.today)
-        wall_s = router.clock() - self.began
+        wall_s, measured = router.clock() - self.began, reply
         reply = replace(
             reply, text=router.clean(reply.text), note=router.clean(reply.note), usage=usage,
             provider=choice.provider, model=choice.model, attempts=self.attempts,
             cost_usd=0.0 if reply.cached else cost, wall_s=wall_s,
         )
         self.over = True
+        router.classify(choice, measured)
         router._wasted.pop(choice.asked, None)
         cut = reply.finish == "cut"
         self.breaker.note(ProviderDown("the connection was cut") if cut else None)
@@ -433,6 +458,17 @@ def _counted(usage: Usage) -> Usage:
         for name in ("input", "output", "read", "written")
     }
     return replace(usage, **counts)
+
+
+def thinking_s(reply: Reply, *, loaded: bool) -> float:
+    """Seconds that a role which thinks would wait for a model, by one of its replies; without the
+    time for the question where the model may not have been `loaded` before."""
+    usage, first_s = reply.usage, reply.first_s
+    if first_s is None or usage.estimated or usage.output < TELLING_TOKENS:
+        return 0.0
+    asked, answered = THINKING_TOKENS
+    reading = asked * first_s / usage.input if loaded and usage.input >= asked / 10 else 0.0
+    return reading + answered * max(0.0, reply.wall_s - first_s) / usage.output
 
 
 async def _learn_window(provider: Provider) -> None:

@@ -160,6 +160,8 @@ class Reply:
     """It came from this run's log or a record: nothing was sent and nothing paid."""
     alternatives: tuple[Alternative, ...] = ()
     """As asked for (`Request.alternatives`), in the order of their places; a run's log has none."""
+    parameters_b: float | None = None
+    """Billions of parameters of the model, where its server tells."""
 
 
 Stream = AsyncGenerator[str | Reply, None]

@@ -32,7 +32,6 @@ class Context:
     """What the steps of one run use; `emit` writes into the log of the step it was handed to."""
 
     task: Task
-    plan: Plan
     router: Router
     """Asks the models of the plan."""
     rules: Provider
@@ -67,6 +66,11 @@ class Context:
     """Solutions that a search has had judged, and their reports: a project's suite takes long."""
     confirmed: set[tuple[str, str]] = field(default_factory=set)
     """Solutions and names of tests that they pass under other chance too."""
+
+    @property
+    def plan(self) -> Plan:
+        """Who answers each role, as far as is known now."""
+        return self.router.plan
 
     @property
     def seconds_left(self) -> float:

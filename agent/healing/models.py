@@ -48,7 +48,10 @@ def replayed(path: Path) -> Plan:
         raise BadRecord(f"{path} holds no call of a model: leave HEAL_REPLAY out")
     why = f"HEAL_REPLAY: answered from the record {path.name}"
     rules = ((MOCK, ""),)
-    choices = tuple(Choice(role, *by_role.get(role, rules)[0], why) for role in ROLES)
+    choices = tuple(
+        Choice(role, *by_role.get(role, rules)[0], why, optional=work != "write")
+        for role, work in ROLES.items()
+    )
     others = dict.fromkeys(whom for listed in by_role.values() for whom in listed[1:])
     used = dict.fromkeys(choice.provider for choice in choices if choice.asks)
     return Plan(

@@ -27,7 +27,15 @@ from agent.core.events import (
 )
 from llm.asking.prompts import Prompts
 from llm.budget import Caps, Charge, Ledger, Spent
-from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, CallWaits
+from llm.calls import (
+    CallBroke,
+    CallEnded,
+    CallEvent,
+    CallRetried,
+    CallStarted,
+    CallWaits,
+    Classified,
+)
 from llm.calls import FellBack as TookOver
 from llm.plan import Plan
 from llm.prices import Prices
@@ -167,6 +175,11 @@ def event_of(
                 tokens=occurrence.usage.total, cost_usd=occurrence.usd,
                 wall_s=round(occurrence.wall_s, 3), answer=shortened(occurrence.said),
             )
+        case Classified():
+            return Notice(level="info", text=(
+                f"{redacted(occurrence.words)}: short questions from here on, and rules in the "
+                "roles that can do without a model."
+            ))
         case TookOver():
             return FellBack(
                 role=occurrence.role, provider=occurrence.from_, to=occurrence.to,

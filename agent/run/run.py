@@ -420,7 +420,6 @@ class Run:
         shared, options = self._shared, self.options
         return Context(
             task=self.task,
-            plan=options.plan,
             router=self._router(),
             rules=shared.rules,
             sandbox=shared.sandbox_of(options.visitor, self.id),

@@ -215,6 +215,8 @@ class OllamaProvider(HttpProvider):
         for name, value in (shown.modelinfo or {}).items():
             if name.endswith(".context_length") and isinstance(value, int) and value > 0:
                 self.window = min(int(self.connection.option("num_ctx")), value)
+            if name == "general.parameter_count" and isinstance(value, int) and value > 0:
+                self.parameters_b = value / 1e9
         self._can_think = "thinking" in (shown.capabilities or ())
         self._can_call = "tools" in (shown.capabilities or ())
         self._checked = True

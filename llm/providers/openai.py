@@ -185,14 +185,15 @@ class OpenAiProvider(HttpProvider):
         return kind_by_status(status) if status else ProviderDown
 
     async def listed(self) -> tuple[str, ...]:
-        sizes = {str(model.id): _window(model) async for model in self._client.models.list()}
+        there = {str(model.id): model async for model in self._client.models.list()}
         full = f"models/{self.model}"  # Gemini's way
-        if full in sizes:
-            sizes = {self.model if name == full else name: sizes[name] for name in sizes}
+        if full in there:
+            there = {self.model if name == full else name: there[name] for name in there}
         # A server of one model, as llama-server is, may take any name for it.
-        sole = next(iter(sizes.values())) if len(sizes) == 1 else None
-        self.window = sizes.get(self.model, sole)
-        return tuple(sizes)
+        sole = next(iter(there.values())) if len(there) == 1 else None
+        own = there.get(self.model, sole)
+        self.window, self.parameters_b = _window(own), _parameters_b(own)
+        return tuple(there)
 
     async def close(self) -> None:
         await self._client.close()
@@ -341,6 +342,13 @@ def _window(model: object) -> int | None:
     if isinstance(meta := getattr(model, "meta", None), dict):
         told.append(meta.get("n_ctx"))  # llama-server's way
     return next(filter(None, map(token_count, told)), None)
+
+
+def _parameters_b(model: object) -> float | None:
+    """Billions of a model's parameters, in llama-server's way."""
+    meta = getattr(model, "meta", None)
+    number = meta.get("n_params") if isinstance(meta, dict) else None
+    return number / 1e9 if isinstance(number, int) and number > 0 else None
 
 
 def strict_schema(schema: Mapping[str, object]) -> dict[str, object]:

@@ -219,6 +219,8 @@ class HttpProvider(ABC):
 
     exact = False
     window: int | None = None
+    parameters_b: float | None = None
+    """As the server tells with its models."""
 
     def __init__(self, connection: Connection) -> None:
         self.name = connection.provider
@@ -312,6 +314,7 @@ class HttpProvider(ABC):
             alternatives=tuple(
                 one._replace(at=one.at + len(opening)) for one in answer.alternatives
             ),
+            parameters_b=self.parameters_b,
         )
 
     def _text_of(self, piece: Any, answer: Answer) -> str:

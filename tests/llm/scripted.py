@@ -23,6 +23,8 @@ class Answer:
     note: str = ""
     fault: Exception | None = None
     every_s: float = 0.0
+    measured: Mapping[str, float] = field(default_factory=dict)
+    """Fields of the reply: seconds, and billions of parameters."""
 
 
 Step = Answer | Exception
@@ -57,7 +59,8 @@ class Scripted:
         if step.fault is not None:
             raise step.fault
         text = "".join(step.pieces)
-        yield Reply(text, step.finish, self.name, self.model, step.usage, step.note)
+        yield Reply(text, step.finish, self.name, self.model, step.usage, step.note,
+                    **step.measured)  # type: ignore[arg-type]
 
     async def models(self) -> tuple[str, ...]:
         return (self.model,)

@@ -446,17 +446,18 @@ async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
     assert reply.usage.estimated
 
 
-@pytest.mark.parametrize(("names", "more", "window"), [
-    (("other", MODEL), {"max_model_len": 32_768}, 32_768),
+@pytest.mark.parametrize(("names", "more", "window", "billions"), [
+    (("other", MODEL), {"max_model_len": 32_768}, 32_768, None),
     # One with a single model, as llama-server is, answers for it by any name.
-    (("/models/a.gguf",), {"max_model_len": 4_096}, 4_096),
-    (("/models/a.gguf",), {"context_length": 8_192}, 8_192),
-    (("/models/a.gguf",), {"meta": {"n_ctx": 16_384, "n_ctx_train": 131_072}}, 16_384),
-    (("/models/a.gguf",), {"meta": None}, None),
+    (("/models/a.gguf",), {"max_model_len": 4_096}, 4_096, None),
+    (("/models/a.gguf",), {"context_length": 8_192}, 8_192, None),
+    (("/models/a.gguf",), {"meta": {"n_ctx": 16_384, "n_params": 1_500_000_000}}, 16_384, 1.5),
+    (("/models/a.gguf",), {"meta": {"n_params": "many"}}, None, None),
+    (("/models/a.gguf",), {"meta": None}, None, None),
 ])
-async def test_a_list_of_models_tells_the_window(
-    names: tuple[str, ...], more: dict[str, Any], window: int | None, server: FakeServer,
-    opened: Opened,
+async def test_a_list_of_models_gives_the_window_and_the_size(
+    names: tuple[str, ...], more: dict[str, Any], window: int | None, billions: float | None,
+    server: FakeServer, opened: Opened,
 ) -> None:
     server.on("GET", MODELS, says(listed(*names, **more)))
     provider = opened("llama-server")
@@ -464,6 +465,8 @@ async def test_a_list_of_models_tells_the_window(
 
     assert await provider.models() == names
     assert provider.window == window
+    server.on("POST", CHAT, answers(whole()))
+    assert (await reply_of(provider, question())).parameters_b == billions
 
 
 async def test_the_own_model_is_listed_as_it_is_named_here(

@@ -11,7 +11,16 @@ import pytest
 
 from llm import Json, NoModel, Reply, Tool, Tools, Usage
 from llm.budget import Caps, Ledger, Spent
-from llm.calls import CallBroke, CallEnded, CallEvent, CallRetried, CallStarted, CallWaits, FellBack
+from llm.calls import (
+    CallBroke,
+    CallEnded,
+    CallEvent,
+    CallRetried,
+    CallStarted,
+    CallWaits,
+    Classified,
+    FellBack,
+)
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -528,3 +537,38 @@ async def test_the_window_of_a_server_that_lists_it_is_known_before_the_first_qu
     assert asked is not None
     assert asked.window == window
     assert (await house.ask())[1].text == "hello world"
+
+
+SMALL = {"parameters_b": 1.5}
+SLOW = {"first_s": 1.0, "wall_s": 61.0}
+QUICK = {"first_s": 1.0, "wall_s": 3.0}
+SLOW_TO_READ = {"first_s": 60.0, "wall_s": 61.0}
+
+
+@pytest.mark.parametrize(("label", "measured", "kept"), [
+    ("free", [SMALL], False),
+    ("free", [SLOW], False),
+    ("free", [QUICK, SLOW], False),
+    ("free", [SLOW_TO_READ, SLOW_TO_READ], False),
+    ("free", [SLOW_TO_READ], True),  # it may have been loaded meanwhile
+    ("free", [QUICK | {"parameters_b": 32.0}], True),
+    ("paid", [SLOW], True),
+])
+async def test_rules_answer_for_a_model_that_shows_to_be_small_or_slow(
+    label: str, measured: list[dict[str, float]], kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROVIDERS, "paid", Row("", key="A_KEY", needs_key=True))
+    house = House(tuple(
+        Answer(usage=Usage(1_000, 100), measured=one) for one in measured
+    ), label=label)
+    [critic] = house.router.plan.choices
+    house.router.plan = replace(house.router.plan, choices=(
+        replace(critic, role="generator"), replace(critic, optional=True),
+        replace(critic, role="debugger"),  # named by the user
+    ))
+    for _ in measured:
+        await house.ask(role="generator")
+    of = house.router.plan.of
+    assert (of("critic") is not None) == kept
+    assert [one.is_small for one in map(of, ("generator", "debugger")) if one] == [not kept] * 2
+    assert sum(isinstance(one, Classified) for one in house.told) == (not kept)

@@ -90,6 +90,8 @@ class LlamaCppProvider(OpenAiProvider):
     async def stream(self, request: Request) -> Stream:
         await self._ready(request.deadline_s)
         with self._child.in_use():
+            if self.parameters_b is None:
+                await self.unbilled(super().listed())
             async with aclosing(super().stream(request)) as pieces:
                 async for piece in pieces:
                     yield piece
