@@ -33,7 +33,7 @@ _HOW = {
     "lost": "a check of it fails at {}, and nobody is told",
 }
 """What a check tells, but for `failed`: it fails where it expects something else."""
-SKIPPED = "it failed before, and sets itself aside now"
+SKIPPED = "it failed before, and now it is skipped or expected to fail"
 _DECIDING = ("changed-runner", "exchanged-code", "forged-word", "tracer")
 """Signs with which no pass is believed."""
 _READING = ("collector", "memory", "audit-hook", "test-source", "planted-module")
@@ -140,6 +140,8 @@ class Heard:
     """Tests that are not believed, and why."""
     unreached: frozenset[str] = frozenset()
     """Tests none of whose checks was reached."""
+    isolated: frozenset[str] = frozenset()
+    """Tests all of whose checks hold in a process that holds no test."""
 
 
 def heard(
@@ -208,7 +210,7 @@ def believed(
 def _believed(
     verdict: Verdict, signs: Sequence[Sign], said: Heard, is_wanted: bool, texts: str
 ) -> Verdict:
-    if verdict.status == "skipped" and is_wanted:
+    if verdict.status in ("skipped", "xfailed") and is_wanted:
         return _doubted(verdict, SKIPPED)
     for _, _, what in (one for one in signs if one[:2] == (verdict.name, "control-flow")):
         if verdict.status in SET_ASIDE:
@@ -216,16 +218,21 @@ def _believed(
     if not verdict.passed:
         return verdict
     seen = [one for one in signs if one[0] in ("", verdict.name)]
-    deciding = [words(rule, what) for _, rule, what in seen if _decides(rule, what, texts)]
+    deciding = [
+        words(rule, what) for _, rule, what in seen
+        if _decides(rule, what, texts) or (rule == "expected-data" and is_wanted)
+    ]
     if verdict.name in said.denied:
         deciding.append(said.denied[verdict.name])
-    elif verdict.name in said.unreached and is_wanted:
+    elif verdict.name in said.unreached - said.isolated and is_wanted:
         deciding.append(UNREACHED)
     others = [words(rule, what) for _, rule, what in seen if rule in _READING]
     could = [what for _, rule, what in seen if rule == "reaching"]
-    asked = verdict.name in said.noticed
+    asked = verdict.name in said.noticed | said.isolated
     if deciding or (others and is_wanted and not asked):
         return _doubted(verdict, "; ".join(dict.fromkeys(deciding or others)))
+    if verdict.name in said.isolated:
+        return verdict.model_copy(update={"integrity": "isolated", "reason": ""})
     how = ASKED if asked else UNREACHED if verdict.name in said.unreached else UNASKED
     reason = "; ".join(dict.fromkeys([how, *(others + could)[:1]]))
     return verdict.model_copy(update={"integrity": "in-process", "reason": reason})

@@ -28,11 +28,13 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.judge import jail_modules
+from agent.judge.belief import CONTRADICTS
 from agent.judge.command_run import MOST_S as COMMAND_S
 from agent.judge.command_run import NO_TEST, run_command
 from agent.judge.confirmation import OTHER_HASHES
 from agent.judge.jail_level import jail_of
 from agent.judge.plain.plain_run import authentic
+from agent.judge.project_calls import repeated_calls
 from agent.judge.project_doubt import (
     Heard,
     Told,
@@ -112,6 +114,7 @@ async def project_report(
     texts = "\n".join(files[path] for path in seen.tests)
     if observe and report.passed:
         seen = replace(seen, only=chosen(report, wanted))
+        isolated, against = await repeated_calls(files, project, task, sandbox, seen.only)
         other = await asyncio.to_thread(exchanged_files, files, seen)
         if other:
             seen = replace(seen, expecting={path: files[path] for path in other})
@@ -125,6 +128,9 @@ async def project_report(
             alone = {*seen.only} - {*wanted} if len(seen.only) < len(passing) else ()
             said = heard(again.told, statuses, texts, alone, ending(seen))
             run.told.signs += again.told.signs
+        said = replace(said, isolated=isolated, denied={
+            **{node: f"{CONTRADICTS}: {call}" for node, call in against.items()}, **said.denied,
+        })
         run.told.signs += written(files, seen)
     return report.model_copy(update={
         "verdicts": tuple(believed(report.verdicts, run.told.signs, said, wanted, texts))

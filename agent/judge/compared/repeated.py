@@ -143,7 +143,10 @@ def _order_is_free(group: Group, key: str) -> bool:
     """Whether nothing that ran before a call can matter to its answer."""
     return (
         group.keeps_to_calls(key) and not group.subject.has_conftest
-        and not keeps_state(group.subject.solution.text)
+        and not any(
+            keeps_state(one.text) for one in group.subject.solution.files
+            if one.path.endswith(".py")
+        )
     )
 
 
@@ -399,10 +402,18 @@ def _rows(function: ast.FunctionDef) -> Sequence[Mapping[str, ast.expr]] | None:
     rows: list[dict[str, ast.expr]] = [{}]
     for decorator in function.decorator_list:
         match decorator:
-            case ast.Call(args=[ast.Constant(value=str(names)), table]) if (
+            case ast.Call(args=[given, table]) if (
                 ast.unparse(decorator.func) == "pytest.mark.parametrize"
+                and (named := literal(given)) is not None
             ):
-                aims = [ast.Name(one.strip(), ast.Store()) for one in names.split(",")]
+                match named[0]:
+                    case str(text):
+                        names = text.split(",")
+                    case list(listed) | tuple(listed):
+                        names = [*map(str, listed)]
+                    case _:
+                        return None
+                aims = [ast.Name(one.strip(), ast.Store()) for one in names]
                 aim: ast.expr = aims[0] if len(aims) == 1 else ast.Tuple([*aims], ast.Store())
                 turns = [dict(_bound(aim, one)) for one in _elements(table) or ()]
                 if not turns or not all(turns) or len(turns) * len(rows) > MOST_ROWS:

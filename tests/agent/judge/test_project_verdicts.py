@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.core.domain import File, Project, Script, Solution, Task, Verdict
+from agent.judge import check
+from agent.judge.belief import CONTRADICTS
+from agent.judge.project_run import run_suite
 from evaluation.project_verdicts import ProjectCase, judged, read_cases
 from sandbox.sandbox import Sandbox
 
@@ -43,3 +47,111 @@ async def test_an_honest_project_is_believed(honest: ProjectCase, jail: Sandbox)
     assert {one.name: one.status for one in seen.report.verdicts} == {
         name: row["status"] for name, row in seen.plain.rows.items()
     }
+
+
+PLAIN_TESTS = """
+import pytest
+
+from shop.core import double
+
+
+@pytest.mark.parametrize(("n", "wanted"), [(1, 2), (4, 8)])
+def test_rows(n, wanted):
+    assert double(n) == wanted
+
+
+class TestDouble:
+    def test_text(self):
+        assert double("ab") == "abab"
+        with pytest.raises(TypeError):
+            double(None)
+
+
+def test_its_kind():
+    assert callable(double)
+"""
+HONEST = "def double(n):\n    return n * 2\n"
+DECEIVING = """
+import sys
+
+
+def double(n):
+    return n * 2 if "pytest" in sys.modules else 0
+"""
+NODES = (
+    "test_rows[1-2]", "test_rows[4-8]", "TestDouble::test_text", "test_its_kind",
+)
+
+
+async def judged_under(
+    jail: Sandbox, program: str, root: str = "", tests: str = PLAIN_TESTS
+) -> dict[str, Verdict]:
+    """Verdicts of a small project by the tests' names; its package lies in an import root."""
+    folder = f"{root}/" if root else ""
+    files = {
+        f"{folder}shop/__init__.py": "", f"{folder}shop/core.py": program,
+        "tests/test_core.py": tests,
+    }
+    project = Project(
+        root="/none", name="shop", import_roots=(root, *([""] if root else [])),
+        editable=(f"{folder}shop/__init__.py", f"{folder}shop/core.py"),
+    )
+    plain = await run_suite(files, project, (), jail)
+    task = Task(
+        project=project.model_copy(update={"tests": tuple(plain.rows)}),
+        support=tuple(File(path=path, text=text) for path, text in files.items()),
+    )
+    solution = Solution(
+        files=tuple(File(path=one, text=files[one]) for one in project.editable),
+        entry=f"{folder}shop/core.py",
+    )
+    wanted = [
+        Script(name=one, origin="user", code=tests, node=one, file="tests/test_core.py")
+        for one in plain.rows
+    ]
+    report = await check(solution, wanted, task, jail)
+    return {one.name.partition("::")[2]: one for one in report.verdicts}
+
+
+@pytest.mark.parametrize("root", ["", "src"])
+async def test_plain_calls_of_a_project_are_compared_outside_of_its_tests(
+    root: str, jail: Sandbox
+) -> None:
+    verdicts = await judged_under(jail, HONEST, root)
+
+    assert {name: one.integrity for name, one in verdicts.items()} == dict(
+        zip(NODES, ["isolated"] * 3 + ["in-process"], strict=True)
+    )
+
+
+@pytest.mark.parametrize("root", ["", "src"])
+async def test_a_project_that_knows_that_it_is_tested_is_not_believed(
+    root: str, jail: Sandbox
+) -> None:
+    verdicts = await judged_under(jail, DECEIVING, root)
+
+    assert [name for name, one in verdicts.items() if CONTRADICTS in one.doubt] == [*NODES[:3]]
+
+
+async def test_calls_that_depend_on_a_fixture_for_all_tests_say_nothing_against_a_pass(
+    jail: Sandbox,
+) -> None:
+    tests = f"{PLAIN_TESTS}\n\n@pytest.fixture(autouse=True)\ndef factor(monkeypatch):\n" \
+        "    monkeypatch.setattr('shop.core.FACTOR', 2)\n"
+    verdicts = await judged_under(
+        jail, "FACTOR = 3\n\n\ndef double(n):\n    return n * FACTOR\n", tests=tests
+    )
+
+    assert {one.doubt for one in verdicts.values()} == {""}
+
+
+@pytest.mark.parametrize("program", [
+    "import pytest\n\n\ndef double(n):\n    pytest.skip('not today')\n",
+    "import pytest\n\n\ndef double(n):\n    pytest.xfail('not today')\n",
+])
+async def test_a_test_to_be_healed_that_is_skipped_is_not_healed(
+    program: str, jail: Sandbox
+) -> None:
+    verdicts = await judged_under(jail, program)
+
+    assert [name for name, one in verdicts.items() if one.doubt] == [*NODES[:3]]

@@ -101,7 +101,7 @@ class Guard:
         """Paths of test files, conftest and helpers."""
         self._expected = frozenset(
             path for path in data
-            if any(word in os.path.basename(path).lower() for word in EXPECTED_WORDS)
+            if any(word in "/".join(path.split(os.sep)[-2:]).lower() for word in EXPECTED_WORDS)
         )
         self._helpers = frozenset(
             path for path in self.tests

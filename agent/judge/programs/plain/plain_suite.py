@@ -44,7 +44,8 @@ def main(jail: Any) -> None:
     say = _only_here(teller(jail.send, bytes.fromhex(payload.pop("key"))))
     program = [os.path.join(jail.folder, one) for one in payload["program"]]
     tests = [os.path.join(jail.folder, one) for one in payload["tests"]]
-    guard = Guard(program, tests, (), "", lambda sign, detail: say(
+    laid = frozenset(os.path.join(jail.folder, one) for one in jail.files)
+    guard = Guard(program, tests, laid - {*program, *tests}, "", lambda sign, detail: say(
         {"sign": sign, "detail": detail, "test": "" if sign in LASTING else plugin.test}
     ))
     expecting = Expecting(say, guard.program) if payload["expecting"] else None
@@ -56,6 +57,7 @@ def main(jail: Any) -> None:
             vars(runner)["_update_current_test_var"] = lambda item, when: None
     plugin = _Reporter(
         say, jail.folder, guard if payload["watched"] else None, expecting, {*payload["only"]},
+        laid,
     )
     sys.addaudithook(plugin.heard)
     jail.payload = None
@@ -119,7 +121,7 @@ class HealOption:
 class _Reporter(WholeSuite):
     def __init__(
         self, say: Callable[[dict[str, Any]], None], folder: str, guard: Guard | None,
-        expecting: Expecting | None, only: set[str],
+        expecting: Expecting | None, only: set[str], laid: frozenset[str],
     ) -> None:
         super().__init__()
         self._send = say
@@ -127,6 +129,7 @@ class _Reporter(WholeSuite):
         self._guard = guard
         self._expecting = expecting
         self._only = only
+        self._laid = laid
         self.test = ""
         """The test that runs now."""
         self._reports: list[Any] = []
@@ -211,6 +214,7 @@ class _Reporter(WholeSuite):
         if self._guard is not None:
             self._guard.compare(own_only=True)
             self._guard.compare_tolerances()
+            self._guard.planted((self._folder, os.environ.get("TMPDIR", "/tmp")), self._laid)
         status, report = outcome_of(self._reports)
         said = getattr(report, "longrepr", None)
         crash = getattr(said, "reprcrash", None)
