@@ -14,6 +14,8 @@ from agent.core.domain import Alternative, Alternatives, Report, Solution, Task,
 from agent.core.events import Searched
 from agent.core.trees import tree_of
 from agent.healing.screenings import SearchCache
+from agent.repair.confidence.features import Situation
+from agent.repair.confidence.model import estimated
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -279,7 +281,10 @@ class _Driver:
 
     async def _verified(self, findings: Findings) -> bool:
         """Whether the judge confirms one of the best candidates."""
-        plausible = ranked(findings.plausible)
+        # Those that the time was over for did not compete yet.
+        plausible = ranked(estimated(findings.plausible, Situation(
+            self.base.text, tuple(test.code for test in self.tests), findings.base_answers,
+        )))
         fresh = [one for one in plausible if one.text not in self.judged]
         for candidate in fresh[:MOST_VERIFIED]:
             report = await self._judged(candidate)

@@ -28,7 +28,7 @@ from itertools import islice, takewhile
 from agent.core.trees import is_legible, parse
 from agent.repair.blame import WRONG_ANSWERS, Drawn, localized
 from agent.repair.confidence.features import Situation
-from agent.repair.confidence.model import estimates
+from agent.repair.confidence.model import estimated
 from agent.repair.facts import (
     SYNTAX,
     Answer,
@@ -242,10 +242,7 @@ def offered(state: SearchState) -> Steps:
             replace(one, answers=row or ()) for one, row in zip(kept, rows, strict=True)
         )
         state.calls, state.base_answers = calls, base or ()
-    kept = tuple(
-        replace(one, estimate=estimate)
-        for one, estimate in zip(kept, estimates(kept, _situation(state)), strict=True)
-    )
+    kept = estimated(kept, _situation(state))
     state.plausible.update({one.text: one for one in kept})
     accepted = yield Offer(state.findings(kept))
     state.offered.update(one.text for one in kept)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -107,9 +107,13 @@ def natural(solution: Solution) -> bool:
     return alone - model.estimate(estimate.features).log_odds + estimate.log_odds >= 0
 
 
-def estimates(patches: Sequence[Candidate], now: Situation) -> list[Estimate]:
-    """How likely each of some patches is right, all of which pass the tests."""
-    return [fitted().estimate(features) for features in features_of(patches, now)]
+def estimated(patches: Sequence[Candidate], now: Situation) -> tuple[Candidate, ...]:
+    """The same patches, all of which pass the tests, with how likely each is right; one that has
+    an estimate keeps it."""
+    return tuple(
+        replace(one, estimate=one.estimate or fitted().estimate(features))
+        for one, features in zip(patches, features_of(patches, now), strict=True)
+    )
 
 
 def of_a_model(text: str, now: Situation) -> Estimate:

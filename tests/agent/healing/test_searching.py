@@ -193,6 +193,9 @@ async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found
     assert shown[-1].cut_after == found.cut_after
     assert found.solution is not None
     assert found.solution.text == MENDED
+    estimate = found.solution.estimate
+    # Without one it would count as a model's, of which few are tried.
+    assert estimate is not None and "tried before" in estimate.features
 
 
 async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget() -> None:

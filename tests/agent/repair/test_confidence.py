@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,7 +11,7 @@ from agent.core.domain import Estimate, File, Proof, Solution, Strategy
 from agent.healing.confidence import confidence
 from agent.repair.confidence import naturalness
 from agent.repair.confidence.features import Situation, features_of
-from agent.repair.confidence.model import FITTED, estimates, fitted, of_a_model
+from agent.repair.confidence.model import FITTED, estimated, fitted, of_a_model
 from agent.repair.facts import Candidate
 
 BASE = "def area(width, height):\n    check(width)\n    return width + height\n"
@@ -24,6 +25,10 @@ def patch(text: str, **given: object) -> Candidate:
 
 def features(text: str, **given: object) -> dict[str, float]:
     return features_of([patch(text, **given)], Situation(BASE, TESTS))[0]
+
+
+def likely(patches: Sequence[Candidate], now: Situation) -> list[Estimate]:
+    return [one.estimate for one in estimated(patches, now) if one.estimate is not None]
 
 
 def test_every_feature_has_a_fitted_weight_and_none_is_missing() -> None:
@@ -40,15 +45,15 @@ def test_every_feature_has_a_fitted_weight_and_none_is_missing() -> None:
     RIGHT.replace("check(width)", "raise Wrong"),
 ], ids=["drops a call", "dead code", "swallows", "equal operands", "undefined exception"])
 def test_what_a_reviewer_would_reject_lowers_the_estimate(text: str) -> None:
-    clean, bad = estimates([patch(RIGHT)], Situation(BASE, TESTS))[0], features(text)
+    [clean], bad = likely([patch(RIGHT)], Situation(BASE, TESTS)), features(text)
     assert features(RIGHT)["suspicious"] == 0 < bad["suspicious"]
     assert fitted().estimate({**clean.features, "suspicious": 1.0}).log_odds < clean.log_odds
 
 
 def test_patches_that_behave_differently_compete() -> None:
     now = Situation(BASE, TESTS, ("3", "5"))
-    alone = estimates([patch(RIGHT, answers=("2", "6"))], now)[0]
-    beside = estimates(
+    alone = likely([patch(RIGHT, answers=("2", "6"))], now)[0]
+    beside = likely(
         [patch(RIGHT, answers=("2", "6"))] + [
             patch(RIGHT.replace("height\n", f"height + {n}\n"), answers=("2", f"{6 + n}"))
             for n in range(5)
@@ -65,7 +70,7 @@ def test_results_of_the_program_as_it_came_that_change_are_a_share() -> None:
 
 def test_a_models_patch_is_likelier_than_one_of_many_that_a_search_tried() -> None:
     now = Situation(BASE, TESTS)
-    searched = estimates([patch(RIGHT, tried=5_000)], now)[0]
+    searched = likely([patch(RIGHT, tried=5_000)], now)[0]
     assert of_a_model(RIGHT, now).probability > searched.probability
 
 
