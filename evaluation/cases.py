@@ -32,7 +32,8 @@ NAMES = (
 )
 """Gives a script the names of the program, private ones too."""
 DONE = "TRUTH OK"
-"""What a truth prints at its end: a program that ends the process early must not pass."""
+"""What a truth prints at its end: a program that ends the process early must not pass. One that
+does not print it is asserts beside the program's names."""
 TRUTH_S = 30.0
 _AGREE = """
 import importlib.util, json, math
@@ -104,7 +105,8 @@ class Case(BaseModel):
 
     def is_right(self, changed: Mapping[str, str]) -> bool:
         """Whether the truth holds with these texts of some files."""
-        files = {**self.submitted, **changed, **self.hidden, "_truth.py": self.truth}
+        truth = self.truth if DONE in self.truth else f"{NAMES}{self.truth}\nprint({DONE!r})\n"
+        files = {**self.submitted, **changed, **self.hidden, "_truth.py": truth}
         return _ends_well(files, ["_truth.py"], DONE)
 
     def failure(self) -> str:

@@ -25,6 +25,19 @@ def test_only_what_the_hidden_truth_confirms_is_right(tmp_path: Path) -> None:
     assert case.is_right({"program.py": "def f(x):\n    return x + 2\n"})
 
 
+def test_a_truth_of_bare_asserts_speaks_of_the_programs_names(tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    file.write_text(json.dumps({
+        "id": "one", "mode": "asserts", "program": "def f(x):\n    return x - 2\n",
+        "tests": "assert f(0) == 2", "truth": "assert f(5) == 7",
+        "fixed": "def f(x):\n    return x + 2\n",
+    }) + "\n")
+    [case] = read_cases(file)
+    assert case.is_right({"program.py": case.fixed})
+    assert not case.is_right({"program.py": "def f(x):\n    return 2\n"})
+    assert not case.is_right({"program.py": "def f(x):\n    raise SystemExit(0)\n"})
+
+
 def test_the_reference_program_is_right_though_its_truth_never_ends(tmp_path: Path) -> None:
     file = tmp_path / "suite.jsonl"
     file.write_text(json.dumps({
