@@ -219,8 +219,8 @@ class Page:
                         if brought.task is not None:
                             await session.start(
                                 brought.task, title=brought.title, run_id=run,
-                                plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
-                                **asked.session,
+                                plan=await self.panel.plan(visit), visitor=visitor,
+                                **asked.asked(pauses=True),
                             )
         except (
             Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch, SandboxError,

@@ -8,7 +8,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from agent.core.domain import Integrity, ProofLevel
 from agent.core.settings import Autonomy, Settings
@@ -16,6 +16,9 @@ from agent.doors.project.sent import MOST_SENT, SentFile
 from agent.intake.errors import BadInput
 from demo.browser_state import OPTIONS
 from llm.budget import Caps
+
+if TYPE_CHECKING:
+    from agent.run.run import Asked
 
 MOST_ITERATIONS = 10
 MOST_ARGUMENTS = 100
@@ -41,15 +44,14 @@ class RunOptions:
     argv: tuple[str, ...] = ()
     files: tuple[SentFile, ...] = ()
 
-    @property
-    def session(self) -> dict[str, Any]:
-        """The arguments by which a session starts such a run."""
+    def asked(self, *, pauses: bool) -> Asked:
+        """What such a run is asked for."""
         return {
-            "max_iterations": self.iterations, "autonomy": self.autonomy, "ask": self.ask,
+            "max_iterations": self.iterations, "autonomy_level": self.autonomy, "ask": self.ask,
             "learn": self.learn, "require_proof": self.require_proof,
             "require_integrity": self.require_integrity,
             "require_confidence": self.require_confidence, "caps": self.caps,
-            "budget_s": self.seconds,
+            "budget_s": self.seconds, "pauses": pauses,
         }
 
 

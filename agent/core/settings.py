@@ -299,11 +299,6 @@ class Settings(BaseSettings):
         """What a run may spend on models."""
         return Caps(usd=self.budget_usd, tokens=self.budget_tokens, calls=self.budget_calls)
 
-    def search_seconds(self, budget_s: float) -> float:
-        """Processor seconds of one search in a run that is given so many wall seconds: the same
-        share of them as usual."""
-        return self.search_s * budget_s / max(self.budget_s, 1.0)
-
 
 AgentConfig = Settings
 """Their public name: `SelfHealingAgent(config=AgentConfig(enable_critic=False))`."""

@@ -11,56 +11,23 @@ import gc
 import shlex
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
 
+from agent.doors import options
 from agent.doors.conclude import conclude
-from agent.doors.exits import EXIT_CODES, USAGE, Requirements
+from agent.doors.exits import EXIT_CODES, USAGE
 from agent.doors.memory.cli import app as memory
-from agent.doors.options import (
-    AcceptOption,
-    ApplyOption,
-    ArgvArgument,
-    BudgetOption,
-    CommitOption,
-    ConfidenceOption,
-    DeselectOption,
-    DoctestsOption,
-    ExcludeOption,
-    ForceOption,
-    GrantOption,
-    IntegrityOption,
-    JsonOption,
-    JunitOption,
-    LogOption,
-    ModelOption,
-    OnlyOption,
-    OutOption,
-    OwnProofOption,
-    PathArgument,
-    ProofOption,
-    ProviderOption,
-    PythonOption,
-    ReportOption,
-    RoleOption,
-    RunArgument,
-    SinceOption,
-    StdinOption,
-    TestCommandOption,
-    TestsFileOption,
-    TestsOption,
-    TestTimeoutOption,
-    TimeoutOption,
-    VerboseOption,
-    WithOption,
-)
 
 if TYPE_CHECKING:
     from agent.core.settings import Settings
-    from agent.doors.commands import Display, OpenSession
+    from agent.doors.commands import Display
+    from agent.doors.prepared import OpenSession
+    from agent.doors.request import Request
     from agent.run.session import Session
 
 HELP = """Runs Python in a jail, finds what is broken, repairs it and proves the repair.
@@ -93,7 +60,6 @@ NOWHERE = (
     "There is no project around {}: go to one that has tests, or name what is to be healed, as in "
     "`heal run FOLDER` or `heal run FILE --tests \"assert …\"`."
 )
-NO_PROJECT = "PATH is neither a project's folder nor one of its tests"
 COLLECT_AFTER = 200_000
 """Objects that are made before Python looks for garbage among them."""
 
@@ -134,61 +100,61 @@ def start(
 @app.command(epilog=EPILOG)
 def run(
     context: typer.Context,
-    path: PathArgument = None,
-    args: ArgvArgument = None,
+    path: options.PathArgument = None,
+    args: options.ArgvArgument = None,
     task: Annotated[
         str | None, typer.Option(
             "--task", metavar="TEXT", help="A task in words, or what the file PATH is to do."
         )
     ] = None,
-    out: OutOption = None,
-    tests: TestsOption = None,
-    tests_file: TestsFileOption = None,
-    deselect: DeselectOption = None,
-    doctests: DoctestsOption = False,
-    with_files: WithOption = None,
-    python: PythonOption = None,
-    stdin: StdinOption = None,
-    test_cmd: TestCommandOption = "",
-    test_timeout: TestTimeoutOption = 0,
-    timeout: TimeoutOption = None,
+    out: options.OutOption = None,
+    tests: options.TestsOption = None,
+    tests_file: options.TestsFileOption = None,
+    deselect: options.DeselectOption = None,
+    doctests: options.DoctestsOption = False,
+    with_files: options.WithOption = None,
+    python: options.PythonOption = None,
+    stdin: options.StdinOption = None,
+    test_cmd: options.TestCommandOption = "",
+    test_timeout: options.TestTimeoutOption = 0,
+    timeout: options.TimeoutOption = None,
     keyword: Annotated[
         str, typer.Option("-k", metavar="EXPR", help="In a project: tests as pytest's -k has them.")
     ] = "",
     last_failed: Annotated[
         bool, typer.Option("--lf", help="In a project: tests that failed in pytest's last run.")
     ] = False,
-    only: OnlyOption = None,
-    exclude: ExcludeOption = None,
-    since: SinceOption = "",
-    grant: GrantOption = False,
-    report: ReportOption = None,
-    junit: JunitOption = None,
-    apply: ApplyOption = False,
-    commit: CommitOption = False,
+    only: options.OnlyOption = None,
+    exclude: options.ExcludeOption = None,
+    since: options.SinceOption = "",
+    grant: options.GrantOption = False,
+    report: options.ReportOption = None,
+    junit: options.JunitOption = None,
+    apply: options.ApplyOption = False,
+    commit: options.CommitOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the patch and write nothing (the default).")
     ] = False,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
     max_iterations: Annotated[
         int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
     ] = None,
-    require_proof: ProofOption = "E1",
-    require_integrity: IntegrityOption = None,
-    require_confidence: ConfidenceOption = None,
-    accept_proposed: AcceptOption = False,
+    require_proof: options.ProofOption = "E1",
+    require_integrity: options.IntegrityOption = None,
+    require_confidence: options.ConfidenceOption = None,
+    accept_proposed: options.AcceptOption = False,
     ask: Annotated[
         bool, typer.Option(
             "--ask", help="Where the tests leave several behaviours open, ask which is right."
         )
     ] = False,
-    provider: ProviderOption = None,
-    model: ModelOption = None,
-    role: RoleOption = None,
-    budget_usd: BudgetOption = None,
-    log: LogOption = None,
-    verbose: VerboseOption = False,
+    provider: options.ProviderOption = None,
+    model: options.ModelOption = None,
+    role: options.RoleOption = None,
+    budget_usd: options.BudgetOption = None,
+    log: options.LogOption = None,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Heal a project whose tests fail, one Python file, or a task in words.
 
@@ -196,52 +162,12 @@ def run(
     given by --tests or --tests-file.
     """
 
+    given = locals()
+
     def work(face: Display) -> int:
         from agent.doors import commands
-        from agent.intake.brought import Inputs
 
-        if dry_run and (apply or commit or out is not None):
-            raise commands.Usage(
-                "--dry-run writes nothing; it cannot go with --apply, --commit or --out."
-            )
-        writing = commands.WriteOptions(
-            out, log, apply, force,
-            Requirements(require_proof, require_integrity, accept_proposed),
-        )
-        models = commands.RunOptions(
-            provider, model, role or (), max_iterations, ask or None, budget_usd, timeout,
-            require_confidence=require_confidence,
-        )
-        from agent.doors.project import choice
-
-        of_file = {
-            "--task": task, "--tests": tests, "--tests-file": tests_file, "--with": with_files,
-            "--stdin": stdin, "--doctests": doctests, "--ask": ask,
-        }
-        of_project = {
-            "--test-cmd": test_cmd, "--test-timeout": test_timeout, "-k": keyword,
-            "--lf": last_failed, "--only": only, "--exclude": exclude, "--report": report,
-            "--junit": junit, "--commit": commit, "--grant": grant, "--since": since,
-        }
-        if path is not None and choice.is_of_project(path, brings_tests=bool(tests or tests_file)):
-            _refuse(of_file, f"{path} is judged by its project's own suite")
-            from agent.doors.project import heal as project
-
-            return project.heal_project(
-                _opener(context), choice.ProjectInputs(
-                    keyword=keyword, last_failed=last_failed, python=python, only=only or (),
-                    exclude=exclude or (), deselect=deselect or (), grant=grant,
-                    test_command=test_cmd, since=since, test_timeout=test_timeout,
-                ).at(path, args or ()),
-                writing, face, models, project.ProjectWriting(report, junit, commit),
-            )
-        _refuse(of_project, NO_PROJECT)
-        return commands.run(
-            _opener(context),
-            Inputs(path, task, tests or (), tests_file, with_files or (), python, stdin or "",
-                   args or (), deselect or (), doctests),
-            writing, face, models,
-        )
+        return commands.run(_opener(context), _request(given), face)
 
     conclude(work, as_json=as_json, verbose=verbose)
 
@@ -252,51 +178,35 @@ def pytest(
     args: Annotated[
         list[str] | None, typer.Argument(metavar="-- ARGS", help="What pytest is given.")
     ] = None,
-    python: PythonOption = None,
-    only: OnlyOption = None,
-    exclude: ExcludeOption = None,
-    since: SinceOption = "",
-    grant: GrantOption = False,
-    test_timeout: TestTimeoutOption = 0,
-    timeout: TimeoutOption = None,
-    out: OutOption = None,
-    report: ReportOption = None,
-    junit: JunitOption = None,
-    apply: ApplyOption = False,
-    commit: CommitOption = False,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-    log: LogOption = None,
-    require_confidence: ConfidenceOption = None,
-    accept_proposed: AcceptOption = False,
-    provider: ProviderOption = None,
-    budget_usd: BudgetOption = None,
-    verbose: VerboseOption = False,
+    python: options.PythonOption = None,
+    only: options.OnlyOption = None,
+    exclude: options.ExcludeOption = None,
+    since: options.SinceOption = "",
+    grant: options.GrantOption = False,
+    test_timeout: options.TestTimeoutOption = 0,
+    timeout: options.TimeoutOption = None,
+    out: options.OutOption = None,
+    report: options.ReportOption = None,
+    junit: options.JunitOption = None,
+    apply: options.ApplyOption = False,
+    commit: options.CommitOption = False,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
+    log: options.LogOption = None,
+    require_confidence: options.ConfidenceOption = None,
+    accept_proposed: options.AcceptOption = False,
+    provider: options.ProviderOption = None,
+    budget_usd: options.BudgetOption = None,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Run the project's pytest as it is, outside of the jail, and heal what fails."""
 
-    def work(face: Display) -> int:
-        from agent.doors import commands
-        from agent.doors.project import after_pytest, choice
-        from agent.doors.project.heal import ProjectWriting
+    given = locals()
 
-        here = Path.cwd()
-        return after_pytest.heal_pytest(
-            _opener(context),
-            choice.ProjectInputs(
-                choice.project_around(here) or here, python=python, only=only or (),
-                exclude=exclude or (), grant=grant, since=since,
-                test_timeout=test_timeout,
-            ),
-            args or (), commands.WriteOptions(
-                out, log, apply, force, Requirements(accept_proposed=accept_proposed)
-            ), face,
-            commands.RunOptions(
-                provider, budget_usd=budget_usd, budget_s=timeout,
-                require_confidence=require_confidence,
-            ),
-            ProjectWriting(report, junit, commit),
-        )
+    def work(face: Display) -> int:
+        from agent.doors.project import after_pytest
+
+        return after_pytest.heal_pytest(_opener(context), _request(given), face)
 
     conclude(work, as_json=as_json, verbose=verbose)
 
@@ -304,53 +214,30 @@ def pytest(
 @app.command(epilog=EPILOG)
 def check(
     context: typer.Context,
-    path: PathArgument = None,
-    args: ArgvArgument = None,
-    tests: TestsOption = None,
-    tests_file: TestsFileOption = None,
-    deselect: DeselectOption = None,
-    doctests: DoctestsOption = False,
-    with_files: WithOption = None,
-    python: PythonOption = None,
-    test_cmd: TestCommandOption = "",
-    test_timeout: TestTimeoutOption = 0,
-    grant: GrantOption = False,
-    stdin: StdinOption = None,
-    as_json: JsonOption = False,
-    require_integrity: IntegrityOption = None,
-    verbose: VerboseOption = False,
+    path: options.PathArgument = None,
+    args: options.ArgvArgument = None,
+    tests: options.TestsOption = None,
+    tests_file: options.TestsFileOption = None,
+    deselect: options.DeselectOption = None,
+    doctests: options.DoctestsOption = False,
+    with_files: options.WithOption = None,
+    python: options.PythonOption = None,
+    test_cmd: options.TestCommandOption = "",
+    test_timeout: options.TestTimeoutOption = 0,
+    grant: options.GrantOption = False,
+    stdin: options.StdinOption = None,
+    as_json: options.JsonOption = False,
+    require_integrity: options.IntegrityOption = None,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Judge a Python file by its tests, or a project by its own suite, and repair nothing."""
 
+    given = {**locals(), "require_proof": "E0"}
+
     def work(face: Display) -> int:
         from agent.doors import commands
-        from agent.doors.project import choice
-        from agent.intake.brought import Inputs
 
-        of_file = {
-            "--tests": tests, "--tests-file": tests_file, "--with": with_files, "--stdin": stdin,
-            "--doctests": doctests,
-        }
-        if path is not None and choice.is_of_project(path, brings_tests=bool(tests or tests_file)):
-            _refuse(of_file, f"{path} is judged by its project's own suite")
-            from agent.doors.project import heal as project
-
-            return project.check_project(
-                choice.ProjectInputs(
-                    python=python, deselect=deselect or (), grant=grant, test_command=test_cmd,
-                    test_timeout=test_timeout,
-                ).at(path, args or ()),
-                Requirements("E0", require_integrity), face,
-            )
-        _refuse(
-            {"--grant": grant, "--test-cmd": test_cmd, "--test-timeout": test_timeout}, NO_PROJECT
-        )
-        return commands.check(
-            _opener(context),
-            Inputs(path, None, tests or (), tests_file, with_files or (), python, stdin or "",
-                   args or (), deselect or (), doctests),
-            Requirements("E0", require_integrity), face,
-        )
+        return commands.check(_opener(context), _request(given), face)
 
     conclude(work, as_json=as_json, verbose=verbose)
 
@@ -358,8 +245,8 @@ def check(
 @app.command()
 def replay(
     log: Annotated[str, typer.Argument(metavar="LOG", help="A file by --log; - is stdin.")],
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
+    as_json: options.JsonOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Show a saved run again, with no model and no execution. Exits 0 once it is shown."""
 
@@ -377,19 +264,20 @@ def resume(
     run_id: Annotated[
         str | None, typer.Argument(metavar="RUN", help="A run's id; all when left out.")
     ] = None,
-    as_json: JsonOption = False,
-    require_proof: OwnProofOption = None,
-    require_integrity: IntegrityOption = None,
-    accept_proposed: AcceptOption = False,
-    verbose: VerboseOption = False,
+    as_json: options.JsonOption = False,
+    require_proof: options.OwnProofOption = None,
+    require_integrity: options.IntegrityOption = None,
+    accept_proposed: options.AcceptOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Take up the runs whose process was ended, or answer RUN, which waits for a word of yours."""
+
+    given = locals()
 
     def work(face: Display) -> int:
         from agent.doors import commands
 
-        least = Requirements(require_proof, require_integrity, accept_proposed)
-        return commands.resume(_opener(context), run_id, least, face)
+        return commands.resume(_opener(context), run_id, _request(given), face)
 
     conclude(work, as_json=as_json, verbose=verbose)
 
@@ -397,7 +285,7 @@ def resume(
 @app.command()
 def runs(
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """List what was run, the newest first."""
 
@@ -411,14 +299,14 @@ def runs(
 
 @app.command()
 def show(
-    run: RunArgument,
+    run: options.RunArgument,
     iteration: Annotated[
         int | None, typer.Option(
             "--iteration", min=0, metavar="N", help="Print the program of this iteration, and "
             "tell what it changed and which tests it passed."
         )
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Show a run: each program that was judged, and how it ended."""
 
@@ -431,7 +319,9 @@ def show(
 
 
 @app.command()
-def compare(left: RunArgument, right: RunArgument, as_json: JsonOption = False) -> None:
+def compare(
+    left: options.RunArgument, right: options.RunArgument, as_json: options.JsonOption = False
+) -> None:
     """Compare two runs: how each ended, which tests differ, and the diff between their programs."""
 
     def work(face: Display) -> int:
@@ -457,39 +347,31 @@ def fork(
             "of several. Repeatable."
         )
     ] = None,
-    tests: TestsOption = None,
-    tests_file: TestsFileOption = None,
-    deselect: DeselectOption = None,
-    provider: ProviderOption = None,
-    model: ModelOption = None,
-    role: RoleOption = None,
-    out: OutOption = None,
-    log: LogOption = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-    require_proof: OwnProofOption = None,
-    require_integrity: IntegrityOption = None,
-    require_confidence: ConfidenceOption = None,
-    accept_proposed: AcceptOption = False,
-    verbose: VerboseOption = False,
+    tests: options.TestsOption = None,
+    tests_file: options.TestsFileOption = None,
+    deselect: options.DeselectOption = None,
+    provider: options.ProviderOption = None,
+    model: options.ModelOption = None,
+    role: options.RoleOption = None,
+    out: options.OutOption = None,
+    log: options.LogOption = None,
+    force: options.ForceOption = False,
+    as_json: options.JsonOption = False,
+    require_proof: options.OwnProofOption = None,
+    require_integrity: options.IntegrityOption = None,
+    require_confidence: options.ConfidenceOption = None,
+    accept_proposed: options.AcceptOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Run again from any iteration, as a run of its own, with other code, tests or models."""
 
+    given = locals()
+
     def work(face: Display) -> int:
-        from agent.doors import commands, history
+        from agent.doors import history
 
         return history.fork_run(
-            _opener(context),
-            history.ForkInputs(
-                run, iteration, code or (), tests or (), tests_file, deselect or ()
-            ),
-            commands.WriteOptions(
-                out, log, force=force,
-                least=Requirements(require_proof, require_integrity, accept_proposed),
-            ),
-            face, commands.RunOptions(
-                provider, model, role or (), require_confidence=require_confidence
-            ),
+            _opener(context), run, iteration, code or (), _request(given), face
         )
 
     conclude(work, as_json=as_json, verbose=verbose)
@@ -498,25 +380,26 @@ def fork(
 @app.command()
 def plan(
     context: typer.Context,
-    provider: ProviderOption = None,
-    model: ModelOption = None,
-    role: RoleOption = None,
+    provider: options.ProviderOption = None,
+    model: options.ModelOption = None,
+    role: options.RoleOption = None,
     test: Annotated[
         bool, typer.Option(
             "--test", help="Ask each provider for its models, which tests the keys and spends "
             "nothing."
         )
     ] = False,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
+    as_json: options.JsonOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Show who would answer, at what price, in which sandbox, and where runs are kept."""
 
-    def work(face: Display) -> int:
-        from agent.doors import commands, planning
+    given = locals()
 
-        options = commands.RunOptions(provider, model, role or ())
-        return planning.plan(_opener(context), options, face, test=test)
+    def work(face: Display) -> int:
+        from agent.doors import planning
+
+        return planning.plan(_opener(context), _request(given), face, test=test)
 
     conclude(work, as_json=as_json, verbose=verbose)
 
@@ -528,26 +411,24 @@ def example(
         str | None, typer.Argument(metavar="ID", help="Which one; the first when left out.")
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the worked tasks.")] = False,
-    as_json: JsonOption = False,
-    provider: ProviderOption = None,
-    log: LogOption = None,
-    force: ForceOption = False,
-    verbose: VerboseOption = False,
+    as_json: options.JsonOption = False,
+    provider: options.ProviderOption = None,
+    log: options.LogOption = None,
+    force: options.ForceOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Run a worked task in words, from a first draft with a bug."""
 
+    given = locals()
+
     def work(face: Display) -> int:
         from agent.doors import commands
-        from agent.intake.brought import Inputs
 
         if listed:
             return commands.list_examples(face)
         words = commands.example_words(name)
         face.terminal.say(f"Task: {words}", "bold")
-        return commands.run(
-            _opener(context), Inputs(words=words),
-            commands.WriteOptions(log=log, force=force), face, commands.RunOptions(provider),
-        )
+        return commands.run(_opener(context), _request({**given, "task": words}), face)
 
     conclude(work, as_json=as_json, verbose=verbose)
 
@@ -558,7 +439,7 @@ def mcp(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="The one that its tools may read.")
     ] = Path("."),
-    verbose: VerboseOption = False,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Serve healing to other programs, over the Model Context Protocol on stdin and stdout."""
 
@@ -572,13 +453,14 @@ def mcp(
     conclude(work, verbose=verbose)
 
 
-def _refuse(options: Mapping[str, object], why: str) -> None:
-    """Refuses options that would do nothing."""
-    from agent.doors.commands import Usage
+def _request(given: Mapping[str, Any]) -> Request:
+    """The options of a command as a request; each is called as its field."""
+    from agent.doors.request import Request
 
-    for name, value in options.items():
-        if value:
-            raise Usage(f"{name} cannot be used here: {why}.")
+    known = {one.name for one in fields(Request)}
+    return Request(**{
+        name: value for name, value in given.items() if name in known and value is not None
+    })
 
 
 def main() -> None:

@@ -10,55 +10,30 @@ import asyncio
 import json
 import signal
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import typer
 
-from agent.core.domain import Report, Rivals, RunOutcome, Task
-from agent.core.events import Stamped, Waiting, from_jsonl, to_jsonl
-from agent.core.settings import Settings
-from agent.doors.exits import (
-    HEALED,
-    INTERRUPTED,
-    NOT_FIXABLE,
-    USAGE,
-    Requirements,
-    exit_code,
-    shortfall,
-)
+from agent.core.domain import Rivals, RunOutcome
+from agent.core.events import Stamped, Waiting, from_jsonl
+from agent.doors.exits import HEALED, INTERRUPTED, NOT_FIXABLE, USAGE, against, exit_code
+from agent.doors.outputs import write
+from agent.doors.prepared import NOTHING, OpenSession, Prepared, checked, prepare, standing
+from agent.doors.request import Request, Usage
 from agent.doors.terminal import Terminal
-from agent.doors.writeback import NotWritten, write_all_new, write_back, write_new
-from agent.intake.brought import Inputs
-from agent.intake.errors import BadInput, NotFixable
 from agent.log.result import KEPT, Result, document, fold, in_one_text
-from agent.log.words import OUTCOME_WORDS, STANDING_SIGNS, raised_words, taking_words
-from llm.plan import parse_roles
+from agent.log.words import OUTCOME_WORDS, raised_words
+from agent.project.layout import find_layout
 
 if TYPE_CHECKING:
-    from agent.intake import PreparedTask, SourceFile
     from agent.run.session import Session
 
 REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled"}
 """The outcome of a command that ended before a run had one, by exit code."""
-
-OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
-Say = Callable[[str, str], None]
-"""Takes a line of talk, and how it is styled."""
-
-
-def unsaid(text: str, style: str) -> None:
-    """Tells nobody."""
-
-
-class Usage(Exception):
-    """Arguments that parse, but cannot be used; the message says which and why."""
-
 
 @dataclass(frozen=True)
 class Display:
@@ -72,148 +47,81 @@ class Display:
         print(json.dumps(found, ensure_ascii=True, indent=2))
 
 
-@dataclass(frozen=True)
-class WriteOptions:
-    """What a user wants to happen with a healed program."""
+def run(opener: OpenSession, request: Request, face: Display) -> int:
+    """Heals what is asked for, shows the result, and writes where that was asked for."""
+    request.refuse_contradictions()
+    if request.commit:
+        from agent.doors.project.branch import refuse_what_cannot_be_committed
 
-    out: Path | None = None
-    log: Path | None = None
-    apply: bool = False
-    force: bool = False
-    least: Requirements = field(default_factory=Requirements)
+        refuse_what_cannot_be_committed(find_layout(request.of_project.start).root)
+    settings = request.settings(drafts=_drafts() if request.path is None else None)
+    prepared = asyncio.run(prepare(request, settings, face.terminal.say))
+    if prepared.seen is not None:
+        from agent.doors.project.shown import show_failing
 
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What a user wants otherwise than the settings."""
-
-    provider: str | None = None
-    model: str | None = None
-    roles: Sequence[str] = ()
-    """As `ROLE=PROVIDER/MODEL`."""
-    max_iterations: int | None = None
-    ask: bool | None = None
-    """Whether a person is asked where the tests leave several behaviours open."""
-    budget_usd: float | None = None
-    budget_s: float | None = None
-    """Wall seconds; the search gets as much more or less."""
-    require_confidence: float | None = None
-
-    def settings(self, **given: object) -> Settings:
-        """The settings of the environment with these; raises `Usage` and `BadSettings`."""
-        try:
-            roles = parse_roles(",".join(self.roles))
-        except ValueError as error:
-            raise Usage(f"--role: {error}") from error
-        if self.budget_s is not None:
-            given["model_s"] = 0.0  # whoever names the seconds means all of them
-            given["search_s"] = Settings.from_env().search_seconds(self.budget_s)
-        return Settings.from_env(None, **{**vars(self), "roles": roles or None}, **given)
-
-
-def run(
-    opener: OpenSession, inputs: Inputs, writing: WriteOptions, face: Display, options: RunOptions
-) -> int:
-    """Heals what was brought, shows the result, and writes where that was asked for. Without a
-    person at the terminal nobody is asked."""
-    _refuse_contradictions(inputs, writing)
-    brought = _brought(inputs, face)
-    settings = options.settings(drafts=_drafts() if inputs.path is None else None)
-    if settings.ask and not attended(face):
-        settings = settings.model_copy(update={"ask": False})
+        show_failing(prepared.seen, face)
+    elif (request.ask or settings.ask) and not attended(face):
         face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
+    task = prepared.task
+    if task is None:
+        standing_so = asyncio.run(standing(prepared, request.require_integrity))
+        return ended(standing_so, (), request, face, prepared)
 
     async def drive() -> tuple[Stamped, ...]:
         async with opener(settings) as session:
             run = await session.start(
-                brought.task, title=inputs.title, **of_run(writing.least, face)
+                task, title=prepared.title, **request.asked(attended=attended(face))
             )
-            return await watched(session, run, face)
+            return await watched(session, run, face, calm=prepared.seen is not None)
 
-    return ended(
-        asyncio.run(drive()), writing, face, brought.source, program=inputs.path is None
-    )
-
-
-def of_run(least: Requirements, face: Display) -> dict[str, Any]:
-    """The arguments by which a session starts or forks a run of the terminal."""
-    return {
-        "pauses": attended(face),
-        "require_proof": least.proof, "require_integrity": least.integrity,
-    }
+    log = asyncio.run(drive())
+    return ended(prepared.concluded(log), log, request, face, prepared)
 
 
 def ended(
-    log: tuple[Stamped, ...], writing: WriteOptions, face: Display,
-    source: SourceFile | None = None, *, program: bool = False,
+    result: Result, log: tuple[Stamped, ...], request: Request, face: Display,
+    prepared: Prepared = NOTHING,
 ) -> int:
     """Shows what a run came to, and writes where that was asked for; returns the exit code. Of a
-    task in words the `program` is shown, unless it was written to where it was to go."""
-    result = fold(log)
-    code = exit_code(result, writing.least)
-    kept, refusals = _kept(result, code, writing, log, source)
-    result = replace(result, error=" ".join([result.error, *refusals]).strip())
-    written = writing.out is not None and code == HEALED and not refusals
-    show_result(against(result, writing.least), face, program=program and not written)
-    for words in kept:
-        face.terminal.say(words, "bold")
-    for words in refusals:
-        face.terminal.say(words, "bold red")
-    return code or (USAGE if refusals else HEALED)
-
-
-def check(opener: OpenSession, inputs: Inputs, least: Requirements, face: Display) -> int:
-    """Judges what was brought by its tests, and repairs nothing."""
-
-    _refuse_contradictions(inputs, WriteOptions())
-    task = _brought(inputs, face).task
-    result = asyncio.run(checked(opener, task, inputs.title, face.terminal.say))
-    result = against(result, least)
+    task in words the program is shown, unless it was written to where it was to go."""
+    code = exit_code(result, request.least)
+    done = write(result, code, request, log, prepared)
+    result = replace(result, error=" ".join([result.error, *done.refusals]).strip())
+    result = against(result, request.least)
     if face.json:
-        face.data(document(result))
+        face.data(prepared.document(result, done.commits))
+    elif prepared.seen is not None:
+        from agent.doors.project.shown import show
+
+        show(result, prepared.seen, face)
+        if result.diff and not request.writes and code == HEALED:
+            done.kept.append("Next: nothing is written yet; add --apply, --commit or --out FILE.")
+    else:
+        written = request.out is not None and code == HEALED and not done.refusals
+        in_words = prepared.brought is not None and request.path is None
+        show_result(result, face, program=in_words and not written)
+    for words in done.kept:
+        face.terminal.say(words, "bold")
+    for words in done.refusals:
+        face.terminal.say(words, "bold red")
+    return code or (USAGE if done.refusals else HEALED)
+
+
+def check(opener: OpenSession, request: Request, face: Display) -> int:
+    """Judges what is asked for by its tests, and repairs nothing."""
+    request.refuse_contradictions()
+    settings = request.settings()
+    prepared, result = asyncio.run(checked(opener, request, settings, face.terminal.say))
+    result = against(result, request.least)
+    if face.json:
+        face.data(prepared.document(result))
+    elif prepared.seen is not None:
+        from agent.doors.project.shown import show_verdicts
+
+        show_verdicts(result, prepared.seen.wanted, prepared.seen.project.root, face)
     else:
         face.terminal.checked(result)
-    return exit_code(result, least)
-
-
-async def checked(opener: OpenSession, task: Task, title: str, say: Say = unsaid) -> Result:
-    """What the tests of a task say of its program as it is.
-
-    Raises `NotFixable` for tests that run another program, and `Usage` where there is none.
-    """
-    from agent.intake import outside_failure_words, with_outside_failures
-
-    solution = task.solution
-    if solution is None:
-        raise Usage("There is no program to judge; give a PATH.")
-    started = time.monotonic()
-    async with opener(Settings.from_env()) as session:
-        jail = await session.jail(task)
-        say(f"sandbox: {jail.words}", "dim")
-        report = await session.judge(task, solution)
-    if report.astray:
-        raise NotFixable("invalid_tests", report.astray)
-    report = with_outside_failures(report, task)
-    aside = outside_failure_words(report)
-    if aside:
-        say(f"note: {aside}.", "yellow")
-    shown = any(verdict.passed for verdict in report.verdicts) or not aside
-    failed = any(verdict.fails for verdict in report.verdicts)
-    good = shown and report.passed and not failed
-    return Result(
-        title=title,
-        # What no test could say of the program, no edit of it can mend.
-        outcome="healthy" if good else "unresolved" if shown or failed else "not_fixable",
-        proof=("E0" if report.weakest is None else "E1") if good else None,
-        reason=_unshown(report) if good else "" if shown or failed else f"{aside}.",
-        code=solution.text,
-        files=tuple((file.path, file.text) for file in solution.files),
-        report=report,
-        stdout=report.ending.stdout if report.ending else "",
-        seconds=time.monotonic() - started,
-        sandbox=jail.words,
-        level=jail.level,
-    )
+    return exit_code(result, request.least)
 
 
 def replay(source: str, face: Display) -> int:
@@ -241,14 +149,16 @@ def read_log(source: str) -> tuple[Stamped, ...]:
     return log
 
 
-def resume(opener: OpenSession, run_id: str | None, least: Requirements, face: Display) -> int:
+def resume(opener: OpenSession, run_id: str | None, request: Request, face: Display) -> int:
     """Takes up the runs whose process was ended, or the one that is named; one that waits is asked
     about, also while the process that has asked lives on."""
-    settings = Settings.from_env(drafts=_drafts())
+    settings, least = request.settings(drafts=_drafts()), request.least
 
     async def drive() -> tuple[Result, ...]:
         async with opener(settings) as session:
-            taken = await session.recover(run_id, require_proof=least.proof)
+            taken = await session.recover(
+                run_id, require_proof=least.proof, require_integrity=least.integrity
+            )
             if run_id is not None and run_id not in taken:
                 try:
                     result = fold(session.log(run_id))
@@ -318,42 +228,11 @@ def refused(face: Display, code: int, words: str) -> int:
     return code
 
 
-def _refuse_contradictions(inputs: Inputs, writing: WriteOptions) -> None:
-    """Refuses, before anything runs, what cannot end well."""
-    if inputs.path is None and inputs.words is None:
-        raise Usage("Nothing to do: give a PATH, - for standard input, or a task in words "
-                    "with --task where that is offered.")
-    if inputs.words is not None and not inputs.words.strip():
-        raise Usage("The task is empty; say in words what the program must do.")
-    if writing.apply and (inputs.path is None or inputs.path == "-"):
-        raise Usage("--apply writes to PATH, and there is no file to write to; use --out FILE.")
-    refuse_overwriting(writing)
-
-
-def refuse_overwriting(writing: WriteOptions, *more: tuple[str, Path | None]) -> None:
-    """Refuses files that are there already, before anything runs."""
-    for option, path in (("--out", writing.out), ("--log", writing.log), *more):
-        if path is not None and path.exists() and not writing.force:
-            raise Usage(f"{option}: {path} exists; add --force to overwrite it.")
-        if path is not None and not path.parent.is_dir():
-            raise Usage(f"{option}: there is no folder {path.parent}.")
-
-
 def _drafts() -> Mapping[str, str]:
     """The programs of the worked tasks, by their words."""
     from agent.thinking.drafts import by_words, read_drafts
 
     return by_words(read_drafts())
-
-
-def _brought(inputs: Inputs, face: Display) -> PreparedTask:
-    """Reads what was named and says what its reader must know about it."""
-    from agent.intake import from_command_line
-
-    brought = from_command_line(inputs)
-    for notice in brought.notices:
-        face.terminal.say(f"note: {notice}", "yellow")
-    return brought
 
 
 async def watched(
@@ -453,82 +332,6 @@ def _chosen(asked: str, rivals: Rivals, face: Display) -> str:
             face.terminal.say(str(error), "yellow")
         else:
             return answer
-
-
-def keep_log(writing: WriteOptions, log: tuple[Stamped, ...]) -> tuple[list[str], list[str]]:
-    """Writes the run's log where that was asked for; what was done, and what was refused."""
-    if writing.log is None:
-        return [], []
-    try:
-        write_new(writing.log, to_jsonl(log).encode(), overwrite=writing.force)
-    except NotWritten as error:
-        return [], [str(error)]
-    return [f"The run's log is in {writing.log}."], []
-
-
-def _kept(
-    result: Result, code: int, writing: WriteOptions, log: tuple[Stamped, ...],
-    source: SourceFile | None,
-) -> tuple[list[str], list[str]]:
-    """Writes the log and the healed program where the user wants them.
-
-    Returns what was done and what was refused; neither keeps the other from happening.
-    """
-    kept, refusals = keep_log(writing, log)
-    try:
-        kept += _keep_program(result, code, writing, source)
-    except (NotWritten, BadInput) as error:
-        refusals.append(str(error))
-    return kept, refusals
-
-
-def _keep_program(
-    result: Result, code: int, writing: WriteOptions, source: SourceFile | None
-) -> list[str]:
-    if not (writing.apply or writing.out):
-        return []
-    if code != HEALED:
-        taking = taking_words(result)
-        said = "" if result.outcome == "cancelled" else "Nothing was written."  # said already
-        given = f"The best program so far is given by: {taking}" if taking else ""
-        return [" ".join(filter(None, (said, given)))] if said or given else []
-    healed = source.encode(result.code) if source is not None else result.code.encode()
-    kept = []
-    if writing.out is not None and len(result.files) > 1:
-        write_all_new(
-            writing.out, {path: text.encode() for path, text in result.files},
-            overwrite=writing.force,
-        )
-        kept.append(f"Wrote {', '.join(path for path, _ in result.files)} in {writing.out}.")
-    elif writing.out is not None:
-        write_new(writing.out, healed, overwrite=writing.force)
-        kept.append(f"Wrote {writing.out}.")
-    if writing.apply and source is not None and source.path is not None:
-        if result.diff:
-            backup = write_back(source.path, source.raw, healed)
-            kept.append(f"Wrote {source.path}; what it was is kept in {backup.name}.")
-        else:
-            kept.append(f"{source.path} is left as it is.")
-    return kept
-
-
-def _unshown(report: Report) -> str:
-    """Why verdicts without a failure show nothing; empty where they do."""
-    if report.weakest is not None:
-        return ""
-    if not report.verdicts:
-        return "there is no test; only the end of the program was seen"
-    return f"no test shows anything: each sets itself aside, or {STANDING_SIGNS['vacuous'].meaning}"
-
-
-def against(result: Result, least: Requirements) -> Result:
-    """The result with its shortfall, where it has one, before its reason, and the next step
-    after it."""
-    missing, step = shortfall(result, least)
-    if not missing:
-        return result
-    reason = f"{result.reason.rstrip('.')}." if result.reason else ""
-    return replace(result, reason=" ".join(filter(None, (missing, reason, step))))
 
 
 def show_result(result: Result, face: Display, *, program: bool) -> None:

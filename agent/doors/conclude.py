@@ -35,7 +35,8 @@ def conclude(
 def _ended(work: Callable[[Display], int], face: Display) -> int:
     from agent.core.dotenv_files import read_dotenv
     from agent.core.settings import BadSettings
-    from agent.doors.commands import Usage, refused
+    from agent.doors.commands import refused
+    from agent.doors.request import Usage
     from agent.doors.writeback import NotWritten
     from agent.intake import BadInput, NotFixable
     from llm import LlmError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 if TYPE_CHECKING:
@@ -116,3 +116,13 @@ def shortfall(result: Result, least: Requirements) -> tuple[str, str]:
         "Next: write that test with calls and plain values, or accept it with "
         f"--require-integrity {found}."
     )
+
+
+def against(result: Result, least: Requirements) -> Result:
+    """The result with its shortfall, where it has one, before its reason, and the next step
+    after it."""
+    missing, step = shortfall(result, least)
+    if not missing:
+        return result
+    reason = f"{result.reason.rstrip('.')}." if result.reason else ""
+    return replace(result, reason=" ".join(filter(None, (missing, reason, step))))

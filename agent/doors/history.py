@@ -5,25 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from agent.core.domain import counted
 from agent.core.events import Critiqued, Diagnosed, Parent, Stamped, TestRuled, fold_attempts
 from agent.core.settings import Settings
-from agent.doors.commands import (
-    Display,
-    OpenSession,
-    RunOptions,
-    Usage,
-    WriteOptions,
-    ended,
-    of_run,
-    read_log,
-    refuse_overwriting,
-    watched,
-)
+from agent.doors.commands import Display, attended, ended, read_log, watched
 from agent.doors.exits import HEALED
+from agent.doors.prepared import OpenSession
+from agent.doors.request import Request, Usage
 from agent.doors.terminal import TONE_STYLES, age, coloured, shown_lines, status_line, table
 from agent.healing.models import OWNER
 from agent.intake import TestText
@@ -104,37 +94,25 @@ def compare_runs(left: str, right: str, face: Display) -> int:
     return HEALED
 
 
-@dataclass(frozen=True)
-class ForkInputs:
-    """What a user wants to be other than it was, as typed."""
-
-    name: str
-    iteration: int
-    code: Sequence[str] = ()
-    """Each a file, or `PATH=FILE` for a program of several."""
-    snippets: Sequence[str] = ()
-    tests_file: Path | None = None
-    deselect: Sequence[str] = ()
-
-
 def fork_run(
-    opener: OpenSession, inputs: ForkInputs, writing: WriteOptions, face: Display,
-    options: RunOptions,
+    opener: OpenSession, name: str, iteration: int, code: Sequence[str], request: Request,
+    face: Display,
 ) -> int:
     """Runs a run anew from one of its programs, as a run of its own, and shows what that came to;
-    without other models those of the parent answer."""
+    without other models those of the parent answer. Each `code` is a file, or `PATH=FILE` for a
+    program of several."""
     from agent.run.fork import Edits
 
-    refuse_overwriting(writing)
-    edits = Edits(_code(inputs.code), _tests(inputs), inputs.deselect)
-    settings = options.settings()
-    chosen = bool(options.provider or options.model or options.roles)
+    request.refuse_overwriting()
+    edits = Edits(_code(code), _tests(request), request.deselect)
+    settings = request.settings()
+    chosen = bool(request.provider or request.model or request.role)
 
     async def drive() -> tuple[Stamped, ...]:
         async with opener(settings) as session:
             plan = session.plan() if chosen else None
             run = await session.fork(
-                inputs.name, inputs.iteration, edits, plan=plan, **of_run(writing.least, face)
+                name, iteration, edits, plan=plan, **request.asked(attended=attended(face))
             )
             return await watched(session, run, face)
 
@@ -142,7 +120,7 @@ def fork_run(
         log = asyncio.run(drive())
     if not face.json:
         face.terminal.say(f"Run {log[0].run}, a fork of {_fork_of(fold(log).parent)}.", "bold")
-    return ended(log, writing, face)
+    return ended(fold(log), log, request, face)
 
 
 def _show_all(log: tuple[Stamped, ...], face: Display) -> int:
@@ -210,11 +188,11 @@ def _code(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _tests(inputs: ForkInputs) -> tuple[TestText, ...]:
-    refuse_file_names(inputs.snippets)
-    texts = [TestText(text, "the tests") for text in inputs.snippets]
-    if inputs.tests_file is not None:
-        source = read_source(inputs.tests_file)
+def _tests(request: Request) -> tuple[TestText, ...]:
+    refuse_file_names(request.tests)
+    texts = [TestText(text, "the tests") for text in request.tests]
+    if request.tests_file is not None:
+        source = read_source(request.tests_file)
         texts.append(TestText(source.text, source.name))
     return tuple(texts)
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ from agent.core.events import Stamped, Waiting
 from agent.core.loops import blocking
 from agent.core.measures import MEASURES
 from agent.core.settings import AgentConfig, Settings
+from agent.doors.prepared import NOTHING, OpenSession, Prepared, Say, prepare, unsaid
+from agent.doors.request import Request
 from agent.healing.models import OWNER
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.history import Listed, open_history
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from agent.run.session import Session
     from agent.tools.workspace import Workspace
 
-OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
 Ask = Callable[[Rivals], str | None]
 """Says which behaviour is right: its label, the right value as Python writes it, `raises` and the
 name of an exception, or `None` to leave the question open."""
@@ -154,6 +155,8 @@ class SelfHealingAgent:
     ) -> None:
         if max_iterations is not None and max_iterations < 1:
             raise ValueError("max_iterations must be at least 1")
+        if budget_s is not None and not 0 < budget_s < inf:
+            raise ValueError("budget_s must be more than 0, and finite")
         self.model_provider = model_provider
         self.model_name = model_name
         self.max_iterations = max_iterations
@@ -303,10 +306,10 @@ class SelfHealingAgent:
         settings = await asyncio.to_thread(self.settings)
         async with opened(settings) as session:
             plan = self._plan(session) if chosen else None
-            run = await session.fork(
-                run_id, iteration, edits, plan=plan, budget_s=self._own(named, "budget_s"),
-                max_iterations=self._own(named, "max_iterations"),
-            )
+            run = await session.fork(run_id, iteration, edits, plan=plan, **{
+                name: self._own(named, name)
+                for name in ("budget_s", "max_iterations", "require_confidence")
+            })
             log, _ = await _to_its_end(session, run, None)
             return self._result(log, session.task(run), settings)
 
@@ -326,16 +329,28 @@ class SelfHealingAgent:
         }
         own = {
             "provider": self.model_provider, "max_iterations": self.max_iterations,
-            "data_dir": self.data_dir, "budget_s": self.budget_s,
-            "require_confidence": self.require_confidence,
+            "data_dir": self.data_dir, "require_confidence": self.require_confidence,
             "drafts": by_words(read_drafts()) if with_drafts else None,
         }
-        if self.budget_s is not None:
-            own["model_s"] = 0.0  # whoever names the seconds means all of them
-            own["search_s"] = Settings.from_env(**given).search_seconds(self.budget_s)
         return Settings.from_env(
             **given | {name: value for name, value in own.items() if value is not None}
         )
+
+    async def healed(self, request: Request, say: Say = unsaid) -> tuple[Prepared, Result]:
+        """Heals the file or the project that a request means; raises `BadInput`, and `RunFault` for
+        an internal error."""
+        settings = await asyncio.to_thread(self.settings)
+        prepared = NOTHING
+        try:
+            prepared = await prepare(request, settings, say)
+            task = prepared.task
+            log = (await self.logged(settings, task))[0] if task is not None else ()
+        except NotFixable as error:
+            return prepared, Result(outcome="not_fixable", reason=str(error))
+        result = prepared.concluded(log)
+        if result.error:
+            raise RunFault(result.error)
+        return prepared, result
 
     async def logged(
         self, settings: Settings, task: Task, ask: Ask | None = None,
@@ -348,8 +363,8 @@ class SelfHealingAgent:
             plan = self._plan(session)
             reviews = approve is not None and settings.autonomy_level == "full_auto"
             run = await session.start(
-                task, title=_title(task), ask=ask is not None, plan=plan,
-                autonomy="review_repairs" if reviews else None,
+                task, title=_title(task), ask=ask is not None, plan=plan, budget_s=self.budget_s,
+                autonomy_level="review_repairs" if reviews else None,
             )
             return await _to_its_end(session, run, ask, approve)
 

@@ -15,18 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from agent.core.domain import Task, unified
+from agent.core.domain import unified
 from agent.core.settings import BadSettings
-from agent.doors.commands import OpenSession, Usage, checked
 from agent.doors.exits import INTERRUPTED
 from agent.doors.library import RunFault, SelfHealingAgent
-from agent.doors.project.choice import ProjectInputs, is_of_project
-from agent.doors.project.heal import project_document
-from agent.doors.project.library import aheal_project
-from agent.doors.project.look import as_it_stands, look
-from agent.intake import BadInput, NotFixable, TestText, make_task, site_folders
-from agent.intake.source import read_source
-from agent.log.result import Result, document, fold
+from agent.doors.prepared import OpenSession, Prepared, checked
+from agent.doors.project.reports import markdown_of
+from agent.doors.request import Request, Usage
+from agent.intake import BadInput, NotFixable
+from agent.log.result import Result
 from agent.project.layout import find_layout
 from agent.tools import ToolRegistry, ToolResult, Workspace, open_tools
 from agent.tools.errors import BadPath, ToolError
@@ -86,7 +83,7 @@ class FolderTools:
         """Repair Python code so that its failing tests pass, and return the repair as a patch.
 
         A project is judged by its own pytest over its whole suite, in a jail; what passed before
-        passes afterwards. A file that is no test is taken by itself, without the files beside it.
+        passes afterwards. Of a file that is no test, the modules that it imports are taken along.
         Repairs are searched for without a model; one is asked only where the settings of this
         machine name one, within their budget. It takes from seconds to some minutes. Nothing is
         written: `diff` is the patch, `confidence` how likely it is right, and `proof` the
@@ -99,16 +96,15 @@ class FolderTools:
         only: in a project, edit nothing but these files and folders, named from its top
         deselect: in a project, tests to leave out, as pytest names them
         """
-        place, name = self._inside(path)
+        notes: list[str] = []
         with _refusals():
-            if not _is_project(place, name, tests, (*only, *deselect)):
-                found = document(await self._healed_file(place, tests))
-                return self._kept(found, found)
-            result = await aheal_project(
-                f"{place}{name}", only=only, deselect=deselect,
-                agent=SelfHealingAgent(open_session=self._opener),
-            )
-            return self._kept(result.document, result.markdown) | {"notes": [*result.notes]}
+            request = self._request(path, tests, only, deselect)
+            agent = SelfHealingAgent(open_session=self._opener)
+            prepared, result = await agent.healed(request, lambda text, _: notes.append(text))
+            result = self._from_the_top(prepared, result)
+            found = prepared.document(result)
+            report = found if prepared.seen is None else markdown_of(result, prepared.seen)
+            return self._kept(found, report) | {"notes": notes}
 
     async def check(
         self, path: str = ".", tests: str = "", deselect: Sequence[str] = ()
@@ -121,17 +117,13 @@ class FolderTools:
         tests: for a file to judge: assert statements, or the text of a pytest file
         deselect: in a project, tests to leave out, as pytest names them
         """
-        place, name = self._inside(path)
+        notes: list[str] = []
         with _refusals():
-            if not _is_project(place, name, tests, deselect):
-                task = await asyncio.to_thread(_file_task, place, tests)
-                return _checked(document(await checked(self._opener, task, place.name)))
-            inputs = ProjectInputs(deselect=deselect).at(f"{place}{name}")
-            notes: list[str] = []
-            seen = await look(
-                inputs, SelfHealingAgent().settings(), lambda text, style: notes.append(text)
+            prepared, result = await checked(
+                self._opener, self._request(path, tests, (), deselect),
+                SelfHealingAgent().settings(), lambda text, _: notes.append(text),
             )
-            return _checked(project_document(as_it_stands(seen), seen)) | {"notes": notes}
+            return _checked(prepared.document(result)) | {"notes": notes}
 
     async def read_report(self, run_id: str) -> object:
         """Read the full report of a heal: for a project in Markdown, as for a pull request.
@@ -175,17 +167,24 @@ class FolderTools:
             )
         return place, f"{mark}{rest}"
 
-    async def _healed_file(self, place: Path, tests: str) -> Result:
-        task = await asyncio.to_thread(_file_task, place, tests)
-        agent = SelfHealingAgent(open_session=self._opener)
-        log, _ = await agent.logged(agent.settings(), task)
-        result = fold(log)
-        if result.error:
-            raise RunFault(result.error)
-        if not result.diff or task.solution is None:
+    def _request(
+        self, path: str, tests: str, only: Sequence[str], deselect: Sequence[str]
+    ) -> Request:
+        """What a call asks for; raises `BadPath` and `Usage`."""
+        place, name = self._inside(path)
+        request = Request(
+            f"{place}{name}", tests=(tests,) if tests.strip() else (), only=only, deselect=deselect
+        )
+        request.refuse_contradictions()
+        return request
+
+    def _from_the_top(self, prepared: Prepared, result: Result) -> Result:
+        """The result of a file with its patch as `git apply` takes it in the folder."""
+        source = prepared.brought.source if prepared.brought is not None else None
+        if not result.diff or source is None or source.path is None:
             return result
-        name = place.relative_to(self.root).as_posix()
-        return replace(result, diff=unified(name, task.solution.text, result.code))
+        name = source.path.relative_to(self.root).as_posix()
+        return replace(result, diff=unified(name, source.text, result.code))
 
     def _kept(self, found: dict[str, object], report: object) -> dict[str, object]:
         """What is told of a heal at once; its report is kept for its run's id."""
@@ -202,24 +201,6 @@ def _checked(found: dict[str, object]) -> dict[str, object]:
     return {key: found.get(key) for key in CHECKED} | {"tests": [
         one for one in tests if one["status"] != "passed" or one["doubt"] or one["vacuous"]
     ]}
-
-
-def _is_project(place: Path, name: str, tests: str, options: Sequence[str]) -> bool:
-    """Whether a path means a project; raises `ToolError` for what goes with the other only."""
-    if is_of_project(f"{place}{name}", brings_tests=bool(tests)):
-        if tests:
-            raise ToolError("a project is judged by its own tests; leave `tests` out")
-        return True
-    if options:
-        raise ToolError("`only` and `deselect` are for projects, and the path names one file")
-    return False
-
-
-def _file_task(place: Path, tests: str) -> Task:
-    brought = (TestText(tests),) if tests.strip() else ()
-    return make_task(
-        read_source(place).text, entry=place.name, tests=brought, sites=site_folders().sites
-    ).task
 
 
 @contextmanager

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from agent.core.domain import Jail
 from agent.core.settings import Settings, data_folder
-from agent.doors.commands import Display, OpenSession, RunOptions
+from agent.doors.commands import Display
 from agent.doors.exits import HEALED, NOT_FIXABLE
+from agent.doors.prepared import OpenSession
+from agent.doors.request import Request
 from agent.healing.models import OWNER
 from agent.log.spending import dollars
 from agent.log.words import NO_MODEL
@@ -37,9 +39,9 @@ class Look:
     good: bool
 
 
-def plan(opener: OpenSession, options: RunOptions, face: Display, *, test: bool = False) -> int:
+def plan(opener: OpenSession, request: Request, face: Display, *, test: bool = False) -> int:
     """Shows who would answer, and what holds code back; tests the keys where that is wanted."""
-    settings = options.settings()
+    settings = request.settings()
     folder, warning = data_folder(settings)
     settings = settings.model_copy(update={"data_dir": folder})
 

@@ -116,10 +116,12 @@ class RunReader:
         `SandboxError`."""
         return await jail_seen(self.sandbox, task)
 
-    def asking(self, task: Task, emit: Callable[[Event], Stamped]) -> Context:
+    def asking(
+        self, task: Task, emit: Callable[[Event], Stamped], budget_s: float | None = None
+    ) -> Context:
         """What a role needs that is asked outside of a run, with the caps of one; `emit` is told
         what happens. Its router is the caller's to close."""
-        options = Options.of(self.settings, self.plan(), ask=False)
+        options = Options.of(self.settings, self.plan(), ask=False, budget_s=budget_s)
         run = Run(uuid.uuid4().hex, "", options, task, self._shared)
         run.emit = emit
         return run.context()

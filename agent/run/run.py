@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from agent.core.domain import (
     Integrity,
@@ -75,6 +75,22 @@ FORKED_PLAN = (
 )
 
 
+class Asked(TypedDict, total=False):
+    """What an interface asks of one run; what is left out, or `None`, is as the settings have it,
+    or for a fork as its parent had it. `Options` says what each means."""
+
+    max_iterations: int | None
+    budget_s: float | None
+    ask: bool | None
+    autonomy_level: Autonomy | None
+    pauses: bool
+    caps: Caps | None
+    learn: bool
+    require_proof: ProofLevel | None
+    require_integrity: Integrity | None
+    require_confidence: float | None
+
+
 class Options(Value):
     """What one run may set differently from the session."""
 
@@ -106,26 +122,24 @@ class Options(Value):
 
     @classmethod
     def of(
-        cls, settings: Settings, plan: Plan, *, max_iterations: int | None = None,
-        budget_s: float | None = None, ask: bool | None = None, autonomy: Autonomy | None = None,
-        visitor: str = OWNER, pauses: bool = False, caps: Caps | None = None, learn: bool = True,
-        require_proof: ProofLevel | None = None, require_integrity: Integrity | None = None,
-        require_confidence: float | None = None,
+        cls, settings: Settings, plan: Plan, visitor: str = OWNER, **asked: Unpack[Asked]
     ) -> Options:
-        """The settings, but for what is given; a plan with a model gets the time for one."""
-        model_s = settings.model_s if plan.has_model else 0.0
+        """The settings, but for what is asked; a plan with a model gets the time for one."""
         return cls(
-            max_iterations=max_iterations or settings.max_iterations,
-            budget_s=budget_s or settings.budget_s + model_s,
-            search_s=settings.search_seconds(budget_s) if budget_s else None,
-            ask=settings.ask if ask is None else ask,
-            autonomy_level=autonomy or settings.autonomy_level,
-            visitor=visitor, pauses=pauses, plan=plan, caps=caps or settings.caps, learn=learn,
-            require_proof=require_proof or "E1", require_integrity=require_integrity,
-            require_confidence=(
-                settings.require_confidence if require_confidence is None else require_confidence
-            ),
-        )
+            max_iterations=settings.max_iterations,
+            budget_s=settings.budget_s + (settings.model_s if plan.has_model else 0.0),
+            ask=settings.ask, autonomy_level=settings.autonomy_level, plan=plan,
+            visitor=visitor, caps=settings.caps,
+            require_confidence=settings.require_confidence,
+        ).but(settings, **asked)
+
+    def but(self, settings: Settings, **asked: Unpack[Asked]) -> Options:
+        """These options with what is asked. Seconds that are asked for are all that the run gets,
+        models included, and each search gets the usual share of them."""
+        given = {name: value for name, value in asked.items() if value is not None}
+        if seconds := asked.get("budget_s"):
+            given["search_s"] = settings.search_s * seconds / max(settings.budget_s, 1.0)
+        return self.model_copy(update=given)
 
 
 class Run:
@@ -304,9 +318,7 @@ class Run:
         return task, self.options.model_copy(update={"answered": names, "fork": fork})
 
     async def forked(
-        self, iteration: int, edits: Edits, plan: Plan | None, *, pauses: bool,
-        max_iterations: int | None = None, budget_s: float | None = None,
-        require_proof: ProofLevel | None = None, require_integrity: Integrity | None = None,
+        self, iteration: int, edits: Edits, plan: Plan | None, **asked: Unpack[Asked]
     ) -> tuple[Task, Options]:
         """The task and the options of a fork of this run, by default its own; see
         `agent.run.fork.forked`."""
@@ -323,13 +335,9 @@ class Run:
         usual = self._shared.settings
         longer_s = usual.model_s if first_model else 0.0
         return task, own.model_copy(update={
-            "fork": fork, "plan": plan or own.plan, "pauses": pauses,
-            "max_iterations": max_iterations or own.max_iterations,
-            "budget_s": budget_s or own.budget_s + longer_s,
-            "search_s": usual.search_seconds(budget_s) if budget_s else own.search_s,
-            "require_proof": require_proof or own.require_proof,
-            "require_integrity": require_integrity or own.require_integrity,
-        })
+            "fork": fork, "plan": plan or own.plan, "pauses": False,
+            "budget_s": own.budget_s + longer_s,
+        }).but(usual, **asked)
 
     async def conclude(
         self, outcome: RunOutcome, reason: str, *, is_of_time: bool = False

@@ -13,11 +13,12 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from typing import Unpack
 
-from agent.core.domain import Integrity, ProofLevel, Task
+from agent.core.domain import Task
 from agent.core.events import Answered
 from agent.core.latency import low_latency
-from agent.core.settings import Autonomy, BadSettings, Settings
+from agent.core.settings import BadSettings, Settings
 from agent.healing.models import OWNER
 from agent.intake.errors import BadInput
 from agent.intake.task import refuse_unwritable
@@ -26,9 +27,8 @@ from agent.log.waiting import End, ForStep, GoOn, read_answer
 from agent.run.fork import UNEDITED, Edits
 from agent.run.reader import RunReader
 from agent.run.resources import Resources, open_resources
-from agent.run.run import Options, Run
+from agent.run.run import Asked, Options, Run
 from llm import Connection, NoProvider, Plan, Provider, open_provider
-from llm.budget import Caps
 from llm.redaction import redacted_logs
 from sandbox import Sandbox
 
@@ -43,12 +43,8 @@ class Session(RunReader):
         """What opening it found worth telling the owner."""
 
     async def start(
-        self, task: Task, *, title: str = "", run_id: str | None = None,
-        max_iterations: int | None = None, budget_s: float | None = None, ask: bool | None = None,
-        autonomy: Autonomy | None = None, plan: Plan | None = None, visitor: str = OWNER,
-        pauses: bool = False, caps: Caps | None = None, learn: bool = True,
-        require_proof: ProofLevel | None = None, require_integrity: Integrity | None = None,
-        require_confidence: float | None = None,
+        self, task: Task, *, title: str = "", run_id: str | None = None, plan: Plan | None = None,
+        visitor: str = OWNER, **asked: Unpack[Asked],
     ) -> str:
         """Starts a run in the background and returns its id at once. `plan` is who answers, that
         of the settings by default; `visitor` is whose keys are used. What is required of its proof
@@ -57,12 +53,7 @@ class Session(RunReader):
         known already, and `NoProvider` or `NeedsKey` where the settings ask for what is not to be
         had."""
         plan = plan or self.plan(visitor)
-        options = Options.of(
-            self.settings, plan, max_iterations=max_iterations, budget_s=budget_s, ask=ask,
-            autonomy=autonomy, visitor=visitor, pauses=pauses, caps=caps, learn=learn,
-            require_proof=require_proof, require_integrity=require_integrity,
-            require_confidence=require_confidence,
-        )
+        options = Options.of(self.settings, plan, visitor, **asked)
         return await self._begin(run_id, title, task, options)
 
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
@@ -113,17 +104,12 @@ class Session(RunReader):
 
     async def fork(
         self, run: str, iteration: int, edits: Edits = UNEDITED, *, plan: Plan | None = None,
-        run_id: str | None = None, visitor: str = OWNER, pauses: bool = False,
-        max_iterations: int | None = None, budget_s: float | None = None,
-        require_proof: ProofLevel | None = None, require_integrity: Integrity | None = None,
+        run_id: str | None = None, visitor: str = OWNER, **asked: Unpack[Asked],
     ) -> str:
         """Starts a run with what a visitor's run had in an iteration, by default with its models
         and bounds, and returns its id. Raises `UnknownRun`, `UnknownIteration` and `BadFork`."""
         parent = self._run(self.history(visitor).named(run))
-        task, options = await parent.forked(
-            iteration, edits, plan, pauses=pauses, max_iterations=max_iterations, budget_s=budget_s,
-            require_proof=require_proof, require_integrity=require_integrity,
-        )
+        task, options = await parent.forked(iteration, edits, plan, **asked)
         return await self._begin(run_id, parent.title, task, options, of=parent.id)
 
     async def again(
@@ -173,16 +159,16 @@ class Session(RunReader):
             await left.pause()
 
     async def recover(
-        self, run: str | None = None, *, require_proof: ProofLevel | None = None
+        self, run: str | None = None, **asked: Unpack[Asked]
     ) -> tuple[str, ...]:
-        """Takes up the unfinished runs of processes that are gone, asking for so much proof from
-        here on where that is given; returns their ids."""
+        """Takes up the unfinished runs of processes that are gone, with what is asked of them from
+        here on; returns their ids."""
         self._shared.engine.begin()
         adopted = self._store.adopt_orphans(run)
         for row in adopted:
             left = Run.stored(row, self._shared)
-            if require_proof is not None:
-                left.options = left.options.model_copy(update={"require_proof": require_proof})
+            if any(value is not None for value in asked.values()):
+                left.options = left.options.but(self.settings, **asked)
                 self._store.set_options(row.id, left.options.to_json())
             question = left.question
             if question is not None:

@@ -62,7 +62,8 @@ class Verbs:
             if brought.task is not None:
                 await session.start(
                     brought.task, title=brought.title, run_id=run,
-                    plan=await self._panel.plan(visit), visitor=own, **asked.session,
+                    plan=await self._panel.plan(visit), visitor=own,
+                    **asked.asked(pauses=False),
                 )
         if brought.task is None:
             assert brought.standing is not None, "there is a task or how it stands without"

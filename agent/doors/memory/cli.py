@@ -141,7 +141,7 @@ def _show(key: str, face: Display) -> int:
 def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool) -> int:
     """Drops rows that are named, or all after a question."""
     from agent.core.domain import counted
-    from agent.doors.commands import Usage
+    from agent.doors.request import Usage
 
     if everything == bool(keys):
         raise Usage("Name what to forget (see `memory list`), or give --all; not both.")
@@ -161,7 +161,7 @@ def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool)
 
 def _export(target: str, face: Display, *, force: bool) -> int:
     from agent.core.domain import counted
-    from agent.doors.commands import Usage
+    from agent.doors.request import Usage
     from agent.doors.writeback import write_new
     from agent.memory.exchange import exported
 
@@ -187,8 +187,8 @@ def _export(target: str, face: Display, *, force: bool) -> int:
 
 def _import(source: Path, face: Display, *, trusted: bool) -> int:
     """Takes in an export; lines that are refused are told, and the others are taken."""
-    from agent.doors.commands import Usage
     from agent.doors.memory.tables import import_document, import_words
+    from agent.doors.request import Usage
     from agent.memory.exchange import LARGEST_FILE, BadExchange, import_lines
 
     try:
@@ -211,8 +211,8 @@ def _import(source: Path, face: Display, *, trusted: bool) -> int:
 def _sync(face: Display, *, with_fixes: bool) -> int:
     from agent.core.domain import counted
     from agent.core.settings import Settings
-    from agent.doors.commands import Usage
     from agent.doors.memory.tables import import_document, import_words
+    from agent.doors.request import Usage
     from agent.memory.hub import Dataset, HubFault, sync
 
     settings = Settings.from_env()
@@ -245,7 +245,7 @@ def _sync(face: Display, *, with_fixes: bool) -> int:
 def _opened(face: Display) -> Iterator[Memory]:
     """The memory; what is told of its file is said, and its faults become sentences."""
     from agent.core.settings import Settings, data_folder
-    from agent.doors.commands import Usage
+    from agent.doors.request import Usage
     from agent.memory import Memory, MemoryFault
 
     folder, warning = data_folder(Settings.from_env())
@@ -272,7 +272,7 @@ class _Keys(NamedTuple):
 
 def _known(memory: Memory, keys: Sequence[str]) -> _Keys:
     """The rows that are named; raises `Usage`, and then nothing is done, where one is not."""
-    from agent.doors.commands import Usage
+    from agent.doors.request import Usage
 
     fixes = {str(known.number): known.number for known in memory.fixes()}
     lessons = {f"L{row.number}": row.number for row in memory.lessons()}
@@ -287,7 +287,7 @@ def _known(memory: Memory, keys: Sequence[str]) -> _Keys:
 
 
 def _agreed(face: Display, question: str) -> bool:
-    from agent.doors.commands import Usage
+    from agent.doors.request import Usage
 
     if face.json or not sys.stdin.isatty():
         raise Usage("There is no one to ask; add --yes to forget everything.")

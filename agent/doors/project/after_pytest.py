@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core.domain import counted
+from agent.doors.commands import Display, run
 from agent.doors.exits import HEALED
-from agent.doors.project.choice import ProjectInputs, node_at
+from agent.doors.project.choice import node_at
 from agent.intake.errors import BadInput, NotFixable
 from agent.project.interpreter import find_interpreter
 from agent.project.layout import ProjectLayout, find_layout
 
 if TYPE_CHECKING:
-    from agent.doors.commands import Display, OpenSession, RunOptions, WriteOptions
-    from agent.doors.project.heal import ProjectWriting
+    from agent.doors.prepared import OpenSession
+    from agent.doors.request import Request
 
 GREEN, RED, STOPPED, NO_TESTS = 0, 1, 2, 5
 """Exit codes of pytest."""
@@ -74,16 +75,13 @@ class PytestEnd:
 
 
 def heal_pytest(
-    opener: OpenSession, inputs: ProjectInputs, arguments: Sequence[str], writing: WriteOptions,
-    face: Display, options: RunOptions, papers: ProjectWriting,
+    opener: OpenSession, request: Request, face: Display
 ) -> int:
-    """Runs the project's pytest as its developer does, outside of any jail, and heals what fails;
-    the exit code is that of the heal."""
-    from agent.doors.project.heal import heal_project
-
-    layout = find_layout(inputs.start)
-    interpreter = find_interpreter(layout.root, inputs.python or "")
-    ran = run_pytest(interpreter.executable, arguments, quiet=face.json)
+    """Runs the pytest of the project around this folder as its developer does, outside of any
+    jail, and heals what fails; the exit code is that of the heal."""
+    layout = find_layout(Path.cwd())
+    interpreter = find_interpreter(layout.root, request.python or "")
+    ran = run_pytest(interpreter.executable, request.args, quiet=face.json)
     if ran.code == NO_PYTEST:
         raise NotFixable(
             "missing_package", f"{interpreter.words} has no pytest: install it there, or "
@@ -96,14 +94,10 @@ def heal_pytest(
     if ran.code == GREEN:
         return _green(face)
     face.terminal.say(_red_words(ran), "bold")
-    return heal_project(
-        opener, replace(
-            inputs, nodes=[*ran.failed, *ran.left],
-            arguments=carried(arguments, layout, Path.cwd()),
-            failed_outside=True,
-        ),
-        writing, face, options, papers,
-    )
+    kept = carried(request.args, layout, Path.cwd())
+    return run(opener, replace(
+        request, path=str(layout.root), args=[*ran.failed, *ran.left, *kept], failed_outside=True
+    ), face)
 
 
 def _red_words(ran: PytestEnd) -> str:

@@ -9,17 +9,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.core.loops import blocking
-from agent.doors.library import HealResult, RunFault, SelfHealingAgent
-from agent.doors.project.choice import ProjectInputs
-from agent.doors.project.heal import markdown_of, project_document
-from agent.doors.project.look import Seen, concluded, look, task_to_heal
-from agent.intake.errors import NotFixable
+from agent.doors.library import HealResult, SelfHealingAgent
+from agent.doors.project.look import Seen
+from agent.doors.project.reports import markdown_of, project_document
+from agent.doors.request import Request
 from agent.log.result import document
 
 
@@ -73,26 +71,16 @@ async def aheal_project(
     for a fault of ours; every other end is in the result.
     """
     agent = agent or SelfHealingAgent()
-    settings = (await asyncio.to_thread(agent.settings)).model_copy(update={"ask": False})
-    inputs = ProjectInputs(
-        keyword=keyword, last_failed=last_failed, python=python, only=only, exclude=exclude,
-        deselect=deselect, grant=grant, test_command=test_command, since=since,
-        test_timeout=test_timeout,
-    ).at(str(path), arguments)
-    seen: Seen | None = None
+    request = Request(
+        str(path), arguments, keyword=keyword, last_failed=last_failed, python=python, only=only,
+        exclude=exclude, deselect=deselect, grant=grant, test_cmd=test_command, since=since,
+        test_timeout=test_timeout, means_project=True,
+    )
     notes: list[str] = []
-    try:
-        seen = await look(inputs, settings, lambda text, style: notes.append(text))
-        log = (await agent.logged(settings, task_to_heal(seen)))[0] if seen.is_red else ()
-    except NotFixable as error:
-        return ProjectResult(
-            outcome="not_fixable", reason=str(error), seen=seen, notes=tuple(notes)
-        )
-    result = concluded(seen, log)
-    if result.error:
-        raise RunFault(result.error)
+    prepared, result = await agent.healed(request, lambda text, style: notes.append(text))
     return ProjectResult(
-        **vars(result), max_iterations=settings.max_iterations, seen=seen, notes=tuple(notes)
+        **vars(result), max_iterations=agent.settings().max_iterations, seen=prepared.seen,
+        notes=tuple(notes),
     )
 
 

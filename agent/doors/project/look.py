@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, counted, tally
 from agent.core.events import Stamped
 from agent.core.settings import Settings
-from agent.doors.commands import Say, unsaid
+from agent.doors.prepared import NOTE, Say, unsaid
 from agent.doors.project.choice import UNITTEST, ProjectInputs, chosen, named_for_unittest
 from agent.doors.project.obstacles import (
     broken_by,
@@ -39,7 +39,6 @@ THE_REST = "the rest of the suite"
 MOST_NOTICES = 5
 MOST_FLAKY = 3
 BY_UNITTEST = "its test files are named as unittest has them (test*.py), and pytest is told so"
-NOTE = "yellow"
 
 
 @dataclass(frozen=True)

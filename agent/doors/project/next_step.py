@@ -34,7 +34,8 @@ def _helping(result: Result, seen: Seen) -> Iterator[str]:
     others = len(seen.run.failing) - len(seen.wanted)
     failure = smallest(result)
     if result.cut_after is not None or result.stopped == "time":
-        longer = LONGER * seen.settings.budget_s
+        given = result.start.limit_s if result.start is not None else seen.settings.budget_s
+        longer = LONGER * given
         yield f"give it more time: --timeout {longer:g} (it was cut short)"
     if others > 0:
         more = counted(others, "more test fails", "more tests fail")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from agent.core.domain import Report, Verdict, counted
+from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.shown import (
     edits,
     evidence_words,
@@ -16,7 +19,7 @@ from agent.doors.project.shown import (
     suspect_words,
 )
 from agent.judge.project_run import SuiteRun
-from agent.log.result import KEPT, Result
+from agent.log.result import KEPT, Result, document
 from agent.log.words import (
     claim_lines,
     cost_words,
@@ -24,6 +27,10 @@ from agent.log.words import (
     partial_words,
     passing_words,
 )
+
+if TYPE_CHECKING:
+    from agent.doors.project.branch import Committed
+    from agent.doors.project.look import Seen
 
 MOST_LISTED = 20
 MESSAGE = 300
@@ -51,6 +58,34 @@ def markdown(
     parts += ["## How to reproduce", *_again(result, wanted, command, patch)]
     parts += ["## What a model would be asked", _fenced(question, "")] if question else []
     return "\n\n".join(parts) + "\n"
+
+
+def markdown_of(result: Result, seen: Seen, patch: Path | None = None) -> str:
+    """The same of a project as it was seen; `patch` is where its edit was written."""
+    return markdown(
+        result, seen.run, seen.wanted, seen.tree.files, seen.project.name,
+        seen.project.command_words, next_steps(result, seen), question(result, seen),
+        "" if patch is None else str(patch),
+    )
+
+
+def project_document(
+    result: Result, seen: Seen, commits: Sequence[Committed] = ()
+) -> dict[str, object]:
+    """The result's document, with what only a project has."""
+    return document(result) | {"project": {
+        "root": seen.project.root, "name": seen.project.name,
+        "python": str(seen.interpreter.executable),
+        "settings": seen.tree.layout.configuration or None,
+        "test_command": seen.project.command_words or None,
+        "failed_before": [*seen.run.failing],
+        "changed": [
+            {"file": path, "line": line} for path, line in edits(seen.tree.files, result)
+        ],
+        "next": next_steps(result, seen),
+        "model_question": question(result, seen) or None,
+        "commit": vars(commits[0]) if commits else None,
+    }}
 
 
 def markdown_of_run(result: Result, name: str) -> str:

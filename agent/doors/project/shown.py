@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from agent.core.domain import Report, SuspectFile, Verdict, counted
 from agent.core.settings import COMMAND
@@ -15,7 +16,8 @@ from agent.doors.terminal import (
     printable,
     status_line,
 )
-from agent.judge.project_run import SuiteRun
+from agent.intake import with_outside_failures
+from agent.judge.project_run import SuiteRun, verdicts
 from agent.log.result import KEPT, Result
 from agent.log.words import (
     STANDING_SIGNS,
@@ -27,7 +29,12 @@ from agent.project.layout import ProjectLayout
 from agent.project.tree import ProjectTree, is_collected, is_unittest
 from agent.repair.proof.doubts import idle_assignments
 
+if TYPE_CHECKING:
+    from agent.doors.project.look import Seen
+
 MOST_SHOWN = 20
+MOST_TOLD = 3
+"""Failing tests that are listed before the heal."""
 SUBJECT = 72
 """Characters of a commit's first line."""
 MOST_LINES = 5
@@ -106,12 +113,28 @@ def notable(report: Report, healed: Sequence[str]) -> Report:
     return report.model_copy(update={"verdicts": tuple(kept[:MOST_SHOWN])})
 
 
-def show(
-    result: Result, before: Mapping[str, str], healed: Sequence[str], face: Display,
-    steps: Sequence[str] = (),
-) -> None:
+def show_failing(seen: Seen, face: Display) -> None:
+    """Lists the first tests that are to be healed, without those that no edit could mend."""
+    from agent.doors.project.look import rest_of_suite, task_to_heal
+
+    failing = [
+        one for one in verdicts(seen.run, [rest_of_suite()], seen.project)
+        if one.fails and one.name in {*seen.wanted}
+    ]
+    if failing and seen.tree.editable:
+        report = Report(solution="", verdicts=tuple(failing))
+        failing = [*with_outside_failures(report, task_to_heal(seen)).failing] or failing
+    for one in failing[:MOST_TOLD]:
+        face.terminal.say(verdict_line(one, face.terminal), STANDING_STYLES[one.standing])
+    if len(failing) > MOST_TOLD:
+        face.terminal.say(f"  and {len(failing) - MOST_TOLD} more")
+
+
+def show(result: Result, seen: Seen, face: Display) -> None:
     """The result for a person: the talk, what to do next, and then the patch."""
-    terminal = face.terminal
+    from agent.doors.project.next_step import next_steps
+
+    terminal, before, healed = face.terminal, seen.tree.files, seen.wanted
     terminal.talk.print(status_line(result))
     if result.reason:
         terminal.say(result.reason)
@@ -126,7 +149,7 @@ def show(
         for words in evidence_words(result, before):
             terminal.say(words)
     terminal.not_kept(result)
-    for words in steps:
+    for words in next_steps(result, seen):
         terminal.say(words, "bold")
     if result.outcome in KEPT:
         terminal.patch(result.diff)

@@ -500,36 +500,6 @@ def test_arguments_and_stdin_reach_the_program(program: Path, healing: Any) -> N
     assert second.stdin == "from a file\n"
 
 
-def test_options_become_settings(program: Path, healing: Any) -> None:
-    invoke(healing, "run", program, *TEST, "--provider", "mock", "--max-iterations", "3",
-           "--timeout", "10")
-
-    found = healing.settings
-    assert (found.provider, found.max_iterations) == ("mock", 3)
-    assert (found.budget_s, found.model_s) == (10.0, 0.0)  # whoever names the seconds means all
-
-
-@pytest.mark.parametrize(("command", "asked", "given"), [
-    (("run", "sum.py", *TEST), ("--require-proof", "E2", "--require-integrity", "isolated"),
-     {"pauses": False, "require_proof": "E2", "require_integrity": "isolated"}),
-    (("run", "sum.py", *TEST), (),
-     {"pauses": False, "require_proof": "E1", "require_integrity": None}),
-    (("fork", "r1", "--iteration", "0"), ("--require-proof", "E3"),
-     {"plan": None, "pauses": False, "require_proof": "E3", "require_integrity": None}),
-    (("fork", "r1", "--iteration", "0"), (),  # as its parent
-     {"plan": None, "pauses": False, "require_proof": None, "require_integrity": None}),
-    (("resume",), ("--require-proof", "E2"), {"require_proof": "E2"}),
-    (("resume",), (), {"require_proof": None}),
-])
-def test_what_is_required_reaches_the_run(
-    command: tuple[str, ...], asked: tuple[str, ...], given: dict[str, object], program: Path,
-    healing: Any,
-) -> None:
-    """So that a search goes on where a remembered fix proves less."""
-    invoke(healing, *command, *asked)
-    assert healing.how == [given]
-
-
 def test_a_resumed_run_is_measured_by_what_it_was_started_with(healing: Any) -> None:
     began, *rest = healing.events
     session = replace(
@@ -653,12 +623,6 @@ def test_behaviours_that_the_tests_leave_open_are_told_at_the_end(
     healing.events = [*healing.events[:-1], known, healing.events[-1]]
     told = invoke(healing, "run", program, *TEST).stderr
     assert a_line_has(told, 4, 2, "add(0, 1)")
-
-
-def test_where_nobody_sits_at_the_terminal_nobody_is_asked(program: Path, healing: Any) -> None:
-    result = invoke(healing, "run", program, *TEST, "--ask")
-
-    assert (result.exit_code, healing.settings.ask) == (0, False)
 
 
 @pytest.mark.parametrize(("typed", "answer"), [

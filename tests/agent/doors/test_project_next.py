@@ -11,24 +11,18 @@ import pytest
 from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
 from agent.core.events import Judged
 from agent.core.settings import Settings
-from agent.doors.commands import Display, RunOptions
-from agent.doors.exits import Requirements
-from agent.doors.library import SelfHealingAgent
 from agent.doors.project.choice import ProjectInputs
-from agent.doors.project.heal import _healed, markdown_of, project_document
 from agent.doors.project.look import Seen, concluded
 from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.obstacles import refuse_what_does_not_run
+from agent.doors.project.reports import markdown_of, project_document
 from agent.doors.project.shown import evidence_words, message_lines
-from agent.doors.terminal import Terminal
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
 from agent.project.interpreter import find_interpreter
 from agent.project.layout import find_layout
 from agent.project.tree import read_tree
-from agent.run.run import Options
-from llm import Plan
 from tests.agent.doors.conftest import BROKEN, ReplayedSession, a_line_has, judged
 from tests.agent.doors.test_project_words import MONEY, verdict
 from tests.agent.project.small_project import FAILING, FILES, PROJECT, laid
@@ -58,15 +52,6 @@ def unhealed() -> Result:
         diagnosis=Diagnosis(category="wrong_result", fixable=True, cause="it is one short",
                             confidence=0.5),
     )
-
-
-@pytest.mark.parametrize("attended", [False, True])
-def test_a_projects_run_pauses_at_a_cap_where_a_person_sits_and_knows_what_is_required(
-    attended: bool, seen: Seen, healing: ReplayedSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agent.doors.commands.attended", lambda _face: attended)
-    _healed(healing.open, seen, Requirements("E2"), Display(Terminal()))
-    assert healing.how == [{"pauses": attended, "require_proof": "E2", "require_integrity": None}]
 
 
 @pytest.mark.parametrize(("result", "seen_so", "named"), [
@@ -161,23 +146,3 @@ def test_of_a_failing_doctest_its_example_is_shown() -> None:
         "    014     >>> split(2, 1)", "    Expected:", "        [2]", "    Got:", "        []",
         "    … 1 more line",
     ]
-
-
-def test_more_time_is_more_for_the_search_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEAL_BUDGET_S", "60")
-    longer = RunOptions(budget_s=240).settings()
-    assert (longer.budget_s, longer.search_s) == (240, 40)
-    assert RunOptions().settings().search_s == 10
-
-
-def test_seconds_mean_the_same_at_the_terminal_in_the_library_and_on_the_page(
-    monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEAL_BUDGET_S", "60")
-    monkeypatch.setenv("HEAL_SEARCH_S", "6")
-    typed = RunOptions(budget_s=30).settings()
-    made = SelfHealingAgent(budget_s=30).settings()
-    sent = Options.of(Settings.from_env(), Plan("mock", ""), budget_s=30)
-    usual = Options.of(Settings.from_env(), Plan("mock", ""))
-    assert typed.search_s == made.search_s == sent.search_s == 3.0
-    assert (usual.budget_s, usual.search_s) == (60.0, None)

@@ -87,7 +87,7 @@ async def test_what_visitors_left_is_kept_as_long_as_the_settings_say(tmp_path: 
         owners = (await finished(session, from_page(*other).task))[0].run
         task, theirs = from_page(CODE, TESTS).task, {"visitor": "a" * 32}
         waits = (await finished(
-            session, from_page(*other).task, autonomy="review_repairs", **theirs
+            session, from_page(*other).task, autonomy_level="review_repairs", **theirs
         ))[0].run
         old = (await finished(session, task, **theirs))[0].run
         new = (await finished(session, from_page(*other).task, visitor="b" * 32))[0].run

@@ -1,0 +1,174 @@
+"""The files that a command writes once its run has ended: log, repair, report, suite, commit.
+
+One that is refused keeps no other from being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agent.core.events import Stamped, to_jsonl
+from agent.core.settings import data_folder
+from agent.doors.exits import HEALED, against
+from agent.doors.prepared import Prepared
+from agent.doors.request import Request
+from agent.doors.writeback import (
+    Change,
+    NotWritten,
+    write_all_back,
+    write_all_new,
+    write_back,
+    write_new,
+)
+from agent.intake.errors import BadInput
+from agent.log.result import Result
+from agent.log.words import taking_words
+
+if TYPE_CHECKING:
+    from agent.doors.project.branch import Committed, Edited
+    from agent.doors.project.look import Seen
+    from agent.intake import SourceFile
+
+BACKUPS = "backups"
+
+
+@dataclass
+class Written:
+    """What was done and what was refused, in sentences."""
+
+    kept: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    commits: list[Committed] = field(default_factory=list)
+
+
+def write(
+    result: Result, code: int, request: Request, log: Sequence[Stamped], prepared: Prepared
+) -> Written:
+    """Writes what the request names; a repair only where the exit `code` says that it heals."""
+    done = Written()
+    seen = prepared.seen
+    writers = [_log(request, log)]
+    if request.writes and (code != HEALED or (seen is not None and not result.diff)):
+        done.kept += _nothing_written(result)
+    elif request.writes and seen is None:
+        source = prepared.brought.source if prepared.brought is not None else None
+        writers += [_program(result, request, source), _applied(result, request, source)]
+    elif request.writes and seen is not None:
+        writers += [
+            _patch(result, request, seen), _applied_all(result, request, seen),
+            _committed(result, request, seen, done),
+        ]
+    if seen is not None:
+        writers += [_report(result, request, seen), _suite(result, request)]
+    for writer in writers:
+        try:
+            done.kept += writer
+        except (NotWritten, BadInput) as error:
+            done.refusals.append(str(error))
+    return done
+
+
+def _nothing_written(result: Result) -> Iterator[str]:
+    taking = taking_words(result)
+    said = "" if result.outcome == "cancelled" else "Nothing was written."  # said already
+    given = f"The best program so far is given by: {taking}" if taking else ""
+    if said or given:
+        yield " ".join(filter(None, (said, given)))
+
+
+def _log(request: Request, log: Sequence[Stamped]) -> Iterator[str]:
+    if request.log is not None and log:
+        write_new(request.log, to_jsonl(log).encode(), overwrite=request.force)
+        yield f"The run's log is in {request.log}."
+
+
+def _program(result: Result, request: Request, source: SourceFile | None) -> Iterator[str]:
+    """A healed program, or several files of one below a folder."""
+    if request.out is None:
+        return
+    texts = {path: text.encode() for path, text in result.files}
+    if len(texts) > 1:
+        write_all_new(request.out, texts, overwrite=request.force)
+        yield f"Wrote {', '.join(texts)} in {request.out}."
+    else:
+        healed = source.encode(result.code) if source is not None else result.code.encode()
+        write_new(request.out, healed, overwrite=request.force)
+        yield f"Wrote {request.out}."
+
+
+def _applied(result: Result, request: Request, source: SourceFile | None) -> Iterator[str]:
+    """A healed file in its place, with a backup beside it."""
+    if not request.apply or source is None or source.path is None:
+        return
+    if result.diff:
+        backup = write_back(source.path, source.raw, source.encode(result.code))
+        yield f"Wrote {source.path}; what it was is kept in {backup.name}."
+    else:
+        yield f"{source.path} is left as it is."
+
+
+def edited(result: Result, seen: Seen) -> list[Edited]:
+    """Each file of a project that the repair changes."""
+    from agent.doors.project.branch import Edited
+
+    return [
+        Edited(path, seen.tree.files[path].encode("utf-8", "surrogateescape"),
+               text.encode("utf-8", "surrogateescape"))
+        for path, text in result.files if text != seen.tree.files[path]
+    ]
+
+
+def _patch(result: Result, request: Request, seen: Seen) -> Iterator[str]:
+    if request.out is not None:
+        patch = result.diff.encode("utf-8", "surrogateescape")
+        write_new(request.out, patch, overwrite=request.force)
+        yield f"Wrote {request.out}; in {seen.project.root} `git apply` takes it."
+
+
+def _applied_all(result: Result, request: Request, seen: Seen) -> Iterator[str]:
+    """A project's files in their places; what they were is kept outside of the tree."""
+    if not request.apply:
+        return
+    root = seen.tree.layout.root
+    folder, _ = data_folder(seen.settings)
+    backups = write_all_back([
+        Change(root / one.path, one.seen, one.healed,
+               (folder / BACKUPS / result.run_id / one.path).parent, root)
+        for one in edited(result, seen)
+    ])
+    for place, backup in backups.items():
+        yield f"Wrote {place}; what it was is kept in {backup}."
+
+
+def _committed(result: Result, request: Request, seen: Seen, done: Written) -> Iterator[str]:
+    if not request.commit:
+        return
+    from agent.doors.project.branch import commit_edits
+    from agent.doors.project.shown import commit_message
+
+    failed = {node: seen.run.rows[node] for node in seen.wanted}
+    message = commit_message(result, failed, seen.project.command_words)
+    done.commits.append(commit_edits(seen.tree.layout.root, edited(result, seen), message))
+    yield done.commits[-1].words
+
+
+def _report(result: Result, request: Request, seen: Seen) -> Iterator[str]:
+    """The report, however the heal ended."""
+    if request.report is not None:
+        from agent.doors.project.reports import markdown_of
+
+        text = markdown_of(against(result, request.least), seen, request.out)
+        write_new(
+            request.report, text.encode("utf-8", "surrogateescape"), overwrite=request.force
+        )
+        yield f"The report is in {request.report}."
+
+
+def _suite(result: Result, request: Request) -> Iterator[str]:
+    if request.junit is not None:
+        from agent.doors.project.reports import junit
+
+        write_new(request.junit, junit(result), overwrite=request.force)
+        yield f"The suite is in {request.junit}."

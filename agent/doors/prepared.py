@@ -1,0 +1,158 @@
+"""A request made ready: the task of a file, or a project as its suite stands; and, once its run
+has ended, what that came to."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent.core.domain import Integrity, Report, Task
+from agent.core.events import Stamped
+from agent.core.settings import Settings
+from agent.doors.request import Request, Usage
+from agent.intake.errors import NotFixable
+from agent.log.result import Result, document, fold
+from agent.log.words import STANDING_SIGNS
+
+if TYPE_CHECKING:
+    from agent.doors.project.branch import Committed
+    from agent.doors.project.look import Seen
+    from agent.intake import PreparedTask
+    from agent.run.session import Session
+
+OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
+Say = Callable[[str, str], None]
+"""Takes a line of talk, and how it is styled."""
+NOTE = "yellow"
+
+
+def unsaid(text: str, style: str) -> None:
+    """Drops what is said."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One of the two is there; neither where a run is taken up again."""
+
+    title: str = ""
+    brought: PreparedTask | None = None
+    seen: Seen | None = None
+
+    @property
+    def task(self) -> Task | None:
+        """The task of a run; `None` for a project in which nothing is to be healed. Raises
+        `NotFixable` for one in which nothing may be edited."""
+        if self.seen is None:
+            return self.brought.task if self.brought is not None else None
+        from agent.doors.project.look import task_to_heal
+
+        return task_to_heal(self.seen) if self.seen.is_red else None
+
+    def concluded(self, log: Sequence[Stamped]) -> Result:
+        """What a heal came to, by the log of its run; without one there was nothing to heal."""
+        if self.seen is None:
+            return fold(log)
+        from agent.doors.project.look import concluded
+
+        return concluded(self.seen, log)
+
+    def document(self, result: Result, commits: Sequence[Committed] = ()) -> dict[str, Any]:
+        """A result of this as one JSON document."""
+        if self.seen is None:
+            return document(result)
+        from agent.doors.project.reports import project_document
+
+        return project_document(result, self.seen, commits)
+
+
+NOTHING = Prepared()
+
+
+async def standing(prepared: Prepared, integrity: Integrity | None) -> Result:
+    """What the suite says of a project as it is; where integrity is required also how far that is
+    believed, which takes two more runs."""
+    from agent.doors.project.look import as_it_stands, believed_report
+
+    assert prepared.seen is not None, "of a file a session says it"
+    asks = integrity is not None and not prepared.seen.broken
+    return as_it_stands(prepared.seen, await believed_report(prepared.seen) if asks else None)
+
+
+async def checked(
+    opener: OpenSession, request: Request, settings: Settings, say: Say
+) -> tuple[Prepared, Result]:
+    """What its tests say of a program or a project as it is.
+
+    Raises `NotFixable` for tests that run another program, and `Usage` where there is none.
+    """
+    prepared = await prepare(request, settings, say)
+    if prepared.seen is not None:
+        return prepared, await standing(prepared, request.require_integrity)
+    from agent.intake import outside_failure_words, with_outside_failures
+
+    task = prepared.task
+    if task is None or task.solution is None:
+        raise Usage("There is no program to judge; give a PATH.")
+    started = time.monotonic()
+    async with opener(settings) as session:
+        jail = await session.jail(task)
+        say(f"sandbox: {jail.words}", "dim")
+        report = await session.judge(task, task.solution)
+    if report.astray:
+        raise NotFixable("invalid_tests", report.astray)
+    report = with_outside_failures(report, task)
+    aside = outside_failure_words(report)
+    if aside:
+        say(f"note: {aside}.", NOTE)
+    shown = any(verdict.passed for verdict in report.verdicts) or not aside
+    failed = any(verdict.fails for verdict in report.verdicts)
+    good = shown and report.passed and not failed
+    return prepared, Result(
+        title=prepared.title,
+        # What no test could say of the program, no edit of it can mend.
+        outcome="healthy" if good else "unresolved" if shown or failed else "not_fixable",
+        proof=("E0" if report.weakest is None else "E1") if good else None,
+        reason=_unshown(report) if good else "" if shown or failed else f"{aside}.",
+        code=task.solution.text,
+        files=tuple((file.path, file.text) for file in task.solution.files),
+        report=report,
+        stdout=report.ending.stdout if report.ending else "",
+        seconds=time.monotonic() - started,
+        sandbox=jail.words,
+        level=jail.level,
+    )
+
+
+def _unshown(report: Report) -> str:
+    """Why verdicts without a failure show nothing; empty where they do."""
+    if report.weakest is not None:
+        return ""
+    if not report.verdicts:
+        return "there is no test; only the end of the program was seen"
+    return f"no test shows anything: each sets itself aside, or {STANDING_SIGNS['vacuous'].meaning}"
+
+
+async def prepare(request: Request, settings: Settings, say: Say) -> Prepared:
+    """Reads what is asked for, and says what its reader must know; the suite of a project is run
+    once. Raises `BadInput` and `NotFixable` for what cannot be healed."""
+    if not request.is_project:
+        from agent.intake import from_command_line
+
+        brought = await asyncio.to_thread(from_command_line, request.inputs)
+        for notice in brought.notices:
+            say(f"note: {notice}", NOTE)
+        return Prepared(request.inputs.title, brought)
+    from agent.doors.project.look import look
+
+    seen = await look(request.of_project, settings, say)
+    if request.failed_outside and not seen.is_red:
+        raise NotFixable(
+            "environment", "what failed just now passes in the jail: the cause is none of the "
+            "project's files (where modules are found, a variable, a file that is ignored or left "
+            "out, the order of tests, the time)",
+        )
+    return Prepared(seen.project.name, seen=seen)

@@ -1,0 +1,182 @@
+"""What a user asks for, as one value that every interface makes and hands on.
+
+What follows from it alone is decided here: whether it means a file or a project, which options
+cannot go together, and what the run is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.core.settings import Settings
+from agent.doors.exits import Requirements
+from agent.intake.brought import Inputs
+from llm.plan import parse_roles
+
+if TYPE_CHECKING:
+    from agent.core.domain import Integrity, ProofLevel
+    from agent.doors.project.choice import ProjectInputs
+    from agent.run.run import Asked
+
+OF_FILES = {
+    "task": "--task", "tests": "--tests", "tests_file": "--tests-file", "with_files": "--with",
+    "stdin": "--stdin", "doctests": "--doctests", "ask": "--ask",
+}
+"""Options that mean nothing in a project, by the names of their fields."""
+OF_PROJECTS = {
+    "test_cmd": "--test-cmd", "test_timeout": "--test-timeout", "keyword": "-k",
+    "last_failed": "--lf", "only": "--only", "exclude": "--exclude", "report": "--report",
+    "junit": "--junit", "commit": "--commit", "grant": "--grant", "since": "--since",
+}
+"""Options that mean nothing elsewhere."""
+
+
+class Usage(Exception):
+    """Arguments that parse, but cannot be used; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for. Each field is an option of `heal run`, whose help says what it
+    means."""
+
+    path: str | None = None
+    args: Sequence[str] = ()
+    task: str | None = None
+    tests: Sequence[str] = ()
+    tests_file: Path | None = None
+    with_files: Sequence[Path] = ()
+    stdin: str = ""
+    doctests: bool = False
+    deselect: Sequence[str] = ()
+    python: str | None = None
+    test_cmd: str = ""
+    test_timeout: float = 0.0
+    keyword: str = ""
+    last_failed: bool = False
+    only: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    since: str = ""
+    grant: bool = False
+    means_project: bool = False
+    """`path` lies in the project that is meant, whatever it is."""
+    failed_outside: bool = False
+    """These tests failed just now, outside of the jail."""
+
+    provider: str | None = None
+    model: str | None = None
+    role: Sequence[str] = ()
+    """As `ROLE=PROVIDER/MODEL`."""
+    budget_usd: float | None = None
+    max_iterations: int | None = None
+    timeout: float | None = None
+    """Wall seconds of the run."""
+    ask: bool | None = None
+    """Whether a person is asked where the tests leave several behaviours open."""
+    require_confidence: float | None = None
+    require_proof: ProofLevel | None = None
+    require_integrity: Integrity | None = None
+    accept_proposed: bool = False
+
+    out: Path | None = None
+    log: Path | None = None
+    report: Path | None = None
+    junit: Path | None = None
+    apply: bool = False
+    commit: bool = False
+    force: bool = False
+    dry_run: bool = False
+
+    @property
+    def is_project(self) -> bool:
+        """Whether a project is meant, which its own suite judges."""
+        if self.path is None or self.means_project:
+            return self.means_project
+        from agent.doors.project.choice import is_of_project
+
+        return is_of_project(self.path, brings_tests=bool(self.tests or self.tests_file))
+
+    @property
+    def inputs(self) -> Inputs:
+        """What is submitted beside a project."""
+        return Inputs(
+            self.path, self.task, self.tests, self.tests_file, self.with_files, self.python,
+            self.stdin, self.args, self.deselect, self.doctests,
+        )
+
+    @property
+    def of_project(self) -> ProjectInputs:
+        """Which project is meant, and which of its tests."""
+        from agent.doors.project.choice import ProjectInputs
+
+        return ProjectInputs(
+            keyword=self.keyword, last_failed=self.last_failed, python=self.python,
+            only=self.only, exclude=self.exclude, deselect=self.deselect, grant=self.grant,
+            test_command=self.test_cmd, since=self.since, test_timeout=self.test_timeout,
+            failed_outside=self.failed_outside,
+        ).at(self.path or os.curdir, self.args)
+
+    @property
+    def least(self) -> Requirements:
+        """What the result must reach."""
+        return Requirements(self.require_proof, self.require_integrity, self.accept_proposed)
+
+    @property
+    def writes(self) -> bool:
+        """Whether a repair is to be written."""
+        return self.apply or self.commit or self.out is not None
+
+    def asked(self, *, attended: bool) -> Asked:
+        """What the run is asked for; it pauses and asks only where a person is there."""
+        return {
+            "max_iterations": self.max_iterations, "budget_s": self.timeout,
+            "ask": self.ask if attended and not self.is_project else False, "pauses": attended,
+            "require_proof": self.require_proof, "require_integrity": self.require_integrity,
+            "require_confidence": self.require_confidence,
+        }
+
+    def settings(self, **given: Any) -> Settings:
+        """The settings of the environment with these; raises `Usage` and `BadSettings`."""
+        try:
+            roles = parse_roles(",".join(self.role))
+        except ValueError as error:
+            raise Usage(f"--role: {error}") from error
+        return Settings.from_env(
+            None, provider=self.provider, model=self.model, roles=roles or None,
+            budget_usd=self.budget_usd, **given,
+        )
+
+    def refuse_contradictions(self) -> None:
+        """Raises `Usage`, before anything runs, for what cannot end well."""
+        if self.is_project:
+            self._refuse(OF_FILES, f"{self.path} is judged by its project's own suite")
+        else:
+            self._refuse(OF_PROJECTS, "PATH is neither a project's folder nor one of its tests")
+        if self.dry_run and self.writes:
+            raise Usage("--dry-run writes nothing; it cannot go with --apply, --commit or --out.")
+        if self.path is None and self.task is None:
+            raise Usage("Nothing to do: give a PATH, - for standard input, or a task in words "
+                        "with --task where that is offered.")
+        if self.task is not None and not self.task.strip():
+            raise Usage("The task is empty; say in words what the program must do.")
+        if self.apply and self.path in (None, "-"):
+            raise Usage("--apply writes to PATH, and there is no file to write to; use --out FILE.")
+        self.refuse_overwriting()
+
+    def refuse_overwriting(self) -> None:
+        """Raises `Usage` for files that are there already."""
+        for option in ("out", "log", "report", "junit"):
+            path: Path | None = getattr(self, option)
+            if path is not None and path.exists() and not self.force:
+                raise Usage(f"--{option}: {path} exists; add --force to overwrite it.")
+            if path is not None and not path.parent.is_dir():
+                raise Usage(f"--{option}: there is no folder {path.parent}.")
+
+    def _refuse(self, options: dict[str, str], why: str) -> None:
+        for name, option in options.items():
+            if getattr(self, name):
+                raise Usage(f"{option} cannot be used here: {why}.")

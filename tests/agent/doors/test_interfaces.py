@@ -1,0 +1,140 @@
+"""What is asked for means the same whichever interface takes it, of a file as of a project."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agent import SelfHealingAgent
+from agent.core.settings import Settings
+from agent.doors.cli import app
+from agent.doors.mcp_server import FolderTools
+from agent.run.run import Options
+from demo.options import chosen
+from llm import Plan
+from tests.agent.doors.conftest import BROKEN, ReplayedSession
+from tests.agent.project.small_project import pyproject
+
+TEST = "assert add(2, 3) == 5"
+FORK = ("fork", "r1", "--iteration", "0")
+FILE = ("run", "sum.py", "--tests", TEST)
+PROJECT = ("run", "suite")
+SETTINGS = {"HEAL_BUDGET_S": "60", "HEAL_SEARCH_S": "6", "LLM_PROVIDER": "mock"}
+
+Interface = Callable[[ReplayedSession], None]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file to heal, and a red project beside it."""
+    for name, value in {**SETTINGS, "HEAL_DATA_DIR": str(tmp_path / "data")}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    top = tmp_path / "top"
+    project = top / "suite"
+    project.mkdir(parents=True)
+    (top / "sum.py").write_text(BROKEN)
+    (project / "pyproject.toml").write_text(pyproject("suite"))
+    (project / "sum.py").write_text(BROKEN)
+    (project / "test_sum.py").write_text(
+        f"from sum import add\n\n\ndef test_add():\n    {TEST}\n"
+    )
+    monkeypatch.chdir(top)
+    return top
+
+
+def typed(*command: str) -> Interface:
+    def interface(session: ReplayedSession) -> None:
+        CliRunner().invoke(app, [*command], obj=session.open, catch_exceptions=False)
+
+    return interface
+
+
+def from_python(**asked: float) -> Interface:
+    def interface(session: ReplayedSession) -> None:
+        agent = SelfHealingAgent(open_session=session.open, **asked)  # type: ignore[arg-type]
+        agent.run(code=BROKEN, tests=TEST)
+
+    return interface
+
+
+def on_the_page(**given: object) -> Interface:
+    def interface(session: ReplayedSession) -> None:
+        found = chosen(
+            {name.replace("_", "-"): value for name, value in given.items()},
+            Settings.from_env(SETTINGS), public=False,
+        )
+        session.how.append({**found.asked(pauses=True)})
+
+    return interface
+
+
+def over_mcp(path: str, tests: str = "") -> Interface:
+    def interface(session: ReplayedSession) -> None:
+        tools = FolderTools(Path(), session.open)
+        asyncio.run(tools.registry.call("heal", {"path": path, "tests": tests}))
+
+    return interface
+
+
+def options(interface: Interface, session: ReplayedSession) -> Options:
+    """What a run is given that an interface has started."""
+    interface(session)
+    (asked,) = session.how
+    asked = {name: value for name, value in asked.items() if name not in ("plan", "visitor")}
+    settings = session.settings or Settings.from_env(SETTINGS)
+    return Options.of(settings, Plan("mock", ""), **asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("interface", [
+    *(typed(*command, "--require-proof", "E2", "--require-integrity", "isolated",
+            "--require-confidence", "0.5") for command in (FILE, PROJECT, FORK)),
+    on_the_page(require_proof="E2", require_integrity="isolated", require_confidence=50),
+], ids=["file", "project", "fork", "page"])
+def test_what_is_required_reaches_the_run(interface: Interface, healing: ReplayedSession) -> None:
+    """So that a search goes on where a remembered fix proves less."""
+    found = options(interface, healing)
+    assert (found.require_proof, found.require_integrity) == ("E2", "isolated")
+    assert found.require_confidence == 0.5
+
+
+def test_a_resumed_run_goes_on_to_what_is_required_now(healing: ReplayedSession) -> None:
+    typed("resume", "--require-proof", "E2", "--require-integrity", "isolated")(healing)
+    assert healing.how == [{"require_proof": "E2", "require_integrity": "isolated"}]
+
+
+@pytest.mark.parametrize("attended", [True, False])
+@pytest.mark.parametrize("command", [FILE, PROJECT, FORK], ids=["file", "project", "fork"])
+def test_a_run_pauses_at_a_cap_and_asks_where_a_person_sits(
+    command: tuple[str, ...], attended: bool, healing: ReplayedSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agent.doors.commands.attended", lambda _face: attended)
+    monkeypatch.setattr("agent.doors.history.attended", lambda _face: attended)
+    ask = ("--ask",) if command is FILE else ()
+    found = options(typed(*command, *ask), healing)
+    assert (found.pauses, found.ask) == (attended, attended and command is FILE)
+
+
+@pytest.mark.parametrize("interface", [
+    from_python(), over_mcp("sum.py", TEST), over_mcp("suite"),
+], ids=["library", "mcp-file", "mcp-project"])
+def test_a_run_that_a_program_asked_for_ends_at_a_cap(
+    interface: Interface, healing: ReplayedSession
+) -> None:
+    assert options(interface, healing).pauses is False
+
+
+@pytest.mark.parametrize("interface", [
+    *(typed(*command, "--timeout", "30") for command in (FILE, PROJECT)),
+    from_python(budget_s=30), on_the_page(seconds=30),
+], ids=["file", "project", "library", "page"])
+def test_seconds_that_are_named_are_all_and_a_search_gets_its_usual_share(
+    interface: Interface, healing: ReplayedSession
+) -> None:
+    found = options(interface, healing)
+    assert (found.budget_s, found.search_s) == (30.0, 3.0)
