@@ -145,24 +145,36 @@ def _counted(verdict: Verdict, count: int) -> Verdict:
 
 def flaky_words(names: Sequence[str]) -> str:
     """What a person is told of flaky tests."""
-    shown = ", ".join(f"`{name}`" for name in names[:3])
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    one = len(names) == 1
+    subject, one = _subject(names)
     return (
-        f"{shown}{more} {'is' if one else 'are'} flaky: in {RUNS} runs of the program as it is, "
+        f"{subject} {'is' if one else 'are'} flaky: in {RUNS} runs of the program as it is, "
         f"{'it' if one else 'each'} fails in some and passes in others"
+    )
+
+
+def passing_words(names: Sequence[str]) -> str:
+    """What a person is told of tests that failed before a run and pass in it."""
+    subject, one = _subject(names)
+    return (
+        f"{subject} {'is' if one else 'are'} flaky: {'it' if one else 'each'} failed before this "
+        "run, and passes in it although nothing was changed"
     )
 
 
 def together_words(names: Sequence[str]) -> str:
     """What a person is told of tests that fail beside others alone."""
-    shown = ", ".join(f"`{name}`" for name in names[:3])
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    one = len(names) == 1
+    subject, one = _subject(names)
     return (
-        f"{shown}{more} {'fails' if one else 'fail'} only together with the other tests, and "
+        f"{subject} {'fails' if one else 'fail'} only together with the other tests, and "
         f"{'passes' if one else 'pass'} without them: state is kept between tests"
     )
+
+
+def _subject(names: Sequence[str]) -> tuple[str, bool]:
+    """The first of these names, and whether there is just one."""
+    shown = ", ".join(f"`{name}`" for name in names[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return shown + more, len(names) == 1
 
 
 async def changed_by_tests(

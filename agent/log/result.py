@@ -667,10 +667,13 @@ def _with_best(result: Result, entries: Sequence[Stamped]) -> Result:
     return replace(result, best=best, partial=partial)
 
 
-def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int]:
-    """Trusted verdicts first, then those that name a call, then the shortest."""
-    shown = verdict.call or verdict.name
-    return verdict.origin not in VETOING_ORIGINS, not verdict.call, len(shown)
+def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int, float, int, str]:
+    """Trusted verdicts first, then the shortest call, then what names none and took the least
+    time."""
+    return (
+        verdict.origin not in VETOING_ORIGINS, not verdict.call, len(verdict.call),
+        verdict.wall_s, len(verdict.name), verdict.name,
+    )
 
 
 def _sum(left: float | None, right: float | None) -> float | None:

@@ -48,8 +48,11 @@ def _start(arguments: Sequence[str]) -> Path | None:
         return Path.cwd()
     if len(arguments) < 2 or arguments[0] != COMMAND or arguments[1].startswith("-"):
         return None
+    from agent.doors.project.choice import is_of_project
+
+    brings_tests = any(one.startswith("--tests") for one in arguments)
     place = Path(arguments[1].partition("::")[0])
-    return place if place.is_dir() or "::" in arguments[1] else None
+    return place if is_of_project(arguments[1], brings_tests=brings_tests) else None
 
 
 def _python(arguments: Sequence[str]) -> str:

@@ -22,7 +22,6 @@ from agent.doors.project.obstacles import (
     waiting_words,
 )
 from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
-from agent.intake import outside_failure_words
 from agent.intake.errors import BadInput, NotFixable
 from agent.judge.project_run import TEST_S, SuiteRun, project_report, run_suite, verdicts
 from agent.log.result import Result, fold
@@ -37,7 +36,6 @@ from sandbox import Sandbox, open_sandbox
 
 THE_REST = "the rest of the suite"
 MOST_NOTICES = 5
-MOST_FLAKY = 3
 BY_UNITTEST = "its test files are named as unittest has them (test*.py), and pytest is told so"
 
 
@@ -246,37 +244,10 @@ def concluded(seen: Seen, log: Sequence[Stamped]) -> Result:
     if not log:
         return as_it_stands(seen)
     result = fold(log)
-    if result.outcome == "healthy":  # it was red a moment ago
-        return replace(
-            result, outcome="not_fixable", proof=None,
-            reason=_outside_words(seen, result) or _flaky_words(seen),
-        )
     if result.outcome in ("healed", "proposed"):
         judged = judged_words(seen.project.command_words)
         return replace(result, reason=f"{result.reason}; {judged}")
     return result
-
-
-def _outside_words(seen: Seen, result: Result) -> str:
-    """Why what was to be healed fails, where no edit of the program is to blame."""
-    asked = [
-        one for one in (result.report.verdicts if result.report else ())
-        if one.name in {*seen.wanted}
-    ]
-    if not any(one.aside for one in asked):
-        return ""
-    aside = outside_failure_words(Report(solution="", verdicts=tuple(asked)))
-    return f"nothing of the program was seen to be wrong: {aside}"
-
-
-def _flaky_words(seen: Seen) -> str:
-    named = ", ".join(seen.wanted[:MOST_FLAKY])
-    more = f" and {len(seen.wanted) - MOST_FLAKY} more" if len(seen.wanted) > MOST_FLAKY else ""
-    passes = "passes" if len(seen.wanted) == 1 else "pass"
-    return (
-        f"{named}{more} failed, and {passes} now although nothing was changed. Find what differs "
-        "between runs (chance, the time, the order of a set, threads), and make it the same first"
-    )
 
 
 async def believed_report(seen: Seen) -> Report:

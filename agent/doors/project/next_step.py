@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from agent.core.domain import counted
 from agent.core.settings import COMMAND, GENERATOR
 from agent.doors.project.look import Seen, task_to_heal
-from agent.doors.project.shown import smallest
 from agent.doors.terminal import next_step, step_apart
 from agent.healing.context import PROMPTS
 from agent.log.result import Result
@@ -32,7 +31,7 @@ def _helping(result: Result, seen: Seen) -> Iterator[str]:
     """What would have a search find more, or a person."""
     inputs, root = seen.inputs, seen.project.root
     others = len(seen.run.failing) - len(seen.wanted)
-    failure = smallest(result)
+    failure = result.smallest_failure
     if result.cut_after is not None or result.stopped == "time":
         given = result.start.limit_s if result.start is not None else seen.settings.budget_s
         longer = LONGER * given

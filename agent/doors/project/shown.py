@@ -226,7 +226,7 @@ def message_lines(message: str, most: int = MOST_LINES) -> list[str]:
 def evidence_words(result: Result, before: Mapping[str, str] = {}) -> Iterator[str]:
     """The smallest failing test, and the places in which the fault may lie; of files as they were
     `before`, also statements there that do nothing."""
-    failure = smallest(result)
+    failure = result.smallest_failure
     if failure is not None:
         yield f"Smallest failing test: {failure.name}"
         yield from message_lines(failure.message or failure.got or failure.status)
@@ -241,12 +241,6 @@ def evidence_words(result: Result, before: Mapping[str, str] = {}) -> Iterator[s
             functions = [function.line for function in one.functions]
             for line, name in idle_assignments(before.get(one.file, ""), functions):
                 yield f"    line {line} does nothing: it sets `{name}`, which nothing reads"
-
-
-def smallest(result: Result) -> Verdict | None:
-    """The failing test that took the least time."""
-    failing = result.report.failing if result.report is not None else ()
-    return min(failing, key=lambda one: (one.wall_s, one.name), default=None)
 
 
 def suspect_words(one: SuspectFile) -> str:

@@ -24,6 +24,7 @@ from agent.healing.flakiness import (
     changed_by_tests,
     crash_is_flaky,
     flaky_words,
+    passing_words,
     together_words,
     unsteady,
 )
@@ -84,7 +85,7 @@ async def recall(state: State, ctx: Context) -> State:
     if aside:
         ctx.emit(Notice(level="warning", text=f"{aside}."))
     if report.passed:
-        return update
+        return update | (_passes_now(ctx, report) if ctx.task.project is not None else {})
     if undefined := undefined_in_tests(report, tests, base):
         words = "; ".join(dict.fromkeys(map(_undefined_words, undefined.values())))
         failing = {verdict.test for verdict in report.failing}
@@ -150,6 +151,18 @@ def _unanswered(
     if not left.failing:
         return tests, report
     return tuple(test for test in tests if test.name not in ctx.answered), left
+
+
+def _passes_now(ctx: Context, report: Report) -> State:
+    """The state of a project's run that ends here: none of the tests that failed before it, and
+    for which it was started, fails in it."""
+    names = [test.name for test in ctx.task.tests if not _is_rest(test)]
+    asked = tuple(one for one in report.verdicts if one.name in names)
+    if aside := outside_failure_words(report.model_copy(update={"verdicts": asked})):
+        return _ended(
+            ctx, "environment", f"Nothing of the program was seen to be wrong: {aside}."
+        )
+    return _refused(ctx, passing_words(names))
 
 
 def _refused(ctx: Context, flaky: str) -> State:

@@ -10,14 +10,25 @@ import pytest
 from typer.testing import CliRunner
 
 from agent import SelfHealingAgent
+from agent.core.domain import Report, Verdict
 from agent.core.settings import Settings
 from agent.doors.cli import app
 from agent.doors.mcp_server import FolderTools
+from agent.doors.prepared import prepare, unsaid
+from agent.doors.project.early import head_start
+from agent.doors.project.sent import SentFile, received
+from agent.doors.project.shown import evidence_words
+from agent.doors.request import Request
+from agent.doors.terminal import Terminal
+from agent.log.result import Result, fold
 from agent.run.run import Options
+from agent.run.session import open_session
 from demo.options import chosen
+from demo.shown.findings import smallest
 from llm import Plan
 from tests.agent.doors.conftest import BROKEN, ReplayedSession
 from tests.agent.project.small_project import pyproject
+from tests.agent.runs import finished, settings
 
 TEST = "assert add(2, 3) == 5"
 FORK = ("fork", "r1", "--iteration", "0")
@@ -138,3 +149,81 @@ def test_seconds_that_are_named_are_all_and_a_search_gets_its_usual_share(
 ) -> None:
     found = options(interface, healing)
     assert (found.budget_s, found.search_s) == (30.0, 3.0)
+
+
+@pytest.mark.parametrize("interface", [
+    typed("run", "uses.py", "--tests", TEST), over_mcp("uses.py", TEST),
+], ids=["terminal", "mcp"])
+def test_a_file_brings_the_modules_that_it_imports(
+    interface: Interface, folder: Path, healing: ReplayedSession
+) -> None:
+    (folder / "uses.py").write_text(f"import beside\n{BROKEN}")
+    (folder / "beside.py").write_text("import further\n")
+    (folder / "further.py").write_text("")
+    interface(healing)
+    ((task, _),) = healing.started
+    assert {one.path for one in task.support} == {"beside.py", "further.py"}
+
+
+def started_early(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the jail of a suite is begun before a command is known to need one."""
+    begun: list[object] = []
+    monkeypatch.setattr("sandbox.jail.servers.SERVERS.begin", begun.append)
+    head_start(arguments)
+    return bool(begun)
+
+
+@pytest.mark.parametrize(("path", "is_project"), [
+    ("sum.py", False), ("suite/sum.py", False), ("suite", True), ("suite/test_sum.py", True),
+    ("suite/test_sum.py::test_add", True),
+])
+def test_file_or_project_is_decided_alike(
+    path: str, is_project: bool, folder: Path, healing: ReplayedSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tests = () if is_project else ("--tests", TEST)
+    typed("run", path, *tests)(healing)
+    over_mcp(path, *tests[1:])(healing)
+    place = folder / path.partition("::")[0]
+    names = [one.name for one in (place.iterdir() if place.is_dir() else [place])]
+    sent = received([SentFile(name, b"") for name in names])
+    found = [task.project is not None for task, _ in healing.started]
+    assert [*found, sent.program is None] == [is_project] * 3
+    assert started_early(("run", path, *tests), monkeypatch) == is_project
+
+
+def test_the_same_failure_is_the_smallest_for_all() -> None:
+    failing = [
+        Verdict(name=name, test=name, origin="user", status="failed", message="no", wall_s=wall_s)
+        for name, wall_s in (("test_a.py::test_b", 2.0), ("test_a.py::test_quick", 0.1))
+    ]
+    result = Result(outcome="unresolved", report=Report(solution="", verdicts=tuple(failing)))
+    terminal = Terminal()
+    with terminal.talk.capture() as talk:
+        terminal.result(result)
+    of_project = "\n".join(evidence_words(result))
+    for shown in (talk.get().partition("Smallest")[2], of_project, smallest(result)):
+        assert "test_quick" in shown and "test_b" not in shown
+
+
+@pytest.mark.slow
+async def test_a_project_whose_failure_is_gone_is_flaky_and_not_healthy(
+    folder: Path, tmp_path: Path
+) -> None:
+    """The run's own log says so, which every interface reads."""
+    prepared = await prepare(Request("suite"), settings(tmp_path), unsaid)
+    task = prepared.task
+    assert task is not None and task.solution is not None
+    mended = [
+        one.model_copy(update={"text": one.text.replace("a - b", "a + b")})
+        for one in task.solution.files
+    ]
+    task = task.model_copy(update={
+        "solution": task.solution.model_copy(update={"files": tuple(mended)}),
+    })
+    async with open_session(settings(tmp_path)) as session:
+        log = await finished(session, task)
+    for result in (fold(log), prepared.concluded(log)):
+        assert (result.outcome, result.proof) == ("not_fixable", None)
+        assert "test_sum.py::test_add" in result.reason
+        assert result.diagnosis is not None and result.diagnosis.category == "flaky_tests"

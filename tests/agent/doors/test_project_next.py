@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
-from agent.core.events import Judged
 from agent.core.settings import Settings
 from agent.doors.project.choice import ProjectInputs
-from agent.doors.project.look import Seen, concluded
+from agent.doors.project.look import Seen
 from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.doors.project.reports import markdown_of, project_document
@@ -23,7 +21,7 @@ from agent.log.result import Result
 from agent.project.interpreter import find_interpreter
 from agent.project.layout import find_layout
 from agent.project.tree import read_tree
-from tests.agent.doors.conftest import BROKEN, ReplayedSession, a_line_has, judged
+from tests.agent.doors.conftest import a_line_has
 from tests.agent.doors.test_project_words import MONEY, verdict
 from tests.agent.project.small_project import FAILING, FILES, PROJECT, laid
 
@@ -115,29 +113,6 @@ def test_a_statement_that_does_nothing_is_told_among_the_places(unhealed: Result
     idle = FILES[MONEY].replace("    return [", "    rest = amount - share\n    return [")
     assert a_line_has("\n".join(evidence_words(unhealed, {MONEY: idle})), "line 13", "rest")
     assert not a_line_has("\n".join(evidence_words(unhealed, FILES)), "line 13")
-
-
-def test_what_failed_and_passes_now_is_flaky_and_not_healthy(
-    seen: Seen, ending: Callable[..., ReplayedSession]
-) -> None:
-    result = concluded(seen, ending("healthy").log("r1"))
-    assert (result.outcome, result.proof) == ("not_fixable", None)
-    assert SPLIT in result.reason
-
-
-def test_what_the_jail_has_not_is_told_in_the_place_of_a_flaky_suite(
-    seen: Seen, ending: Callable[..., ReplayedSession]
-) -> None:
-    begun = judged(BROKEN, "failed").report
-    report = Report(solution=begun.solution, verdicts=(
-        verdict(SPLIT, "failed", aside="the jail has no display"),
-        verdict(OTHERS[0], "failed", aside="it failed before"),
-    ))
-    log = ending("healthy", Judged(iteration=0, report=report), code=BROKEN).log("r1")
-    result = concluded(seen, log)
-    assert result.outcome == "not_fixable"
-    assert SPLIT in result.reason and "the jail has no display" in result.reason
-    assert "it failed before" not in result.reason
 
 
 def test_of_a_failing_doctest_its_example_is_shown() -> None:

@@ -122,6 +122,13 @@ def test_the_smallest_failure_is_the_shortest_call_of_a_trusted_test() -> None:
     assert failure is not None and failure.call == "add(1, 2)"
 
 
+def test_of_failures_without_a_call_the_smallest_is_the_quickest() -> None:
+    failure = Result(report=Report(solution="s", verdicts=(
+        verdict("a", "failed", wall_s=2.0), verdict("test_quick", "failed", wall_s=0.1),
+    ))).smallest_failure
+    assert failure is not None and failure.name == "test_quick"
+
+
 def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> None:
     before, tried = solution(BROKEN), solution("def add(a, b):\n    return 0\n", origin="search")
     finished = FINISHED.model_copy(
