@@ -59,7 +59,6 @@ WITHOUT_IO = [
     "demo/shown/escape.py",
     "demo/shown/findings.py",
     "demo/shown/matrix.py",
-    "demo/shown/next_step.py",
     "demo/shown/panes.py",
     "demo/shown/programs.py",
     "demo/shown/tabs.py",

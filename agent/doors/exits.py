@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 if TYPE_CHECKING:
     from agent.core.domain import Integrity, ProofLevel
@@ -28,18 +28,8 @@ EXIT_CODES: dict[int, str] = {
     INTERRUPTED: "interrupted; nothing was written",
 }
 
-NEXT_PROOF: dict[ProofLevel, str] = {
-    "E0": "add a test that fails now (--tests or --tests-file)",
-    "E1": "bring four tests or more, each of which asks something else and says which answer is "
-    "right, so that one can be held out",
-    "E2": "what keeps it lower stands in the reason: add calls with other literals, or give it "
-    "more time (HEAL_PROOF_S)",
-    "E3": "add a test that notices the slip which the reason names",
-    "E4": "there is no higher level",
-}
-"""What lifts a repair above a level."""
-ADD_A_TEST = "add a test for another input that fails now"
-SAY_WHICH = "say which of the repairs is right (--ask), or add a test that tells them apart"
+Lack = Literal["", "confidence", "proof", "integrity"]
+"""What a result has too little of."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +48,18 @@ class Requirements:
         return self.proof or (result.start.require_proof if result.start is not None else "E1")
 
 
-def exit_code(result: Result, least: Requirements = Requirements()) -> int:
+USUAL = Requirements()
+
+
+def exit_code(result: Result, least: Requirements = USUAL) -> int:
     """The exit code of a run: what happened, measured against what was asked for."""
     if result.error:
         return INTERNAL
     match result.outcome:
         case None | "unresolved" | "awaiting_review":
             return NOT_HEALED
-        case "proposed" if not least.accept_proposed:
-            return BELOW
         case "healthy" | "healed" | "proposed" | "crash_stopped":
-            enough = not _lacks_proof(result, least) and result.believed(least.integrity)
-            return HEALED if enough else BELOW
+            return BELOW if lacking(result, least) else HEALED
         case "not_fixable" | "needs_model":
             return NOT_FIXABLE
         case "model_failed":
@@ -82,47 +72,46 @@ def exit_code(result: Result, least: Requirements = Requirements()) -> int:
             assert_never(result.outcome)
 
 
-def _lacks_proof(result: Result, least: Requirements) -> bool:
-    """Whether less is shown than was asked for. A program that its user brought, and that was
+def lacking(result: Result, least: Requirements) -> Lack:
+    """What keeps a result below what was asked for. A program that its user brought, and that was
     healthy as it came, needs no proof; one that was written does."""
-    return (result.outcome != "healthy" or result.drafted) and not result.proven(
-        least.proof_of(result)
-    )
-
-
-def shortfall(result: Result, least: Requirements) -> tuple[str, str]:
-    """How a result stays below what was asked for, and what can be done about it, in sentences;
-    both empty where it does not."""
-    if exit_code(result, least) != BELOW:
-        return "", ""
-    level = result.proof or "E0"
+    if result.error or result.outcome not in ("healthy", "healed", "proposed", "crash_stopped"):
+        return ""
     if result.outcome == "proposed" and not least.accept_proposed:
-        return (
-            f"The patch is not written, because {result.unsure}.",
-            f"Next: {SAY_WHICH if result.fitting > 1 else ADD_A_TEST}; or take it as it is, by "
-            "--accept-proposed.",
-        )
-    if _lacks_proof(result, least):
-        told = f"Proof {least.proof_of(result)} was required and {level} was reached."
-        if result.fitting > 1:
-            return told, f"Next: {SAY_WHICH}."
-        unproven = "; or take it as it is, by --require-proof E0" if level == "E0" else ""
-        return told, f"Next: {NEXT_PROOF[level]}{unproven}."
-    found, reason = result.integrity, result.integrity_reason
-    told = f"Integrity {least.integrity} was required and "
-    if found is None:
-        return f"{told}no test passes that shows something.", f"Next: {NEXT_PROOF['E0']}."
-    return f"{told}{found} was reached{f': {reason}' if reason else ''}.", (
-        "Next: write that test with calls and plain values, or accept it with "
-        f"--require-integrity {found}."
-    )
+        return "confidence"
+    if (result.outcome != "healthy" or result.drafted) and not result.proven(
+        least.proof_of(result)
+    ):
+        return "proof"
+    return "" if result.believed(least.integrity) else "integrity"
+
+
+def shortfall(result: Result, least: Requirements) -> str:
+    """How a result stays below what was asked for, as a sentence; empty where it does not."""
+    match lacking(result, least):
+        case "confidence":
+            return f"The patch is not written, because {result.unsure}."
+        case "proof":
+            level = result.proof or "E0"
+            return f"Proof {least.proof_of(result)} was required and {level} was reached."
+        case "integrity":
+            found, reason = result.integrity, result.integrity_reason
+            reached = f"{found} was reached{f': {reason}' if reason else ''}"
+            return f"Integrity {least.integrity} was required and " + (
+                f"{reached}." if found else "no test passes that shows something."
+            )
+        case _:
+            return ""
 
 
 def against(result: Result, least: Requirements) -> Result:
     """The result with its shortfall, where it has one, before its reason, and the next step
     after it."""
-    missing, step = shortfall(result, least)
+    from agent.doors.next_step import TERMINAL, next_step
+
+    missing = shortfall(result, least)
     if not missing:
         return result
     reason = f"{result.reason.rstrip('.')}." if result.reason else ""
+    step = f"Next: {next_step(result, TERMINAL, least).rstrip('.')}."
     return replace(result, reason=" ".join(filter(None, (missing, reason, step))))

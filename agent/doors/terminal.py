@@ -45,6 +45,7 @@ from agent.core.events import (
     TestsFrozen,
 )
 from agent.core.settings import COMMAND
+from agent.doors.next_step import TERMINAL, next_step
 from agent.log.result import KEPT, Result
 from agent.log.words import (
     STANDING_SIGNS,
@@ -73,68 +74,6 @@ STYLES: dict[RunOutcome, str] = {
 """How each outcome is printed."""
 OPEN_STYLE = "bold magenta"
 """That of a repair beside which others are known to fit."""
-
-ADVICE: dict[RunOutcome, str] = {
-    "healthy": "",
-    "healed": "",
-    "proposed": "",
-    "crash_stopped": "This stops the crash; nothing shows that the result is right: add a test "
-    "(--tests or --tests-file).",
-    "unresolved": "Next: look at the suspected lines, or add a smaller failing test; run again.",
-    "not_fixable": "",  # the reason says it
-    "needs_model": f"Next: give a provider's key (`{COMMAND} plan` says who would answer), or "
-    "bring code and a test.",
-    "model_failed": "Next: see what the model said (--log), and run again with another (--model), "
-    "or with more time for the search (--timeout).",
-    "budget": "Next: give a smaller test, or a larger budget, and run again.",
-    "cancelled": "Nothing was written.",
-    "awaiting_review": "",
-}
-"""The next step for a person, by outcome."""
-
-DISBELIEVED = (
-    "Next: no answer was seen to be wrong; take out of the program what acts on its tests, which "
-    "stands beside them, and run again."
-)
-"""The next step where each failure is a pass that is not believed."""
-
-BRING_CODE = (
-    "Next: see what the model said (--log), run again with another (--model), or bring code and "
-    "tests: healing those needs none."
-)
-"""The next step where a model wrote nothing that can be used for a task in words."""
-
-MODELS_HELP = (
-    f"A model may find what the search did not: `{COMMAND} plan` says who would answer."
-)
-
-
-def next_step(result: Result) -> str:
-    """What a person can do next; empty where nothing is left to do."""
-    if result.outcome is None:
-        return ""
-    if apart := step_apart(result):
-        return apart
-    if result.outcome == "unresolved" and result.provider == "mock":
-        return f"{ADVICE[result.outcome]} {MODELS_HELP}"
-    if result.outcome == "model_failed" and result.drafted:
-        return BRING_CODE
-    return ADVICE[result.outcome]
-
-
-def step_apart(result: Result) -> str:
-    """The next step where a model was silent, or passes are not believed; else empty."""
-    if result.unanswered and result.outcome in ("unresolved", "not_fixable", "model_failed"):
-        return (
-            f"Next: a model gave no answer: {result.unanswered.rstrip('.')}. "
-            f"`{COMMAND} plan --test` tests providers and keys, and spends nothing."
-        )
-    report = result.shown_report
-    failing = [one for one in report.verdicts if one.fails] if report else []
-    if result.outcome == "unresolved" and failing and all(one.doubt for one in failing):
-        return DISBELIEVED
-    return ""
-
 
 STANDING_STYLES: dict[Standing, str] = {
     "passed": "green", "failed": "red", "error": "red", "timeout": "yellow", "skipped": "cyan",
@@ -211,8 +150,9 @@ class Terminal:
         self.not_kept(result)
         for line in node_words(result) if self.verbose else ():
             self.say(line)
-        if result.outcome and next_step(result):
-            self.say(next_step(result), "bold")
+        step = next_step(result, TERMINAL)
+        if step and result.outcome != "proposed" and step.rstrip(".") not in result.reason:
+            self.say(f"Next: {step}", "bold")
 
     def question(self, rivals: Rivals) -> None:
         """The behaviours to choose from, each with its patch."""

@@ -16,9 +16,9 @@ from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
 from demo.shown.matrix import matrix
-from demo.shown.next_step import next_words
 from demo.shown.panes import leading, pane, small
 from demo.shown.programs import Pair, causes, changes, console, of_leading, scrubber
+from demo.shown.required import next_words
 from demo.shown.tabs import Tab, tabs
 from demo.shown.timeline import steps, timeline
 from demo.shown.trace import said_now, trace

@@ -30,9 +30,9 @@ from demo.serving.host import Host
 from demo.shown.bench import workbench
 from demo.shown.findings import behaviours, proof, smallest
 from demo.shown.matrix import matrix
-from demo.shown.next_step import next_words
 from demo.shown.panes import leading
 from demo.shown.programs import CALLED, SILENT, changes, console
+from demo.shown.required import next_words
 from demo.shown.trace import writing
 from tests.agent.log.test_result import log_of
 from tests.agent.model_runs import followed

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from agent.core.domain import counted
 from agent.core.settings import COMMAND, GENERATOR
+from agent.doors.exits import USUAL, lacking
+from agent.doors.next_step import TERMINAL, next_step, step_of
 from agent.doors.project.look import Seen, task_to_heal
-from agent.doors.terminal import next_step, step_apart
 from agent.healing.context import PROMPTS
 from agent.log.result import Result
 from agent.thinking.wording import diagnosis, lessons
@@ -21,9 +22,10 @@ LONGER = 5
 
 def next_steps(result: Result, seen: Seen) -> list[str]:
     """What to do next, a line each; none where nothing is left to do."""
-    told = next_step(result)
-    if result.outcome not in UNHEALED or step_apart(result):
-        return [told] if told else []
+    step = step_of(result, USUAL)
+    if result.outcome not in UNHEALED or step in ("no answer", "disbelieved"):
+        told = next_step(result, TERMINAL)
+        return [f"Next: {told}"] if told and not lacking(result, USUAL) else []
     return ["Next, any of these:", *(f"  - {one}" for one in _helping(result, seen))]
 
 

@@ -40,7 +40,8 @@ from agent.core.events import (
 )
 from agent.doors import commands
 from agent.doors.cli import app
-from agent.doors.exits import BELOW, EXIT_CODES, HEALED, NEXT_PROOF
+from agent.doors.exits import BELOW, EXIT_CODES, HEALED
+from agent.doors.next_step import TERMINAL
 from agent.doors.terminal import Terminal
 from agent.intake.errors import NotFixable
 from agent.log.result import fold
@@ -152,7 +153,7 @@ def test_a_heal_below_the_proof_asked_for_is_told_and_shown_but_not_written(
     assert (shown.exit_code, written.exit_code, reached.exit_code) == (6, 6, 0)
     assert (shown.stdout, program.read_text()) == (healing.events[-1].diff, BROKEN)
     reason = json.loads(written.stdout)["reason"]
-    assert a_line_has(reason, "E3", "E1", NEXT_PROOF["E1"]) and "E3" not in reached.stderr
+    assert a_line_has(reason, "E3", "E1", TERMINAL["E1"]) and "E3" not in reached.stderr
 
 
 def in_one_process() -> tuple[Event, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,7 +14,9 @@ from agent import SelfHealingAgent
 from agent.core.domain import Report, Verdict
 from agent.core.settings import Settings
 from agent.doors.cli import app
+from agent.doors.exits import USUAL, Requirements
 from agent.doors.mcp_server import FolderTools
+from agent.doors.next_step import PAGE, TERMINAL, Words, next_step, step_of
 from agent.doors.prepared import prepare, unsaid
 from agent.doors.project.early import head_start
 from agent.doors.project.sent import SentFile, received
@@ -227,3 +230,26 @@ async def test_a_project_whose_failure_is_gone_is_flaky_and_not_healthy(
         assert (result.outcome, result.proof) == ("not_fixable", None)
         assert "test_sum.py::test_add" in result.reason
         assert result.diagnosis is not None and result.diagnosis.category == "flaky_tests"
+
+
+@pytest.mark.parametrize("told", [
+    {"outcome": "unresolved"}, {"outcome": "unresolved", "provider": "mock"},
+    {"outcome": "unresolved", "unanswered": "HTTP 401"}, {"outcome": "budget"},
+    {"outcome": "needs_model"}, {"outcome": "model_failed"}, {"outcome": "not_fixable"},
+    {"outcome": "cancelled"}, {"outcome": "crash_stopped", "proof": "E0"},
+    {"outcome": "proposed", "proof": "E4"}, {"outcome": "healed", "proof": "E1"},
+    {"outcome": "healthy", "proof": "E1"}, {"outcome": "awaiting_review"}, {},
+])
+def test_terminal_and_page_name_a_next_step_for_the_same_results(told: dict[str, Any]) -> None:
+    result = Result(**told)
+    step = step_of(result, USUAL)
+    assert bool(next_step(result, TERMINAL)) == bool(next_step(result, PAGE))
+    for words in (TERMINAL, PAGE):
+        said = next_step(result, words)
+        assert bool(said) == (step in words) and "{" not in said
+
+
+@pytest.mark.parametrize("words", [TERMINAL, PAGE], ids=["terminal", "page"])
+def test_every_level_has_a_next_step_where_more_is_required(words: Words) -> None:
+    for level in ("E0", "E1", "E2", "E3"):
+        assert next_step(Result(outcome="healed", proof=level), words, Requirements("E4"))

@@ -24,13 +24,12 @@ from agent.core.events import (
     StepStarted,
     Waiting,
 )
+from agent.doors.exits import Requirements
+from agent.doors.next_step import step_of
 from agent.doors.terminal import (
-    ADVICE,
-    DISBELIEVED,
     STANDING_STYLES,
     STYLES,
     Terminal,
-    next_step,
     printable,
     seen_words,
     shown_lines,
@@ -61,7 +60,7 @@ def test_ordinary_text_is_printed_as_it_is(text: str) -> None:
 
 
 def test_every_outcome_has_a_style_and_an_advice_and_every_standing_a_style() -> None:
-    assert STYLES.keys() == ADVICE.keys() == set(get_args(RunOutcome))
+    assert STYLES.keys() == set(get_args(RunOutcome))
     assert STANDING_STYLES.keys() == STANDING_SIGNS.keys()
 
 
@@ -167,14 +166,14 @@ def test_a_program_that_is_not_believed_is_told_what_to_do() -> None:
     unresolved = Result(outcome="unresolved", report=Report(solution="s", verdicts=(cheat,)))
     wrong = Report(solution="s", verdicts=(cheat, verdict()))
 
-    assert next_step(unresolved) == DISBELIEVED
-    assert next_step(replace(unresolved, report=wrong)) == ADVICE["unresolved"]
+    assert step_of(unresolved, Requirements()) == "disbelieved"
+    assert step_of(replace(unresolved, report=wrong), Requirements()) == "unresolved"
 
 
 def test_without_code_another_next_step_is_named() -> None:
     told = {
-        next_step(Result(outcome="model_failed", start=RunStarted(
+        step_of(Result(outcome="model_failed", start=RunStarted(
             title="", code=code, provider="", provider_why="", sandbox="",
-        ))) for code in ("", "def f(): pass\n")
+        )), Requirements()) for code in ("", "def f(): pass\n")
     }
     assert len(told) == 2

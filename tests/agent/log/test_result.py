@@ -15,6 +15,7 @@ from agent.core import events as e
 from agent.core.domain import File, Report, Solution, Verdict
 from agent.core.events import CodeWritten, Event, Judged, ModelCalled, Notice, Stamped, StepStarted
 from agent.doors.exits import Requirements, exit_code, shortfall
+from agent.doors.next_step import step_of
 from agent.log.metrics import Degraded, NodeMetrics
 from agent.log.result import Folding, Result, document, fold
 from tests.demo.recorded import recorded
@@ -167,7 +168,7 @@ def test_a_program_that_was_written_needs_proof_though_it_was_right_at_once(
     start = STARTED.model_copy(update={"code": code})
     result = Result(outcome="healthy", proof=proof, start=start)
     assert exit_code(result) == exits
-    assert bool(shortfall(result, Requirements())[0]) is (exits == 6)
+    assert bool(shortfall(result, Requirements())) is (exits == 6)
 
 
 def believed(*integrities: str, **fields: object) -> Report:
@@ -230,7 +231,7 @@ def test_where_no_test_shows_anything_no_integrity_that_is_asked_for_is_reached(
     result = Result(outcome="healthy", proof="E0", report=believed("isolated", vacuous=True))
     asked = Requirements(integrity="in-process")
     assert (exit_code(result), exit_code(result, asked)) == (0, 6)
-    assert "in-process" in shortfall(result, asked)[0]
+    assert "in-process" in shortfall(result, asked)
 
 
 def test_a_pass_that_is_not_believed_heals_nothing() -> None:
@@ -306,7 +307,7 @@ def test_where_several_repairs_fit_the_next_step_is_another_one() -> None:
         for label, gives in (("A", "2"), ("B", "3"))
     ))
     asked = Requirements(proof="E2")
-    assert shortfall(replace(one, rivals=rivals), asked)[1] != shortfall(one, asked)[1] != ""
+    assert step_of(replace(one, rivals=rivals), asked) == "apart" != step_of(one, asked)
 
 
 @given(st.data())
