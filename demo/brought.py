@@ -12,9 +12,9 @@ from pathlib import Path
 
 from agent.core.domain import Script, Task
 from agent.core.settings import Settings
-from agent.doors.project.choice import ProjectInputs
 from agent.doors.project.look import Seen, as_it_stands, look, task_to_heal
 from agent.doors.project.sent import Sent, SentFile, received
+from agent.doors.request import Request
 from agent.intake import BadInput, Brought, NotFixable, TestText, from_page, site_folders, task_of
 from agent.intake.parsing import statements_of
 from agent.intake.source import from_bytes
@@ -108,7 +108,7 @@ async def _project(sent: Sent, settings: Settings) -> Prepared:
         try:
             async with asyncio.timeout(LOOK_S):
                 seen = await look(
-                    ProjectInputs(top, alone=True, test_timeout=TEST_S), settings,
+                    Request(str(top), alone=True, test_timeout=TEST_S), settings,
                     lambda text, _: notes.append(_without_folder(text, top).removeprefix(_NOTE)),
                 )
             return _of_project(seen, tuple(notes))

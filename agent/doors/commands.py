@@ -53,7 +53,7 @@ def run(opener: OpenSession, request: Request, face: Display) -> int:
     if request.commit:
         from agent.doors.project.branch import refuse_what_cannot_be_committed
 
-        refuse_what_cannot_be_committed(find_layout(request.of_project.start).root)
+        refuse_what_cannot_be_committed(find_layout(request.start).root)
     settings = request.settings(drafts=_drafts() if request.path is None else None)
     prepared = asyncio.run(prepare(request, settings, face.terminal.say))
     if prepared.seen is not None:

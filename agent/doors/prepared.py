@@ -148,7 +148,7 @@ async def prepare(request: Request, settings: Settings, say: Say) -> Prepared:
         return Prepared(request.inputs.title, brought)
     from agent.doors.project.look import look
 
-    seen = await look(request.of_project, settings, say)
+    seen = await look(request, settings, say)
     if request.failed_outside and not seen.is_red:
         raise NotFixable(
             "environment", "what failed just now passes in the jail: the cause is none of the "

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from agent.core.settings import Settings
 from agent.doors.exits import Requirements
 from agent.intake.brought import Inputs
+from agent.project.layout import find_layout
 from llm.plan import parse_roles
 
 if TYPE_CHECKING:
     from agent.core.domain import Integrity, ProofLevel
-    from agent.doors.project.choice import ProjectInputs
     from agent.run.run import Asked
 
 OF_FILES = {
@@ -66,6 +66,9 @@ class Request:
     """`path` lies in the project that is meant, whatever it is."""
     failed_outside: bool = False
     """These tests failed just now, outside of the jail."""
+    alone: bool = False
+    """`path` is the project whatever lies above it, and nothing that it asks for is given: so it
+    is where a stranger has sent its files."""
 
     provider: str | None = None
     model: str | None = None
@@ -109,16 +112,29 @@ class Request:
         )
 
     @property
-    def of_project(self) -> ProjectInputs:
-        """Which project is meant, and which of its tests."""
-        from agent.doors.project.choice import ProjectInputs
+    def start(self) -> Path:
+        """Where the project is looked for."""
+        return Path((self.path or os.curdir).partition("::")[0])
 
-        return ProjectInputs(
-            keyword=self.keyword, last_failed=self.last_failed, python=self.python,
-            only=self.only, exclude=self.exclude, deselect=self.deselect, grant=self.grant,
-            test_command=self.test_cmd, since=self.since, test_timeout=self.test_timeout,
-            failed_outside=self.failed_outside,
-        ).at(self.path or os.curdir, self.args)
+    @property
+    def nodes(self) -> list[str]:
+        """The tests of the project that are named: ids, files and folders, as typed."""
+        path = self.path or os.curdir
+        whole = self.alone or (
+            "::" not in path and find_layout(self.start).root == Path(os.path.abspath(path))
+        )
+        return [*(() if whole else (path,)), *self.args[: self._dash]]
+
+    @property
+    def arguments(self) -> Sequence[str]:
+        """Arguments of the project's pytest: those from the first on that begins with a dash."""
+        return self.args[self._dash :]
+
+    @property
+    def _dash(self) -> int:
+        return next(
+            (at for at, one in enumerate(self.args) if one.startswith("-")), len(self.args)
+        )
 
     @property
     def least(self) -> Requirements:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent.doors.request import Request
 from agent.intake.errors import BadInput
 from agent.project.layout import ROOT_MARKS, TEST_FILES, ProjectLayout, find_layout
 from agent.project.tree import ProjectTree, is_collected, is_unittest, telling_patterns
@@ -15,51 +15,6 @@ from agent.project.tree import ProjectTree, is_collected, is_unittest, telling_p
 UNITTEST = ("-o", "python_files=test*.py")
 """What pytest is told of tests that are named as unittest has them."""
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
-
-
-@dataclass(frozen=True)
-class ProjectInputs:
-    """Which project, and which of its tests."""
-
-    start: Path = Path()
-    nodes: Sequence[str] = ()
-    """Node ids, files or folders of tests, relative to where the command was started."""
-    keyword: str = ""
-    last_failed: bool = False
-    python: str | None = None
-    only: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    deselect: Sequence[str] = ()
-    """Node ids that are left out, as pytest's own option has them."""
-    arguments: Sequence[str] = ()
-    """Further ones of pytest's."""
-    test_command: str = ""
-    """What runs the tests, where that is not pytest."""
-    since: str = ""
-    """A commit: what changed since then is suspected first; by default the last one."""
-    grant: bool = False
-    """What [tool.heal] asks for of this machine is given."""
-    test_timeout: float = 0.0
-    """Seconds that one test may take; 0 is what the project's settings say."""
-    failed_outside: bool = False
-    """These tests failed just now, outside of the jail."""
-    alone: bool = False
-    """`start` is the project whatever lies above it, and nothing that it asks for is given: so it
-    is where a stranger has sent its files."""
-
-    def at(self, path: str, further: Sequence[str] = ()) -> ProjectInputs:
-        """The same of a PATH as typed. What stands after the first one is tests until the first
-        that begins with a dash; from there on all is pytest's."""
-        folder = Path(path.partition("::")[0])
-        whole = "::" not in path and find_layout(folder).root == Path(os.path.abspath(folder))
-        dash = next((at for at, one in enumerate(further) if one.startswith("-")), len(further))
-        tests = [*(() if whole else (path,)), *further[:dash]]
-        return replace(self, start=folder, nodes=tests, arguments=further[dash:])
-
-    def pytest_arguments(self, layout: ProjectLayout) -> tuple[str, ...]:
-        """What the project's pytest is started with."""
-        left_out = (f"--deselect={node_at(one, layout)}" for one in self.deselect)
-        return (*self.arguments, *left_out)
 
 
 def is_of_project(path: str, *, brings_tests: bool = False) -> bool:
@@ -97,14 +52,14 @@ def node_at(typed: str, layout: ProjectLayout) -> str:
 
 
 def chosen(
-    failing: Sequence[str], collected: Sequence[str], inputs: ProjectInputs, layout: ProjectLayout
+    failing: Sequence[str], collected: Sequence[str], request: Request, layout: ProjectLayout
 ) -> list[str]:
     """The failing tests that were asked for by name, or by the last run of pytest; raises
     `BadInput` for a name of no test."""
     known = {*collected}
-    named = {node_at(one, layout) for one in inputs.nodes}
+    named = {node_at(one, layout) for one in request.nodes}
     wider = named - known
-    if inputs.failed_outside:  # parameters may be called otherwise in each run
+    if request.failed_outside:  # parameters may be called otherwise in each run
         wider = {one.partition("[")[0] for one in wider}
     else:
         _refuse_unknown(wider, collected, layout)
@@ -112,7 +67,7 @@ def chosen(
         one for one in failing
         if not named or one in named or any(is_below(one, name) for name in wider)
     ]
-    if inputs.last_failed:
+    if request.last_failed:
         failed = last_failed(layout)
         found = [one for one in found if any(is_below(one, name) for name in failed)]
     return found

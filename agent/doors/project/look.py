@@ -12,7 +12,7 @@ from agent.core.domain import REST, File, Project, Report, Script, Solution, Tas
 from agent.core.events import Stamped
 from agent.core.settings import Settings
 from agent.doors.prepared import NOTE, Say, unsaid
-from agent.doors.project.choice import UNITTEST, ProjectInputs, chosen, named_for_unittest
+from agent.doors.project.choice import UNITTEST, chosen, named_for_unittest, node_at
 from agent.doors.project.obstacles import (
     broken_by,
     left_out_words,
@@ -22,6 +22,7 @@ from agent.doors.project.obstacles import (
     waiting_words,
 )
 from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
+from agent.doors.request import Request
 from agent.intake.errors import BadInput, NotFixable
 from agent.judge.project_run import TEST_S, SuiteRun, project_report, run_suite, verdicts
 from agent.log.result import Result, fold
@@ -53,7 +54,7 @@ class Seen:
     broken: Sequence[str]
     """Files that may be edited and do not compile."""
     seconds: float
-    inputs: ProjectInputs
+    request: Request
 
     @property
     def is_red(self) -> bool:
@@ -61,17 +62,17 @@ class Seen:
         return bool(self.wanted or self.broken)
 
 
-async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> Seen:
+async def look(request: Request, settings: Settings, say: Say = unsaid) -> Seen:
     """Finds the project, says what was found, and runs its suite once.
 
     Raises `BadInput` for what is no project, and `NotFixable` for a suite that does not run.
     """
     started = time.monotonic()
-    tree, interpreter = await asyncio.to_thread(_found, inputs)
+    tree, interpreter = await asyncio.to_thread(_found, request)
     layout = tree.layout
-    asked = Grants() if inputs.alone else grants_of(layout.settings, layout.root)
-    given = asked if inputs.grant else asked.harmless
-    command = _command(inputs)
+    asked = Grants() if request.alone else grants_of(layout.settings, layout.root)
+    given = asked if request.grant else asked.harmless
+    command = _command(request)
     # What a test command starts is test code, whatever it is called.
     tree = replace(tree, exclude=(*tree.exclude, *named_in(command, tree.files)))
     by_unittest = not command and named_for_unittest(tree)
@@ -80,19 +81,22 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
         refuse_without_pytest(interpreter)
     project = Project(
         root=str(layout.root), name=layout.name, import_roots=layout.import_roots,
-        arguments=(*(UNITTEST if by_unittest else ()), *inputs.pytest_arguments(layout)),
+        arguments=(
+            *(UNITTEST if by_unittest else ()), *request.arguments,
+            *(f"--deselect={node_at(one, layout)}" for one in request.deselect),
+        ),
         editable=tuple(sorted(tree.editable)), python=interpreter.python,
         loopback=given.loopback, environment=given.environment, readable=given.read,
-        test_s=inputs.test_timeout or given.timeout_s, command=command,
-        command_words=inputs.test_command,
+        test_s=request.test_timeout or given.timeout_s, command=command,
+        command_words=request.test_cmd,
     )
-    say(found_words(tree, interpreter.words, inputs.test_command), "")
+    say(found_words(tree, interpreter.words, request.test_cmd), "")
     if by_unittest:
         say(f"note: {BY_UNITTEST}", NOTE)
     for notice in tree.notices[:MOST_NOTICES]:
         say(f"note: {notice}", NOTE)
     if asked.opening:
-        words = "its tests are given" if inputs.grant else "with --grant its tests would be given"
+        words = "its tests are given" if request.grant else "with --grant its tests would be given"
         say(f"note: {words} {asked.opening}", NOTE)
     jailed = open_sandbox(settings.sandbox, settings.environment or None)
     run = await run_suite(
@@ -104,37 +108,37 @@ async def look(inputs: ProjectInputs, settings: Settings, say: Say = unsaid) -> 
     unread = unreadable(tree) if run.problems or run.failing else []
     broken = broken_by(unread, run.problems, interpreter)
     if not broken:
-        refuse_what_does_not_run(run, tree, interpreter.words, inputs.test_command)
-    wanted = chosen(run.failing, [*run.rows], inputs, layout) if not broken else []
-    if inputs.keyword and wanted:
-        wanted = await _matching(inputs.keyword, wanted, tree, project, interpreter, jailed)
+        refuse_what_does_not_run(run, tree, interpreter.words, request.test_cmd)
+    wanted = chosen(run.failing, [*run.rows], request, layout) if not broken else []
+    if request.keyword and wanted:
+        wanted = await _matching(request.keyword, wanted, tree, project, interpreter, jailed)
     left = [path for path in unread if path not in broken]
     for path in left[:MOST_NOTICES]:
         say(f"note: {unread_words(path, interpreter)}", NOTE)
     if run.left_out:
         say(f"note: {left_out_words(run.left_out)}", NOTE)
-    say(_uncompiled(broken) if broken else suite_words(run, wanted, inputs.test_command), "")
+    say(_uncompiled(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
     tree = tree.without(left)
     seen = Seen(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
-        settings, run, wanted, broken, time.monotonic() - started, inputs,
+        settings, run, wanted, broken, time.monotonic() - started, request,
     )
-    if broken or inputs.alone:  # of a stranger's files git and this machine say nothing
+    if broken or request.alone:  # of a stranger's files git and this machine say nothing
         return seen
-    return await asyncio.to_thread(_with_recency, seen, inputs, given, say)
+    return await asyncio.to_thread(_with_recency, seen, request, given, say)
 
 
-def _found(inputs: ProjectInputs) -> tuple[ProjectTree, Interpreter]:
-    layout = layout_at(inputs.start) if inputs.alone else find_layout(inputs.start)
-    interpreter = find_interpreter(layout.root, inputs.python or "")
-    return read_tree(layout, inputs.only, inputs.exclude), interpreter
+def _found(request: Request) -> tuple[ProjectTree, Interpreter]:
+    layout = layout_at(request.start) if request.alone else find_layout(request.start)
+    interpreter = find_interpreter(layout.root, request.python or "")
+    return read_tree(layout, request.only, request.exclude), interpreter
 
 
 def _uncompiled(broken: Sequence[str]) -> str:
     return f"{broken[0]} does not compile: no test that needs it can run"
 
 
-def _with_recency(seen: Seen, inputs: ProjectInputs, given: Grants, say: Say) -> Seen:
+def _with_recency(seen: Seen, request: Request, given: Grants, say: Say) -> Seen:
     """The same with what of the project changed lately, where a test is to be healed; says that,
     and which grants are missed."""
     failing = [one for one in verdicts(seen.run, [rest_of_suite()], seen.project) if one.fails]
@@ -143,10 +147,10 @@ def _with_recency(seen: Seen, inputs: ProjectInputs, given: Grants, say: Say) ->
     if not seen.wanted:
         return seen
     changed = changed_lines(
-        seen.tree.layout.root, seen.tree.files, seen.project.editable, inputs.since
+        seen.tree.layout.root, seen.tree.files, seen.project.editable, request.since
     )
     if changed:
-        say(changed_words([*changed], inputs.since), "")
+        say(changed_words([*changed], request.since), "")
     return replace(seen, project=seen.project.model_copy(
         update={"changed": tuple(sorted(changed.items()))}
     ))
@@ -160,17 +164,20 @@ def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
     ]
 
 
-def _command(inputs: ProjectInputs) -> tuple[str, ...]:
+def _command(request: Request) -> tuple[str, ...]:
     """What Python is given for the test command; raises `BadInput` for what the jail cannot run."""
-    if not inputs.test_command:
+    if not request.test_cmd:
         return ()
-    if inputs.nodes or inputs.keyword or inputs.last_failed or inputs.deselect or inputs.arguments:
+    if (
+        request.nodes or request.keyword or request.last_failed or request.deselect
+        or request.arguments
+    ):
         raise BadInput(
             "--test-cmd is one test, whose verdict is its exit code: no tests are chosen from it, "
             "and nothing is given to pytest"
         )
     try:
-        return tuple(python_arguments(inputs.test_command))
+        return tuple(python_arguments(request.test_cmd))
     except ToolError as error:
         why = error.why if isinstance(error, NoPython) else error
         raise BadInput(f"--test-cmd takes `python …` or `pytest …`: {why}") from error

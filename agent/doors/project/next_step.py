@@ -31,7 +31,7 @@ def next_steps(result: Result, seen: Seen) -> list[str]:
 
 def _helping(result: Result, seen: Seen) -> Iterator[str]:
     """What would have a search find more, or a person."""
-    inputs, root = seen.inputs, seen.project.root
+    request, root = seen.request, seen.project.root
     others = len(seen.run.failing) - len(seen.wanted)
     failure = result.smallest_failure
     if result.cut_after is not None or result.stopped == "time":
@@ -43,10 +43,10 @@ def _helping(result: Result, seen: Seen) -> Iterator[str]:
         yield f"heal all that fails, as {more}: `{COMMAND} run {root}`"
     if len(seen.wanted) > 1 and failure is not None:
         yield f"heal one test alone, if the causes differ: `{COMMAND} run '{failure.name}'`"
-    if not (inputs.since or seen.project.changed or seen.project.command):
+    if not (request.since or seen.project.changed or seen.project.command):
         yield "say since which commit it fails: --since REV; what changed since is searched first"
     likely = [*dict(seen.project.changed), *(one.file for one in result.suspects)]
-    if likely and not inputs.only and len(seen.project.editable) > 1:
+    if likely and not request.only and len(seen.project.editable) > 1:
         yield f"name the file, where you know it: --only {likely[0]}"
     yield "read the places above, and mend it by hand; or add a failing test of a smaller part"
     if result.provider == "mock":

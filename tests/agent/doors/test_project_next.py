@@ -9,12 +9,12 @@ import pytest
 
 from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
 from agent.core.settings import Settings
-from agent.doors.project.choice import ProjectInputs
 from agent.doors.project.look import Seen
 from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.doors.project.reports import markdown_of, project_document
 from agent.doors.project.shown import evidence_words, message_lines
+from agent.doors.request import Request
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
@@ -38,7 +38,7 @@ def seen(tmp_path: Path) -> Seen:
     return Seen(
         tree, PROJECT.model_copy(update={"root": str(tmp_path)}),
         find_interpreter(tmp_path, ""), Settings.from_env({}), RUN, [SPLIT], [], 1.0,
-        ProjectInputs(tmp_path),
+        Request(str(tmp_path)),
     )
 
 
@@ -62,7 +62,7 @@ def unhealed() -> Result:
      {"--since", "--only", "python -m agent run"}),
     ({}, {"project": PROJECT.model_copy(update={"changed": (("src/till/__init__.py", (1,)),)})},
      {"--only", "python -m agent run", "plan"}),
-    ({}, {"inputs": ProjectInputs(Path("."), only=["src"], since="HEAD~1")},
+    ({}, {"request": Request(".", only=["src"], since="HEAD~1")},
      {"python -m agent run", "plan"}),
 ])
 def test_what_would_help_is_named_and_what_would_not_is_left_out(

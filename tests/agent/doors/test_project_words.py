@@ -12,7 +12,6 @@ import pytest
 from agent.core.domain import Report, SuspectFile, SuspectFunction, Verdict
 from agent.core.events import PartialFound
 from agent.doors.project.choice import (
-    ProjectInputs,
     chosen,
     is_below,
     is_of_project,
@@ -21,6 +20,7 @@ from agent.doors.project.choice import (
 )
 from agent.doors.project.reports import junit, markdown
 from agent.doors.project.shown import edits, evidence_words, notable
+from agent.doors.request import Request
 from agent.doors.writeback import Change, NotWritten, write_all_back
 from agent.intake.errors import BadInput
 from agent.judge.project_run import SuiteRun, verdicts
@@ -56,12 +56,11 @@ def test_a_path_is_a_projects_or_a_programs(root: Path) -> None:
 
 
 def test_tests_stand_before_the_first_dash_and_pytests_arguments_from_there(root: Path) -> None:
-    inputs = ProjectInputs().at(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
+    inputs = Request(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
     assert inputs.nodes == ["tests"]
     assert inputs.arguments == ["--deselect", "tests/test_money.py::test_total"]
-    inputs = ProjectInputs(deselect=["tests/x.py::y"]).at("tests/test_money.py", ["a.py::b"])
+    inputs = Request("tests/test_money.py", ["a.py::b"])
     assert inputs.nodes == ["tests/test_money.py", "a.py::b"]
-    assert inputs.pytest_arguments(find_layout(root)) == ("--deselect=tests/x.py::y",)
 
 
 def test_tests_are_named_from_where_the_command_is_started(
@@ -89,7 +88,7 @@ def test_of_the_failing_tests_those_are_taken_that_were_named(root: Path) -> Non
     failing = ["tests/a.py::y", "tests/b.py::z"]
 
     def named(*nodes: str, **more: object) -> list[str]:
-        return chosen(failing, collected, ProjectInputs(root, nodes, **more), layout)
+        return chosen(failing, collected, Request(str(root), nodes, **more), layout)
 
     assert named() == failing
     assert named("tests/a.py") == ["tests/a.py::y"] and named("tests/a.py::x") == []
