@@ -20,6 +20,7 @@ import typer
 
 from agent.core.domain import Rivals, RunOutcome
 from agent.core.events import Stamped, Waiting, from_jsonl
+from agent.core.settings import COMMAND
 from agent.doors.exits import HEALED, INTERRUPTED, NOT_FIXABLE, USAGE, against, exit_code
 from agent.doors.outputs import write
 from agent.doors.prepared import NOTHING, OpenSession, Prepared, checked, prepare, standing
@@ -91,9 +92,14 @@ def ended(
     if face.json:
         face.data(prepared.document(result, done.commits))
     elif prepared.seen is not None:
-        from agent.doors.project.shown import show
+        from agent.doors.project.next_step import next_steps
 
-        show(result, prepared.seen, face)
+        seen = prepared.seen
+        face.terminal.result(
+            result, before=seen.tree.files, named=seen.wanted, steps=next_steps(result, seen)
+        )
+        if result.outcome in KEPT:
+            face.terminal.patch(result.diff)
         if result.diff and not request.writes and code == HEALED:
             done.kept.append("Next: nothing is written yet; add --apply, --commit or --out FILE.")
     else:
@@ -115,12 +121,11 @@ def check(opener: OpenSession, request: Request, face: Display) -> int:
     result = against(result, request.least)
     if face.json:
         face.data(prepared.document(result))
-    elif prepared.seen is not None:
-        from agent.doors.project.shown import show_verdicts
-
-        show_verdicts(result, prepared.seen.wanted, prepared.seen.project.root, face)
     else:
-        face.terminal.checked(result)
+        face.terminal.checked(result, prepared.seen.wanted if prepared.seen is not None else None)
+        if result.outcome == "unresolved" and prepared.seen is not None:
+            root = prepared.seen.project.root
+            face.terminal.say(f"Next: `{COMMAND} run {root}` searches for a repair.", "bold")
     return exit_code(result, request.least)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from typing import Literal, Self, TextIO
 
@@ -25,6 +25,7 @@ from agent.core.domain import (
     Rivals,
     RunOutcome,
     Standing,
+    SuspectFile,
     Verdict,
     counted,
     passing,
@@ -85,6 +86,11 @@ TONE_STYLES: dict[Tone, str] = {"plain": "dim", "good": "green", "bad": "red", "
 
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
+MOST_SHOWN = 20
+"""Tests of a project that are listed."""
+MOST_LINES = 5
+"""Lines of what a test says."""
+MOST_SUSPECTS = 4
 SHOWN_CHARACTERS = 200
 """Values longer than this are cut in the table."""
 
@@ -134,25 +140,32 @@ class Terminal:
             sys.stdout.write(text)
             sys.stdout.flush()
 
-    def result(self, result: Result) -> None:
-        """All that was found out, except the patch of a run that has one."""
+    def result(
+        self, result: Result, *, before: Mapping[str, str] = {}, named: Sequence[str] | None = None,
+        steps: Sequence[str] | None = None,
+    ) -> None:
+        """All that was found out, except the patch of a run that has one. Of a project also its
+        files as they were `before`, the tests `named` to be healed and its own next `steps`."""
+        own = result.of_submitted
+        unhealed = result.outcome in ("unresolved", "budget", "cancelled")
         self.talk.print(status_line(result))
-        if result.rivals is not None and result.outcome in ("healed", "proposed"):
-            self._rivals(result.rivals, result.fitting)
         if result.reason:
             self.say(result.reason)
+        for line in rival_words(result):
+            self.say(line, OPEN_STYLE)
         if result.waiting is not None:
             self.say(f"Answer at a terminal: {COMMAND} resume {result.run_id}", "bold")
-        own = result.of_submitted
-        self.tests(own.shown_report, self.talk)
-        if result.outcome in ("unresolved", "budget", "cancelled"):
-            self._evidence(own)
+        for path, line_number in edits(before, result) if result.diff else ():
+            self.say(f"edited: {path}, line {line_number}")
+        if named is None or self.verbose or not unhealed:
+            self.tests(own.shown_report, self.talk, named)
+        for line in evidence_words(own, before) if unhealed else ():
+            self.say(line)
         self.not_kept(result)
         for line in node_words(result) if self.verbose else ():
             self.say(line)
-        step = next_step(result, TERMINAL)
-        if step and result.outcome != "proposed" and step.rstrip(".") not in result.reason:
-            self.say(f"Next: {step}", "bold")
+        for line in _steps(result) if steps is None else steps:
+            self.say(line, "bold")
 
     def question(self, rivals: Rivals) -> None:
         """The behaviours to choose from, each with its patch."""
@@ -160,41 +173,42 @@ class Terminal:
             self.say(f"{one.label}: {one.note or 'another repair'}", "bold")
             self.talk.print(coloured(one.diff), end="")
 
-    def _rivals(self, rivals: Rivals, fitting: int) -> None:
-        step = "add a test, or run again with --ask" if rivals.call else "add a test"
-        shown = len(rivals.behaviours)
-        of_them = f", {shown} of them here" if shown < fitting else ""
-        self.say(
-            f"Which is right? {fitting} behaviours fit your tests{of_them}: "
-            f"{cut(in_words(rivals))}. The patch is A; {step}.",
-            OPEN_STYLE,
-        )
-
-    def tests(self, report: Report | None, console: Console) -> None:
-        """The verdicts as a table, or how the program ended when there are none."""
+    def tests(
+        self, report: Report | None, console: Console, named: Sequence[str] | None = None
+    ) -> None:
+        """The verdicts, or how the program ended when there are none; of a project only those that
+        fail or were `named`."""
         if report is None:
             return
-        if report.verdicts:
-            # Our own probes decide nothing, and what they show stands in the proof.
-            quiet = [] if self.verbose else [
-                verdict for verdict in report.verdicts if verdict.origin == "adversarial"
-            ]
-            rows = [verdict for verdict in report.verdicts if verdict not in quiet]
-            if rows:
-                console.print(verdict_table(rows, ascii_only=_ascii(console)))
-            if quiet:
-                returned = sum(verdict.passed for verdict in quiet)
-                console.print(
-                    f"and {passing(returned, len(quiet), 'adversarial test')}, none of which "
-                    "decides (--verbose lists them)"
-                )
-        elif report.ending is not None:
+        # Our own probes decide nothing, and what they show stands in the proof.
+        quiet = [
+            one for one in report.verdicts if one.origin == "adversarial" and not self.verbose
+        ]
+        rows = [one for one in report.verdicts if one not in quiet]
+        if named is not None and not self.verbose:
+            rows = [one for one in rows if one.fails or one.name in named][:MOST_SHOWN]
+        for one in rows:
+            self.verdict(one, console)
+        if quiet:
+            returned = sum(verdict.passed for verdict in quiet)
+            console.print(
+                f"and {passing(returned, len(quiet), 'adversarial test')}, none of which "
+                "decides (--verbose lists them)"
+            )
+        if (rest := len(report.verdicts) - len(rows) - len(quiet)) and rows:
+            console.print(f"  and {counted(rest, 'other test')} (--verbose lists them)")
+        if not report.verdicts and report.ending is not None:
             words = cut(ending_words(report.ending))
             console.print(Text(printable(f"No tests. {sentence(words)}.")))
 
-    def checked(self, result: Result) -> None:
+    def verdict(self, one: Verdict, console: Console) -> None:
+        """A test with what it came to."""
+        words = verdict_line(one, ascii_only=_ascii(console))
+        console.print(Text(printable(words), style=STANDING_STYLES[one.standing]))
+
+    def checked(self, result: Result, named: Sequence[str] | None = None) -> None:
         """The verdicts on standard output, and what they come to."""
-        self.tests(result.report, self.out)
+        self.tests(result.report, self.out, named)
         if result.reason:
             self.say(result.reason)
         verdicts = result.report.verdicts if result.report is not None else ()
@@ -203,21 +217,10 @@ class Terminal:
         elif not verdicts:
             said = "NO TEST RAN"
         else:
-            said = "ALL PASS" if all(one.shows for one in verdicts) else "NOTHING FAILS"
+            passes = named is not None or all(one.shows for one in verdicts)
+            said = "ALL PASS" if passes else "NOTHING FAILS"
         proof = f"proof {cut(result.claim)}" if result.claim else ""
         self.say(" · ".join(filter(None, (said, proof))), "bold")
-
-    def _evidence(self, result: Result) -> None:
-        failure = result.smallest_failure
-        if failure is not None:
-            self.say("Smallest failing call", "bold")
-            self.say(f"  {cut(failure.call or failure.name)}")
-            self.say(f"  expected  {cut(failure.expected) or '(a pass)'}")
-            self.say(f"  got       {cut(failure.got or failure.message) or '(nothing)'}")
-        if result.diagnosis is not None and result.diagnosis.blamed:
-            self.say("Suspected lines", "bold")
-            for line in blamed_words(result.diagnosis):
-                self.say(f"  {line}")
 
     def not_kept(self, result: Result) -> None:
         """The best patch and the best program of a run that keeps none; a program that was written
@@ -307,7 +310,7 @@ def shown_lines(
         case Diagnosed():
             more = blamed_words(event.diagnosis)
         case Proved():
-            more = evidence_words(event.evidence)
+            more = proof_words(event.evidence)
         case _:
             more = []
     return [*lines, *(Line(f"  {words}") for words in more)]
@@ -348,39 +351,116 @@ def age(created: float) -> str:
     return "just now"
 
 
-def verdict_table(verdicts: Sequence[Verdict], *, ascii_only: bool = False) -> Table:
-    """One row a test: what it came to in glyph and word, what it is, and what was seen."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("status", no_wrap=True)
-    table.add_column("test", overflow="fold")
-    table.add_column("origin", no_wrap=True)
-    table.add_column("what was seen", overflow="fold")
-    for verdict in verdicts:
-        glyph, plain, _ = STANDING_SIGNS[verdict.standing]
-        table.add_row(
-            Text(
-                f"{plain if ascii_only else glyph} {verdict.standing}",
-                style=STANDING_STYLES[verdict.standing],
-            ),
-            Text(printable(cut(verdict.name))),
-            Text(verdict.origin),
-            Text(printable(seen_words(verdict))),
-        )
-    return table
+def verdict_line(one: Verdict, *, ascii_only: bool = False) -> str:
+    """A test with what it came to and where it is from, and below it what was seen."""
+    glyph, plain, _ = STANDING_SIGNS[one.standing]
+    origin = "" if one.origin == "user" else f" ({one.origin})"
+    first = f"  {plain if ascii_only else glyph} {one.standing} {cut(one.name)}{origin}"
+    return "\n".join([first, *seen_lines(one)])
 
 
-def seen_words(verdict: Verdict) -> str:
+def seen_lines(one: Verdict) -> list[str]:
     """Got and expected of a failing test; of a passing one only what limits its worth."""
     seen = []
-    if not (verdict.passed or verdict.doubt or verdict.aside):
-        if verdict.expected and verdict.got:
-            seen.append(f"expected {verdict.expected}, got {verdict.got}")
-        elif verdict.message or verdict.got:
-            seen.append(verdict.message or verdict.got)
-    return "; ".join(map(cut, (*seen, *verdict_words(verdict))))
+    if not (one.passed or one.doubt or one.aside):
+        if one.expected and one.got:
+            seen.append(f"    {cut(f'expected {one.expected}, got {one.got}')}")
+        else:
+            seen += message_lines(one.message or one.got)
+    return [*seen, *(f"    {cut(words)}" for words in verdict_words(one))]
 
 
-def evidence_words(seen: Evidence | None) -> list[str]:
+def message_lines(message: str, most: int = MOST_LINES) -> list[str]:
+    """The first lines of what a test says, each indented and none too long."""
+    lines = [line.rstrip() for line in message.strip().split("\n") if line.strip()]
+    if "Expected:" in lines:  # of a doctest the example, without the text above it
+        lines = lines[max(0, lines.index("Expected:") - 1) :]
+    more = [f"    … {counted(len(lines) - most, 'more line')}"] if len(lines) > most else []
+    return [f"    {cut(line)}" for line in lines[:most]] + more
+
+
+def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
+    """Each file that was changed, with the first line that is another."""
+    found = []
+    for path, text in sorted(result.files):
+        if path in before and text != before[path]:
+            pairs = zip(text.split("\n"), before[path].split("\n"), strict=False)
+            same = next((at for at, (new, old) in enumerate(pairs) if new != old), None)
+            found.append((path, 1 + (same if same is not None else min(
+                text.count("\n"), before[path].count("\n")
+            ))))
+    return found
+
+
+def rival_words(result: Result) -> Iterator[str]:
+    """The other repairs that the tests do not tell apart."""
+    rivals = result.rivals
+    if rivals is None or result.outcome not in ("healed", "proposed"):
+        return
+    if rivals.call:
+        shown = len(rivals.behaviours)
+        of_them = f", {shown} of them here" if shown < result.fitting else ""
+        yield (
+            f"Which is right? {result.fitting} behaviours fit your tests{of_them}: "
+            f"{cut(in_words(rivals))}. The patch is A; add a test, or run again with --ask."
+        )
+        return
+    yield "Which one is right? The suite passes with each; the patch is A. A further test decides:"
+    for one in rivals.behaviours:
+        yield f"  {one.label}: {one.note}"
+
+
+def evidence_words(result: Result, before: Mapping[str, str] = {}) -> Iterator[str]:
+    """The smallest failing test, and the places in which the fault may lie; of files as they were
+    `before`, also statements there that do nothing."""
+    failure = result.smallest_failure
+    if failure is not None:
+        yield f"Smallest failing {'call' if failure.call else 'test'}: " \
+            f"{cut(failure.call or failure.name)}"
+        if failure.call:
+            yield f"  expected  {cut(failure.expected) or '(a pass)'}"
+            yield f"  got       {cut(failure.got or failure.message) or '(nothing)'}"
+        else:
+            yield from message_lines(failure.message or failure.got or failure.status)
+    if result.suspects:
+        yield "Where the fault may lie (1.00 is the most suspect)"
+        for one in result.suspects[:MOST_SUSPECTS]:
+            yield from _suspect_lines(one, before)
+    elif result.diagnosis is not None and result.diagnosis.blamed:
+        yield "Suspected lines"
+        for line in blamed_words(result.diagnosis):
+            yield f"  {line}"
+
+
+def _suspect_lines(one: SuspectFile, before: Mapping[str, str]) -> Iterator[str]:
+    yield f"  {suspect_words(one)}"
+    if one.values:
+        held = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
+        at = f"in line {one.line}, " if one.line is not None else ""
+        yield f"    {at}where it failed: {held}"
+    from agent.repair.proof.doubts import idle_assignments  # a search has imported it
+
+    functions = [function.line for function in one.functions]
+    for line, name in idle_assignments(before.get(one.file, ""), functions):
+        yield f"    line {line} does nothing: it sets `{name}`, which nothing reads"
+
+
+def suspect_words(one: SuspectFile) -> str:
+    """A file with its likeliest functions."""
+    functions = ", ".join(
+        f"{function.name} (line {function.line})" for function in one.functions[:3]
+    )
+    return f"{one.file} ({one.suspicion:.2f}){f': {functions}' if functions else ''}"
+
+
+def _steps(result: Result) -> Iterator[str]:
+    """What to do next, unless the reason says it."""
+    step = next_step(result, TERMINAL)
+    if step and result.outcome != "proposed" and step.rstrip(".") not in result.reason:
+        yield f"Next: {step}"
+
+
+def proof_words(seen: Evidence | None) -> list[str]:
     """What proof above E2 was looked for in, a line for each thing that speaks against it."""
     if seen is None:
         return []

@@ -11,13 +11,8 @@ from xml.etree import ElementTree
 
 from agent.core.domain import Report, Verdict, counted
 from agent.doors.project.next_step import next_steps, question
-from agent.doors.project.shown import (
-    edits,
-    evidence_words,
-    judged_words,
-    rival_words,
-    suspect_words,
-)
+from agent.doors.project.shown import judged_words
+from agent.doors.terminal import edits, evidence_words, rival_words, suspect_words
 from agent.judge.project_run import SuiteRun
 from agent.log.result import KEPT, Result, document
 from agent.log.words import (

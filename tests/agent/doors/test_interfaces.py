@@ -20,7 +20,6 @@ from agent.doors.next_step import PAGE, TERMINAL, Words, next_step, step_of
 from agent.doors.prepared import prepare, unsaid
 from agent.doors.project.early import head_start
 from agent.doors.project.sent import SentFile, received
-from agent.doors.project.shown import evidence_words
 from agent.doors.request import Request
 from agent.doors.terminal import Terminal
 from agent.log.result import Result, fold
@@ -204,8 +203,7 @@ def test_the_same_failure_is_the_smallest_for_all() -> None:
     terminal = Terminal()
     with terminal.talk.capture() as talk:
         terminal.result(result)
-    of_project = "\n".join(evidence_words(result))
-    for shown in (talk.get().partition("Smallest")[2], of_project, smallest(result)):
+    for shown in (talk.get().partition("Smallest")[2], smallest(result)):
         assert "test_quick" in shown and "test_b" not in shown
 
 

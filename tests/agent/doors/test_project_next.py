@@ -13,8 +13,8 @@ from agent.doors.project.look import Seen
 from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.doors.project.reports import markdown_of, project_document
-from agent.doors.project.shown import evidence_words, message_lines
 from agent.doors.request import Request
+from agent.doors.terminal import evidence_words, message_lines
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 
 from agent.core.domain import Report, SuspectFile, SuspectFunction, Verdict
 from agent.core.events import PartialFound
@@ -19,8 +21,8 @@ from agent.doors.project.choice import (
     project_around,
 )
 from agent.doors.project.reports import junit, markdown
-from agent.doors.project.shown import edits, evidence_words, notable
 from agent.doors.request import Request
+from agent.doors.terminal import Terminal, edits, evidence_words
 from agent.doors.writeback import Change, NotWritten, write_all_back
 from agent.intake.errors import BadInput
 from agent.judge.project_run import SuiteRun, verdicts
@@ -136,8 +138,14 @@ def test_only_what_changed_or_fails_is_listed() -> None:
         verdict("same", "passed"), verdict("healed", "passed"), verdict("fails", "failed", "x"),
         verdict("left", "failed", aside="it failed before"), verdict("skips", "skipped"),
     ))
-    shown = [one.name for one in notable(report, ["healed"]).verdicts]
-    assert shown == ["healed", "fails"]
+    console = Console(file=StringIO(), width=100)
+    Terminal().tests(report, console, ["healed"])
+    assert isinstance(console.file, StringIO)
+    said = console.file.getvalue()
+    assert [name for name in ("same", "healed", "fails", "left", "skips") if name in said] == [
+        "healed", "fails"
+    ]
+    assert a_line_has(said, 3, "--verbose")
 
 
 SUSPECT = SuspectFile(

@@ -31,10 +31,10 @@ from agent.doors.terminal import (
     STYLES,
     Terminal,
     printable,
-    seen_words,
+    seen_lines,
     shown_lines,
     status_line,
-    verdict_table,
+    verdict_line,
 )
 from agent.log.result import Result
 from agent.log.words import STANDING_SIGNS
@@ -82,8 +82,8 @@ def test_a_status_is_said_in_words_beside_its_glyph() -> None:
         verdict("error", aside="no such fixture"),
     ]
     for one in every:
-        assert f"{STANDING_SIGNS[one.standing].glyph} {one.standing}" in shown(verdict_table([one]))
-        assert shown(verdict_table([one], ascii_only=True)).isascii()
+        assert f"{STANDING_SIGNS[one.standing].glyph} {one.standing}" in verdict_line(one)
+        assert verdict_line(one, ascii_only=True).isascii()
 
 
 @pytest.mark.parametrize("verbose", [False, True])
@@ -110,14 +110,15 @@ def test_a_row_says_what_was_seen_and_what_limits_its_worth() -> None:
         (verdict("passed", integrity=None, doubt="it looks into frames", message="x"),
          ("it looks into frames",)),
     ):
-        assert all(fact in seen_words(one) for fact in facts)
+        assert all(fact in "".join(seen_lines(one)) for fact in facts)
     plain, other_type = (
         verdict("failed", integrity=None, got="3", type_differs=differs)
         for differs in (False, True)
     )
-    assert seen_words(plain) != seen_words(other_type)
-    assert seen_words(verdict("passed", expected="3", got="3")) == ""
-    assert len(seen_words(verdict(message="x" * 300))) == 201
+    assert seen_lines(plain) != seen_lines(other_type)
+    assert seen_lines(verdict("passed", expected="3", got="3")) == []
+    (long,) = seen_lines(verdict(message="x" * 300))
+    assert len(long) == len("    ") + 201
 
 
 SEARCHED = Searched(candidates=1, plausible=0, best_passed=2, total=3, wall_s=0.1)
