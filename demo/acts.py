@@ -191,37 +191,22 @@ class Page:
     ) -> AsyncIterator[Update]:
         """Starts the run and follows it; `options` are the values of the first of `OPTIONS`."""
         from agent.intake import BadInput, NotFixable  # the session has imported it
-        from demo.brought import prepared
-        from demo.options import chosen
+        from demo.brought import begun
 
         run, visitor, brought = kept["run"], self.panel.visitor(visit), None
         typed = (code or "", tests or "", words or "")
         self._newest.pop(visit["page"], None)  # it follows no other run from here on
         try:
             async with self._beginning(run, visit):
-                running = await self._host.running()
-                session = running.session
-                if running.refusal:  # also the suite of a project that was sent runs code
-                    raise Unavailable(running.refusal)
+                session = await self._host.session()
                 if not _is_new_id(run):
                     raise BadInput("This page has lost its run: reload it, then heal again.")
-                asked = chosen(
-                    dict(zip(OPTIONS, options, strict=False)), session.settings,
-                    public=self._host.access.public,
-                )
                 if await self._log(run) is None:
-                    size = (*typed, asked.stdin, *asked.argv)
-                    with self._host.working(session, visitor, visit["address"], size, run):
-                        async with self._host.reading(visitor, visit["address"]):
-                            brought = await prepared(*typed, asked, session.settings)
-                        if (run, visitor) in self._stopped_early:
-                            raise BadInput("Stopped before it began.")
-                        if brought.task is not None:
-                            await session.start(
-                                brought.task, title=brought.title, run_id=run,
-                                plan=await self.panel.plan(visit), visitor=visitor,
-                                **asked.asked(pauses=True),
-                            )
+                    brought = await begun(
+                        self._host, self.panel, visit, run, typed,
+                        dict(zip(OPTIONS, options, strict=False)), address=visit["address"],
+                        pauses=True, stopped=lambda: (run, visitor) in self._stopped_early,
+                    )
         except (
             Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch, SandboxError,
         ) as refusal:

@@ -7,6 +7,7 @@ import ast
 import asyncio
 import re
 import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,14 +21,45 @@ from agent.intake.parsing import statements_of
 from agent.intake.source import from_bytes
 from agent.log.history import LONGEST_TITLE
 from agent.log.result import Result
-from demo.browser_state import TYPED
-from demo.options import RunOptions
+from demo.browser_state import TYPED, Visit
+from demo.models.panel import Panel
+from demo.options import chosen
+from demo.serving.host import Host, Unavailable
 
 TEST_S = 10.0
 """Seconds of one test of a project that was sent."""
 LOOK_S = 90.0
 """Seconds in which its suite is run once, before it is healed."""
 _NOTE = "note: "
+
+
+async def begun(
+    host: Host, panel: Panel, visit: Visit, run: str, typed: tuple[str, str, str],
+    given: Mapping[str, object], *, address: str, pauses: bool,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Prepared:
+    """Starts a run of what a visitor brings, with the options that are `given`. Where a green
+    project is brought, nothing is started.
+
+    Raises `Unavailable`, `TooMuch`, `BadInput`, `NotFixable` and `LlmError`, for people.
+    """
+    running = await host.running()
+    session = running.session
+    if running.refusal:  # also the suite of a project that was sent runs code
+        raise Unavailable(running.refusal)
+    request = chosen(given, session.settings, public=host.access.public)
+    own, size = panel.visitor(visit), (*typed, request.stdin, *request.args)
+    with host.working(session, own, address, size, run):
+        async with host.reading(own, address):
+            brought = await prepared(*typed, request, session.settings)
+        if stopped():
+            raise BadInput("Stopped before it began.")
+        if brought.task is not None:
+            await session.start(
+                brought.task, title=brought.title, run_id=run, plan=await panel.plan(visit),
+                visitor=own, **request.asked(pauses=pauses, asks=True),
+            )
+    return brought
 
 
 @dataclass(frozen=True)
@@ -46,21 +78,21 @@ class Prepared:
 
 
 async def prepared(
-    code: str, tests: str, words: str, options: RunOptions, settings: Settings
+    code: str, tests: str, words: str, request: Request, settings: Settings
 ) -> Prepared:
     """Raises `BadInput` and `NotFixable` with a message for people."""
-    if not options.files:
+    if not request.files:
         found = await asyncio.to_thread(
-            from_page, code, tests, words, (), False, options.stdin, options.argv
+            from_page, code, tests, words, (), False, request.stdin, request.args
         )
         return Prepared(found.task, found.notices)
-    sent = await asyncio.to_thread(received, options.files)
+    sent = await asyncio.to_thread(received, request.files)
     if code.strip():
         raise BadInput("Code is pasted and files are chosen: clear one of the two.")
     if sent.program is not None:
-        return await asyncio.to_thread(_module, sent, sent.program, tests, words, options)
-    given = {"tests": tests, "a task in words": words, "standard input": options.stdin,
-             "arguments": " ".join(options.argv)}
+        return await asyncio.to_thread(_module, sent, sent.program, tests, words, request)
+    given = {"tests": tests, "a task in words": words, "standard input": request.stdin,
+             "arguments": " ".join(request.args)}
     if extra := [name for name, text in given.items() if text.strip()]:
         raise BadInput(
             f"Several modules are judged by their own tests alone: clear {' and '.join(extra)}."
@@ -84,7 +116,7 @@ def as_typed(task: Task) -> dict[str, str]:
 
 
 def _module(
-    sent: Sent, module: SentFile, tests: str, words: str, options: RunOptions
+    sent: Sent, module: SentFile, tests: str, words: str, request: Request
 ) -> Prepared:
     """One module under its own name, with a file of tests, or tests that were typed."""
     texts = [TestText(tests)] if tests.strip() else []
@@ -93,7 +125,8 @@ def _module(
         texts.append(TestText(source.text, sent.tests.name, sent.tests.name))
     found = task_of(Brought(
         from_bytes(module.content, Path(module.name)).text, module.name, words, tuple(texts),
-        stdin=options.stdin, argv=options.argv, sites=site_folders().sites, notices=sent.notices,
+        stdin=request.stdin, argv=tuple(request.args), sites=site_folders().sites,
+        notices=sent.notices,
     ))
     return Prepared(found.task, found.notices)
 

@@ -7,18 +7,15 @@ import binascii
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, get_args
+from typing import cast, get_args
 
 from agent.core.domain import Integrity, ProofLevel
 from agent.core.settings import Autonomy, Settings
 from agent.doors.project.sent import MOST_SENT, SentFile
+from agent.doors.request import Request
 from agent.intake.errors import BadInput
 from demo.browser_state import OPTIONS
 from llm.budget import Caps
-
-if TYPE_CHECKING:
-    from agent.run.run import Asked
 
 MOST_ITERATIONS = 10
 MOST_ARGUMENTS = 100
@@ -26,36 +23,7 @@ LONGEST_ARGUMENTS = 4_000
 """Characters, which are split where everybody else waits."""
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """What is given is asked for; all else is as the settings have it."""
-
-    iterations: int | None = None
-    autonomy: Autonomy | None = None
-    ask: bool | None = None
-    learn: bool = True
-    require_proof: ProofLevel = "E1"
-    require_integrity: Integrity | None = None
-    require_confidence: float | None = None
-    """From 0 to 1."""
-    caps: Caps | None = None
-    seconds: float | None = None
-    stdin: str = ""
-    argv: tuple[str, ...] = ()
-    files: tuple[SentFile, ...] = ()
-
-    def asked(self, *, pauses: bool) -> Asked:
-        """What such a run is asked for."""
-        return {
-            "max_iterations": self.iterations, "autonomy_level": self.autonomy, "ask": self.ask,
-            "learn": self.learn, "require_proof": self.require_proof,
-            "require_integrity": self.require_integrity,
-            "require_confidence": self.require_confidence, "caps": self.caps,
-            "budget_s": self.seconds, "pauses": pauses,
-        }
-
-
-def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> RunOptions:
+def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> Request:
     """The options that some values say, by their names. On a public page a run may be
     given less than the host allows, and never more; to add to it at a cap counts as another
     start. Raises `BadInput` with the next step."""
@@ -94,8 +62,8 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
     iterations = number("iterations", often)
     if iterations is not None and (iterations < 1 or iterations % 1):
         raise BadInput(f"Repair attempts are a whole number from 1 to {often}.")
-    return RunOptions(
-        iterations=int(iterations) if iterations is not None else None,
+    return Request(
+        max_iterations=int(iterations) if iterations is not None else None,
         autonomy=cast("Autonomy | None", _one_of("autonomy", given, get_args(Autonomy))),
         ask=_true(given, "ask") or None,
         learn=_true(given, "learn") is not False,
@@ -111,9 +79,9 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
             tokens=caps.tokens if tokens is None else int(tokens),
             calls=caps.calls if calls is None else int(calls),
         ),
-        seconds=seconds,
+        timeout=seconds,
         stdin=_text(given, "stdin"),
-        argv=_arguments(_text(given, "args")),
+        args=_arguments(_text(given, "args")),
         files=_files(given.get("files")),
     )
 

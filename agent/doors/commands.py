@@ -71,7 +71,9 @@ def run(opener: OpenSession, request: Request, face: Display) -> int:
     async def drive() -> tuple[Stamped, ...]:
         async with opener(settings) as session:
             run = await session.start(
-                task, title=prepared.title, **request.asked(attended=attended(face))
+                task, title=prepared.title, **request.asked(
+                    pauses=attended(face), asks=attended(face) and prepared.seen is None
+                ),
             )
             return await watched(session, run, face, calm=prepared.seen is not None)
 

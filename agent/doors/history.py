@@ -112,7 +112,8 @@ def fork_run(
         async with opener(settings) as session:
             plan = session.plan() if chosen else None
             run = await session.fork(
-                name, iteration, edits, plan=plan, **request.asked(attended=attended(face))
+                name, iteration, edits, plan=plan,
+                **request.asked(pauses=attended(face), asks=attended(face)),
             )
             return await watched(session, run, face)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.core.settings import Settings
+from agent.core.settings import Autonomy, Settings
 from agent.doors.exits import Requirements
 from agent.intake.brought import Inputs
 from agent.project.layout import find_layout
@@ -20,7 +20,9 @@ from llm.plan import parse_roles
 
 if TYPE_CHECKING:
     from agent.core.domain import Integrity, ProofLevel
+    from agent.doors.project.sent import SentFile
     from agent.run.run import Asked
+    from llm.budget import Caps
 
 OF_FILES = {
     "task": "--task", "tests": "--tests", "tests_file": "--tests-file", "with_files": "--with",
@@ -64,6 +66,8 @@ class Request:
     grant: bool = False
     means_project: bool = False
     """`path` lies in the project that is meant, whatever it is."""
+    files: tuple[SentFile, ...] = ()
+    """Those that were sent, in place of a path."""
     failed_outside: bool = False
     """These tests failed just now, outside of the jail."""
     alone: bool = False
@@ -80,6 +84,10 @@ class Request:
     """Wall seconds of the run."""
     ask: bool | None = None
     """Whether a person is asked where the tests leave several behaviours open."""
+    autonomy: Autonomy | None = None
+    learn: bool = True
+    caps: Caps | None = None
+    """What may be spent on models, all of it, in place of `budget_usd`."""
     require_confidence: float | None = None
     require_proof: ProofLevel | None = None
     require_integrity: Integrity | None = None
@@ -146,12 +154,14 @@ class Request:
         """Whether a repair is to be written."""
         return self.apply or self.commit or self.out is not None
 
-    def asked(self, *, attended: bool) -> Asked:
-        """What the run is asked for; it pauses and asks only where a person is there."""
+    def asked(self, *, pauses: bool, asks: bool) -> Asked:
+        """What the run is asked for; whether it `pauses` at a cap, and `asks` where the tests leave
+        something open, depends on whether a person is there."""
         return {
-            "max_iterations": self.max_iterations, "budget_s": self.timeout,
-            "ask": self.ask if attended and not self.is_project else False, "pauses": attended,
-            "require_proof": self.require_proof, "require_integrity": self.require_integrity,
+            "max_iterations": self.max_iterations, "budget_s": self.timeout, "pauses": pauses,
+            "ask": self.ask if asks else False, "caps": self.caps, "learn": self.learn,
+            "autonomy_level": self.autonomy, "require_proof": self.require_proof,
+            "require_integrity": self.require_integrity,
             "require_confidence": self.require_confidence,
         }
 

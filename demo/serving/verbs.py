@@ -15,7 +15,7 @@ from agent.log.store import UnknownRun
 from agent.memory import Memory
 from demo.browser_state import NEW_VISIT, Visit
 from demo.models.panel import Panel
-from demo.serving.host import Host, Unavailable
+from demo.serving.host import Host
 from demo.serving.throttle import throttled
 from demo.serving.visitors import LEAST_WORD, is_word
 from demo.shown.required import required
@@ -42,29 +42,15 @@ class Verbs:
         each time that this changes, its outcome last; to cancel the call ends the run. options may
         hold iterations, autonomy, ask, learn, require_proof, require_integrity, usd, tokens, calls,
         seconds, stdin, args, and files: each name with its bytes in base64. A file may be a zip."""
-        from demo.brought import prepared  # the session has imported what it needs
-        from demo.options import chosen
+        from demo.brought import begun  # the session has imported what it needs
 
         visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}
-        running = await self._host.running()
-        session = running.session
-        if running.refusal:
-            raise Unavailable(running.refusal)
-        asked = chosen(
+        run, session = str(uuid4()), await self._host.session()
+        brought = await begun(
+            self._host, self._panel, visit, run, (code, tests, words),
             {name.replace("_", "-"): value for name, value in (options or {}).items()},
-            session.settings, public=self._host.access.public,
+            address=address, pauses=False,
         )
-        run, own, typed = str(uuid4()), self._panel.visitor(visit), (code, tests, words)
-        size = (*typed, asked.stdin, *asked.argv)
-        with self._host.working(session, own, address, size, run):
-            async with self._host.reading(own, address):
-                brought = await prepared(*typed, asked, session.settings)
-            if brought.task is not None:
-                await session.start(
-                    brought.task, title=brought.title, run_id=run,
-                    plan=await self._panel.plan(visit), visitor=own,
-                    **asked.asked(pauses=False),
-                )
         if brought.task is None:
             assert brought.standing is not None, "there is a task or how it stands without"
             yield document(brought.standing)

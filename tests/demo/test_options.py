@@ -11,13 +11,14 @@ import gradio as gr
 import pytest
 
 from agent.core.settings import Settings
+from agent.doors.request import Request
 from agent.doors.terminal import status_line
 from agent.intake import BadInput, from_page
 from agent.log.result import fold
 from agent.run.run import Options
 from agent.run.session import open_session
 from demo.browser_state import OPTIONS
-from demo.options import RunOptions, chosen
+from demo.options import chosen
 from demo.shown.bench import workbench
 from demo.shown.required import required
 from demo.web import build
@@ -30,15 +31,15 @@ CODE = "def area(width, height):\n    return width + height\n"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
 
 
-def asked(public: bool = False, **given: object) -> RunOptions:
+def asked(public: bool = False, **given: object) -> Request:
     return chosen(
         {name.replace("_", "-"): value for name, value in given.items()}, HOST, public=public
     )
 
 
 def test_nothing_that_is_chosen_leaves_all_as_the_settings_have_it() -> None:
-    assert chosen(dict.fromkeys(OPTIONS), HOST, public=True) == RunOptions()
-    assert chosen(dict.fromkeys(OPTIONS, ""), HOST, public=True) == RunOptions()
+    assert chosen(dict.fromkeys(OPTIONS), HOST, public=True) == Request(require_proof="E1")
+    assert chosen(dict.fromkeys(OPTIONS, ""), HOST, public=True) == Request(require_proof="E1")
 
 
 def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
@@ -48,12 +49,12 @@ def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
         seconds="30", stdin="2\n3\n", args="--name 'two words' -v",
         files={"a.py": base64.b64encode(b"x").decode()},
     )
-    assert found.asked(pauses=True) == {
+    assert found.asked(pauses=True, asks=True) == {
         "max_iterations": 3, "autonomy_level": "review_all", "ask": True, "learn": False,
         "require_proof": "E3", "require_integrity": "isolated", "budget_s": 30.0,
         "pauses": True, "require_confidence": 0.8, "caps": Caps(usd=0.25, tokens=5000, calls=7),
     }
-    assert (found.stdin, found.argv) == ("2\n3\n", ("--name", "two words", "-v"))
+    assert (found.stdin, found.args) == ("2\n3\n", ("--name", "two words", "-v"))
     assert [(one.name, one.content) for one in found.files] == [("a.py", b"x")]
     assert asked(usd=0).caps == Caps(usd=0.0, tokens=HOST.budget_tokens, calls=HOST.budget_calls)
 
@@ -76,7 +77,7 @@ def test_what_cannot_be_used_is_refused(given: dict[str, Any], fact: str) -> Non
 
 async def test_a_host_that_tries_more_often_is_asked_for_as_much() -> None:
     often = Settings.from_env({}, provider="mock", max_iterations=20)
-    assert chosen({"iterations": 20}, often, public=True).iterations == 20
+    assert chosen({"iterations": 20}, often, public=True).max_iterations == 20
     with pytest.raises(BadInput, match="20"):
         chosen({"iterations": 21}, often, public=True)
     ui = build(hosting(RecordedSession()), max_iterations=20)
@@ -103,7 +104,8 @@ async def test_what_is_asked_for_is_what_the_run_is_given(tmp_path: Path) -> Non
         require_proof="E4", require_integrity="isolated",
     )
     async with open_session(settings(tmp_path)) as session:
-        run = await session.start(from_page(CODE, TESTS).task, **found.asked(pauses=True))
+        given = found.asked(pauses=True, asks=True)
+        run = await session.start(from_page(CODE, TESTS).task, **given)
         options = Options.from_json(session._store.run(run).options)
         await session.cancel(run)
     assert (options.max_iterations, options.autonomy_level, options.ask) == (2, "review_all", True)

@@ -81,7 +81,7 @@ def on_the_page(**given: object) -> Interface:
             {name.replace("_", "-"): value for name, value in given.items()},
             Settings.from_env(SETTINGS), public=False,
         )
-        session.how.append({**found.asked(pauses=True)})
+        session.how.append({**found.asked(pauses=True, asks=True)})
 
     return interface
 
