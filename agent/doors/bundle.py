@@ -14,7 +14,7 @@ from agent.core.domain import File, Script, Task, TestCase
 from agent.core.events import Stamped, to_jsonl
 from agent.core.trees import parse
 from agent.core.trust import VETOING_ORIGINS
-from agent.doors.project.reports import junit, markdown_of_run
+from agent.doors.project.reports import junit, markdown
 from agent.intake.brought import PASTED
 from agent.intake.parsing import visible_names
 from agent.intake.project import module_stem
@@ -92,7 +92,7 @@ def bundle(task: Task, log: Sequence[Stamped]) -> bytes:
     name = patched(result) if patch_of(result) else true_name(task)
     files = {
         "heal.patch" if result.diff else "partial.patch": patch(result),
-        "report.md": markdown_of_run(result, name).encode("utf-8", "replace"),
+        "report.md": markdown(result, name).encode("utf-8", "replace"),
         "junit.xml": junit(result, result.columns[0].report if result.columns else None),
         "run.jsonl": to_jsonl(log).encode(),
         **{

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gc
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -162,14 +162,9 @@ def run(
     given by --tests or --tests-file.
     """
 
-    given = locals()
+    from agent.doors import commands
 
-    def work(face: Display) -> int:
-        from agent.doors import commands
-
-        return commands.run(_opener(context), _request(given), face)
-
-    conclude(work, as_json=as_json, verbose=verbose)
+    _conclude(locals(), commands.run)
 
 
 @app.command(epilog=EPILOG)
@@ -201,14 +196,9 @@ def pytest(
 ) -> None:
     """Run the project's pytest as it is, outside of the jail, and heal what fails."""
 
-    given = locals()
+    from agent.doors.project import after_pytest
 
-    def work(face: Display) -> int:
-        from agent.doors.project import after_pytest
-
-        return after_pytest.heal_pytest(_opener(context), _request(given), face)
-
-    conclude(work, as_json=as_json, verbose=verbose)
+    _conclude(locals(), after_pytest.heal_pytest)
 
 
 @app.command(epilog=EPILOG)
@@ -232,30 +222,23 @@ def check(
 ) -> None:
     """Judge a Python file by its tests, or a project by its own suite, and repair nothing."""
 
-    given = {**locals(), "require_proof": "E0"}
+    from agent.doors import commands
 
-    def work(face: Display) -> int:
-        from agent.doors import commands
-
-        return commands.check(_opener(context), _request(given), face)
-
-    conclude(work, as_json=as_json, verbose=verbose)
+    _conclude({**locals(), "require_proof": "E0"}, commands.check)
 
 
 @app.command()
 def replay(
+    context: typer.Context,
     log: Annotated[str, typer.Argument(metavar="LOG", help="A file by --log; - is stdin.")],
     as_json: options.JsonOption = False,
     verbose: options.VerboseOption = False,
 ) -> None:
     """Show a saved run again, with no model and no execution. Exits 0 once it is shown."""
 
-    def work(face: Display) -> int:
-        from agent.doors import commands
+    from agent.doors import commands
 
-        return commands.replay(log, face)
-
-    conclude(work, as_json=as_json, verbose=verbose)
+    _conclude({**locals(), "log": None}, lambda _, __, face: commands.replay(log, face))
 
 
 @app.command(epilog=EPILOG)
@@ -272,33 +255,29 @@ def resume(
 ) -> None:
     """Take up the runs whose process was ended, or answer RUN, which waits for a word of yours."""
 
-    given = locals()
+    from agent.doors import commands
 
-    def work(face: Display) -> int:
-        from agent.doors import commands
-
-        return commands.resume(_opener(context), run_id, _request(given), face)
-
-    conclude(work, as_json=as_json, verbose=verbose)
+    _conclude(
+        locals(), lambda opener, request, face: commands.resume(opener, run_id, request, face)
+    )
 
 
 @app.command()
 def runs(
+    context: typer.Context,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
     as_json: options.JsonOption = False,
 ) -> None:
     """List what was run, the newest first."""
 
-    def work(face: Display) -> int:
-        from agent.doors import history
+    from agent.doors import history
 
-        return history.list_runs(limit, face)
-
-    conclude(work, as_json=as_json)
+    _conclude(locals(), lambda _, __, face: history.list_runs(limit, face))
 
 
 @app.command()
 def show(
+    context: typer.Context,
     run: options.RunArgument,
     iteration: Annotated[
         int | None, typer.Option(
@@ -310,26 +289,21 @@ def show(
 ) -> None:
     """Show a run: each program that was judged, and how it ended."""
 
-    def work(face: Display) -> int:
-        from agent.doors import history
+    from agent.doors import history
 
-        return history.show_run(run, iteration, face)
-
-    conclude(work, as_json=as_json)
+    _conclude(locals(), lambda _, __, face: history.show_run(run, iteration, face))
 
 
 @app.command()
 def compare(
-    left: options.RunArgument, right: options.RunArgument, as_json: options.JsonOption = False
+    context: typer.Context, left: options.RunArgument, right: options.RunArgument,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Compare two runs: how each ended, which tests differ, and the diff between their programs."""
 
-    def work(face: Display) -> int:
-        from agent.doors import history
+    from agent.doors import history
 
-        return history.compare_runs(left, right, face)
-
-    conclude(work, as_json=as_json)
+    _conclude(locals(), lambda _, __, face: history.compare_runs(left, right, face))
 
 
 @app.command(epilog=EPILOG)
@@ -365,16 +339,11 @@ def fork(
 ) -> None:
     """Run again from any iteration, as a run of its own, with other code, tests or models."""
 
-    given = locals()
+    from agent.doors import history
 
-    def work(face: Display) -> int:
-        from agent.doors import history
-
-        return history.fork_run(
-            _opener(context), run, iteration, code or (), _request(given), face
-        )
-
-    conclude(work, as_json=as_json, verbose=verbose)
+    _conclude(locals(), lambda opener, request, face: history.fork_run(
+        opener, run, iteration, code or (), request, face
+    ))
 
 
 @app.command()
@@ -394,14 +363,11 @@ def plan(
 ) -> None:
     """Show who would answer, at what price, in which sandbox, and where runs are kept."""
 
-    given = locals()
+    from agent.doors import planning
 
-    def work(face: Display) -> int:
-        from agent.doors import planning
-
-        return planning.plan(_opener(context), _request(given), face, test=test)
-
-    conclude(work, as_json=as_json, verbose=verbose)
+    _conclude(
+        locals(), lambda opener, request, face: planning.plan(opener, request, face, test=test)
+    )
 
 
 @app.command(epilog=EPILOG)
@@ -419,18 +385,12 @@ def example(
 ) -> None:
     """Run a worked task in words, from a first draft with a bug."""
 
-    given = locals()
+    from agent.doors import commands
 
-    def work(face: Display) -> int:
-        from agent.doors import commands
-
-        if listed:
-            return commands.list_examples(face)
-        words = commands.example_words(name)
-        face.terminal.say(f"Task: {words}", "bold")
-        return commands.run(_opener(context), _request({**given, "task": words}), face)
-
-    conclude(work, as_json=as_json, verbose=verbose)
+    _conclude(
+        locals(), lambda opener, request, face: commands.list_examples(face) if listed
+        else commands.run_example(opener, name, request, face)
+    )
 
 
 @app.command()
@@ -443,24 +403,28 @@ def mcp(
 ) -> None:
     """Serve healing to other programs, over the Model Context Protocol on stdin and stdout."""
 
-    def work(face: Display) -> int:
-        from agent.doors import mcp_server
-        from agent.doors.exits import HEALED
+    from agent.doors import mcp_server
 
-        mcp_server.serve(folder, _opener(context))
-        return HEALED
-
-    conclude(work, verbose=verbose)
+    _conclude(locals(), lambda opener, _, __: mcp_server.serve(folder, opener))
 
 
-def _request(given: Mapping[str, Any]) -> Request:
-    """The options of a command as a request; each is called as its field."""
+def _conclude(
+    given: Mapping[str, Any], work: Callable[[OpenSession, Request, Display], int]
+) -> None:
+    """Does what a command is for, with the request that its options make: each is called as its
+    field. Ends the process with an exit code."""
     from agent.doors.request import Request
 
     known = {one.name for one in fields(Request)}
-    return Request(**{
-        name: value for name, value in given.items() if name in known and value is not None
-    })
+
+    def asked(face: Display) -> int:
+        request = Request(**{
+            name: value for name, value in given.items() if name in known and value is not None
+        })
+        # As the caller of the app says, else the real one.
+        return work(given["context"].obj or _open_session, request, face)
+
+    conclude(asked, as_json=given.get("as_json", False), verbose=given.get("verbose", False))
 
 
 def main() -> None:
@@ -472,11 +436,6 @@ def main() -> None:
         app()
     finally:
         gc.freeze()
-
-
-def _opener(context: typer.Context) -> OpenSession:
-    """How a session is opened: as the caller of the app says, else the real one."""
-    return cast("OpenSession", context.obj or _open_session)
 
 
 def _open_session(settings: Settings) -> AbstractAsyncContextManager[Session]:

@@ -210,18 +210,17 @@ def list_examples(face: Display) -> int:
     return HEALED
 
 
-def example_words(name: str | None) -> str:
-    """The words of a worked task; the first when no name is given."""
+def run_example(opener: OpenSession, name: str | None, request: Request, face: Display) -> int:
+    """Heals a worked task; the first when no name is given."""
     from agent.thinking.drafts import read_drafts
 
     drafts = read_drafts()
-    if name is None:
-        return drafts[0].task
-    for draft in drafts:
-        if draft.id == name:
-            return draft.task
-    raise Usage(f"There is no worked task {name!r}; choose one of: "
-                f"{', '.join(draft.id for draft in drafts)}.")
+    words = {draft.id: draft.task for draft in drafts}.get(name or drafts[0].id)
+    if words is None:
+        raise Usage(f"There is no worked task {name!r}; choose one of: "
+                    f"{', '.join(draft.id for draft in drafts)}.")
+    face.terminal.say(f"Task: {words}", "bold")
+    return run(opener, replace(request, task=words), face)
 
 
 def refused(face: Display, code: int, words: str) -> int:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from agent.core.domain import unified
 from agent.core.settings import BadSettings
-from agent.doors.exits import INTERRUPTED
+from agent.doors.exits import HEALED, INTERRUPTED
 from agent.doors.library import RunFault, SelfHealingAgent
 from agent.doors.prepared import OpenSession, Prepared, checked
-from agent.doors.project.reports import markdown_of
+from agent.doors.project.reports import markdown
 from agent.doors.request import Request, Usage
 from agent.intake import BadInput, NotFixable
 from agent.log.result import Result
@@ -103,7 +103,8 @@ class FolderTools:
             prepared, result = await agent.healed(request, lambda text, _: notes.append(text))
             result = self._from_the_top(prepared, result)
             found = prepared.document(result)
-            report = found if prepared.seen is None else markdown_of(result, prepared.seen)
+            seen = prepared.seen
+            report = found if seen is None else markdown(result, seen.project.name, seen)
             return self._kept(found, report) | {"notes": notes}
 
     async def check(
@@ -217,8 +218,9 @@ def _refusals() -> Iterator[None]:
 # The protocol.
 
 
-def serve(root: Path, opener: OpenSession) -> None:
-    """Serves the tools of a folder until standard input ends, or Ctrl-C ends the process.
+def serve(root: Path, opener: OpenSession) -> int:
+    """Serves the tools of a folder until standard input ends, or Ctrl-C ends the process; returns
+    the exit code.
 
     Raises `Usage` where the SDK is not installed, and `BadInput` for what is no folder.
     """
@@ -246,6 +248,7 @@ def serve(root: Path, opener: OpenSession) -> None:
             await calls.ended()
 
     asyncio.run(until_closed())
+    return HEALED
 
 
 async def _leave(calls: Calls) -> NoReturn:

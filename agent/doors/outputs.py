@@ -157,9 +157,10 @@ def _committed(result: Result, request: Request, seen: Seen, done: Written) -> I
 def _report(result: Result, request: Request, seen: Seen) -> Iterator[str]:
     """The report, however the heal ended."""
     if request.report is not None:
-        from agent.doors.project.reports import markdown_of
+        from agent.doors.project.reports import markdown
 
-        text = markdown_of(against(result, request.least), seen, request.out)
+        told = against(result, request.least)
+        text = markdown(told, seen.project.name, seen, request.out)
         write_new(
             request.report, text.encode("utf-8", "surrogateescape"), overwrite=request.force
         )

@@ -335,6 +335,19 @@ class Memory:
 
     # Forgetting.
 
+    def named(self, keys: Iterable[str]) -> tuple[list[int], list[int]]:
+        """Numbers of fixes and of lessons by their ids, as `3` and `L1`; raises `KeyError` with
+        those that are not remembered."""
+        fixes = {str(known.number): known.number for known in self.fixes()}
+        lessons = {f"L{row.number}": row.number for row in self.lessons()}
+        wanted = [key.upper() for key in dict.fromkeys(keys)]
+        if unknown := [key for key in wanted if key not in fixes and key not in lessons]:
+            raise KeyError(", ".join(unknown))
+        return (
+            [fixes[key] for key in wanted if key in fixes],
+            [lessons[key] for key in wanted if key in lessons],
+        )
+
     def forget(self, fixes: Iterable[int] = (), lessons: Iterable[int] = ()) -> None:
         """Drops these, for good."""
         with working(self._name), changing(self._db):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -22,8 +23,6 @@ from demo.shown.escape import sentence
 from llm import LlmError
 
 NOT_YOURS = "That run is not yours, or is not kept any more."
-LONGEST_NUMBER = 18
-"""Digits of a row's number, which a database holds."""
 Told = Mapping[str, Any]
 """What a button tells of itself: its act, the key of its row, and what was typed."""
 Act = Callable[[Told, str], Coroutine[None, None, Update]]
@@ -126,11 +125,9 @@ class Panels:
         return await self._answered(acts, told, visit, self.memory, search)
 
     async def _forget(self, told: Told, visitor: str) -> Update:
-        memory, key = (await self._host.session()).memory(visitor), _text(told, "key")
-        number = key.removeprefix("L")
-        if number.isdecimal() and len(number) <= LONGEST_NUMBER:
-            rows = [int(number)]
-            memory.forget(*(((), rows) if key.startswith("L") else (rows, ())))
+        memory = (await self._host.session()).memory(visitor)
+        with suppress(KeyError):  # in another tab it was forgotten already
+            memory.forget(*memory.named([_text(told, "key")]))
         return {}
 
     async def _forget_all(self, told: Told, visitor: str) -> Update:

@@ -125,14 +125,12 @@ class Verbs:
     async def forget(self, keys: list[str], visitor: str = "") -> Document:
         """Forgets fixes and lessons for good, by their ids as /remembered tells them."""
         memory = await self._memory(visitor)
-        fixes = {str(one.number): one.number for one in memory.fixes()}
-        lessons = {f"L{one.number}": one.number for one in memory.lessons()}
-        if unknown := [key for key in keys if key not in {*fixes, *lessons}]:
-            raise UnknownRun(f"Nothing is remembered as {unknown[0]}; /remembered lists what is.")
-        memory.forget(
-            [fixes[key] for key in keys if key in fixes],
-            [lessons[key] for key in keys if key in lessons],
-        )
+        try:
+            memory.forget(*memory.named(keys))
+        except KeyError as error:
+            raise UnknownRun(
+                f"Nothing is remembered as {error.args[0]}; /remembered lists what is."
+            ) from error
         return {"forgotten": len({*keys})}
 
     async def iterations(self, run: str, visitor: str = "") -> list[Document]:

@@ -16,7 +16,7 @@ from agent.core import events as e
 from agent.core.domain import Ending, Report, Status, Verdict
 from agent.core.events import Judged, ModelAsked, ModelCalled, RunFinished, TestInfo, from_jsonl
 from agent.doors.bundle import patch, patch_of
-from agent.doors.project.reports import markdown_of_run
+from agent.doors.project.reports import markdown
 from agent.intake import from_page
 from agent.log.result import Result, fold
 from agent.log.timeline import Call, Column
@@ -142,7 +142,7 @@ def test_the_console_shows_both_ends_of_what_is_long_and_says_what_is_not_kept()
 def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> None:
     result = fold(from_jsonl((ASSETS / "example.jsonl").read_text(encoding="utf-8")))
     shown = workbench(result)
-    for part in (shown, matrix(result, opens=False), markdown_of_run(result, "a.py")):
+    for part in (shown, matrix(result, opens=False), markdown(result, "a.py")):
         assert re.search("4 of 4 .*12 of 12 ", part) and "16 of 16" not in part
     assert "4 of 4" in result.reason
 

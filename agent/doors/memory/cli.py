@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -121,14 +121,14 @@ def _show(key: str, face: Display) -> int:
     from agent.doors.terminal import age, printable
 
     with _opened(face) as memory:
-        keys = _known(memory, [key])
+        fixes, lessons = _known(memory, [key])
         for row in memory.lessons():
-            if row.number in keys.lessons:
+            if row.number in lessons:
                 text = f"{row.lesson.category}, {age(row.created)}, {row.origin}"
                 if not face.json:
                     print(printable(row.lesson.text))
                 return _told(face, memory_tables.lesson_document(row), text)
-        known = memory.fix(keys.fixes[0])
+        known = memory.fix(fixes[0])
     if face.json:
         face.data(memory_tables.fix_document(known, whole=True))
         return HEALED
@@ -154,8 +154,8 @@ def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool)
             memory.forget_all()
         else:
             found = _known(memory, keys)
-            memory.forget(found.fixes, found.lessons)
-            count = len(found.fixes) + len(found.lessons)
+            memory.forget(*found)
+            count = sum(map(len, found))
     return _told(face, {"forgotten": count}, f"Forgot {counted(count, 'row')}.")
 
 
@@ -263,27 +263,17 @@ def _opened(face: Display) -> Iterator[Memory]:
         raise Usage(str(error)) from error
 
 
-class _Keys(NamedTuple):
-    """Rows named by a user: fixes by number, lessons as L and a number."""
-
-    fixes: list[int]
-    lessons: list[int]
-
-
-def _known(memory: Memory, keys: Sequence[str]) -> _Keys:
-    """The rows that are named; raises `Usage`, and then nothing is done, where one is not."""
+def _known(memory: Memory, keys: Sequence[str]) -> tuple[list[int], list[int]]:
+    """The fixes and lessons that are named; raises `Usage`, and then nothing is done, where one is
+    not there."""
     from agent.doors.request import Usage
 
-    fixes = {str(known.number): known.number for known in memory.fixes()}
-    lessons = {f"L{row.number}": row.number for row in memory.lessons()}
-    wanted = [key.upper() for key in dict.fromkeys(keys)]
-    unknown = [key for key in wanted if key not in fixes and key not in lessons]
-    if unknown:
-        raise Usage(f"There is no {', '.join(unknown)} in the memory; see `memory list`.")
-    return _Keys(
-        [fixes[key] for key in wanted if key in fixes],
-        [lessons[key] for key in wanted if key in lessons],
-    )
+    try:
+        return memory.named(keys)
+    except KeyError as error:
+        raise Usage(
+            f"There is no {error.args[0]} in the memory; see `memory list`."
+        ) from error
 
 
 def _agreed(face: Display, question: str) -> bool:

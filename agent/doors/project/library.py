@@ -16,7 +16,7 @@ from pathlib import Path
 from agent.core.loops import blocking
 from agent.doors.library import HealResult, SelfHealingAgent
 from agent.doors.project.look import Seen
-from agent.doors.project.reports import markdown_of, project_document
+from agent.doors.project.reports import markdown, project_document
 from agent.doors.request import Request
 from agent.log.result import document
 
@@ -46,7 +46,7 @@ class ProjectResult(HealResult):
         """The heal for the readers of a pull request, or why there was none."""
         if self.seen is None:
             return f"{self.reason}\n"
-        return markdown_of(self, self.seen)
+        return markdown(self, self.seen.project.name, self.seen)
 
     @property
     def document(self) -> dict[str, object]:

@@ -33,35 +33,32 @@ MESSAGE = 300
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def markdown(
-    result: Result, run: SuiteRun, wanted: Sequence[str], before: Mapping[str, str], name: str,
-    command: str = "", steps: Sequence[str] = (), question: str = "", patch: str = "",
-) -> str:
-    """A heal for the readers of a pull request; `run` is the suite before any edit, `patch` the
-    file of its edit. Of one that found nothing also the next `steps`, and the `question` that a
-    model would be asked."""
-    parts = [f"# {name}: {headline(result)[0]}", *_failed(run, wanted), *_why(result, before)]
+def markdown(result: Result, name: str, seen: Seen | None = None, patch: Path | None = None) -> str:
+    """A heal for the readers of a pull request. Of a project, as its suite was `seen` before any
+    edit, also how to reproduce it, by the `patch` where its edit was written; of one that was not
+    healed also the next steps, and what a model would be asked."""
+    before = seen.tree.files if seen is not None else {}
+    judged = "the verdicts, each in a jail"
+    parts = [f"# {name}: {headline(result)[0]}"]
+    if seen is not None:
+        judged = judged_words(seen.project.command_words)
+        parts += _failed(seen.run, seen.wanted)
+    parts += _why(result, before)
     if result.diff:
         places = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
-        parts += ["## The edit", _code(places), _fenced(result.diff, "diff")]
+        parts += ["## The edit", *([_code(places)] if places else []), _fenced(result.diff, "diff")]
         others = [*rival_words(result)]
         parts += [_fenced("\n".join(others) + "\n", "")] if others else []
     parts += ["## What was tried", *_tried(result)]
     if result.proof is not None:
-        parts += ["## How far it is shown", *_shown(result, judged_words(command))]
-    parts += ["## What to do next", "\n".join(steps)] if steps else []
-    parts += ["## How to reproduce", *_again(result, wanted, command, patch)]
-    parts += ["## What a model would be asked", _fenced(question, "")] if question else []
+        parts += ["## How far it is shown", *_shown(result, judged)]
+    if seen is not None:
+        steps, asked = next_steps(result, seen), question(result, seen)
+        command = seen.project.command_words
+        parts += ["## What to do next", "\n".join(steps)] if steps else []
+        parts += ["## How to reproduce", *_again(result, seen.wanted, command, str(patch or ""))]
+        parts += ["## What a model would be asked", _fenced(asked, "")] if asked else []
     return "\n\n".join(parts) + "\n"
-
-
-def markdown_of(result: Result, seen: Seen, patch: Path | None = None) -> str:
-    """The same of a project as it was seen; `patch` is where its edit was written."""
-    return markdown(
-        result, seen.run, seen.wanted, seen.tree.files, seen.project.name,
-        seen.project.command_words, next_steps(result, seen), question(result, seen),
-        "" if patch is None else str(patch),
-    )
 
 
 def project_document(
@@ -81,17 +78,6 @@ def project_document(
         "model_question": question(result, seen) or None,
         "commit": vars(commits[0]) if commits else None,
     }}
-
-
-def markdown_of_run(result: Result, name: str) -> str:
-    """What a run over one program came to, for whoever is asked to take its patch."""
-    parts = [f"# {name}: {headline(result)[0]}", *_why(result, {})]
-    if result.diff:
-        parts += ["## The edit", _fenced(result.diff, "diff")]
-    parts += ["## What was tried", *_tried(result)]
-    if result.proof is not None:
-        parts += ["## How far it is shown", *_shown(result, "the verdicts, each in a jail")]
-    return "\n\n".join(parts) + "\n"
 
 
 def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:

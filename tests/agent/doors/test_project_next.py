@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
+from agent.core.events import PartialFound
 from agent.core.settings import Settings
 from agent.doors.project.look import Seen
 from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.obstacles import refuse_what_does_not_run
-from agent.doors.project.reports import markdown_of, project_document
+from agent.doors.project.reports import markdown, project_document
 from agent.doors.request import Request
 from agent.doors.terminal import evidence_words, message_lines
 from agent.intake.errors import NotFixable
@@ -101,12 +102,31 @@ def test_a_models_question_is_in_the_report_and_the_document(seen: Seen, unheale
         "it is one short", f"{MONEY}, line 11 (1.00): split",
     ):
         assert part in asked
-    assert asked in markdown_of(unhealed, seen)
+    assert asked in markdown(unhealed, "till", seen)
     told = project_document(unhealed, seen)["project"]
     assert isinstance(told, dict) and told["model_question"] == asked
     assert told["next"] == next_steps(unhealed, seen)
     healed = replace(unhealed, outcome="healed")
-    assert question(healed, seen) == "" and "<<<<<<< SEARCH" not in markdown_of(healed, seen)
+    assert question(healed, seen) == "" and "<<<<<<< SEARCH" not in markdown(healed, "till", seen)
+
+
+def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_none(
+    seen: Seen
+) -> None:
+    failing = verdict("tests/a.py::b[`x`]", "failed", "said ``` and\nmore")
+    result = Result(
+        outcome="unresolved", reason="nothing found", suspects=(SUSPECT,),
+        report=Report(solution="", verdicts=(failing,)),
+        partial=PartialFound(diff="--- a\n", passed=1, total=2, note="it"),
+    )
+    run = SuiteRun(rows={failing.name: {
+        "status": "failed", "message": failing.message, "file": "tests/a.py", "line": 3,
+    }})
+    text = markdown(result, "till", replace(seen, run=run, wanted=[failing.name]))
+    assert "- `` tests/a.py::b[`x`] `` at `tests/a.py:3`\n  ```` said ``` and more ````" in text
+    assert a_line_has(text, "1 of 2") and a_line_has(text, MONEY, "line 11")
+    assert "git apply" not in text
+    assert "python -m pytest 'tests/a.py::b[`x`]'\n" in text
 
 
 def test_a_statement_that_does_nothing_is_told_among_the_places(unhealed: Result) -> None:

@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 from agent.core.domain import Report, SuspectFile, SuspectFunction, Verdict
-from agent.core.events import PartialFound
 from agent.doors.project.choice import (
     chosen,
     is_below,
@@ -20,7 +19,7 @@ from agent.doors.project.choice import (
     node_at,
     project_around,
 )
-from agent.doors.project.reports import junit, markdown
+from agent.doors.project.reports import junit
 from agent.doors.request import Request
 from agent.doors.terminal import Terminal, edits, evidence_words
 from agent.doors.writeback import Change, NotWritten, write_all_back
@@ -164,23 +163,6 @@ def test_evidence_is_the_smallest_failure_and_ranked_places_with_their_values() 
 
 
 # What is written.
-
-
-def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_none() -> None:
-    failing = verdict("tests/a.py::b[`x`]", "failed", "said ``` and\nmore")
-    result = Result(
-        outcome="unresolved", reason="nothing found", suspects=(SUSPECT,),
-        report=Report(solution="", verdicts=(failing,)),
-        partial=PartialFound(diff="--- a\n", passed=1, total=2, note="it"),
-    )
-    run = SuiteRun(rows={failing.name: {
-        "status": "failed", "message": failing.message, "file": "tests/a.py", "line": 3,
-    }})
-    text = markdown(result, run, [failing.name], {}, "till")
-    assert "- `` tests/a.py::b[`x`] `` at `tests/a.py:3`\n  ```` said ``` and more ````" in text
-    assert a_line_has(text, "1 of 2") and a_line_has(text, MONEY, "line 11")
-    assert "git apply" not in text
-    assert "python -m pytest 'tests/a.py::b[`x`]'\n" in text
 
 
 def test_junit_holds_what_xml_can_and_counts_by_kind() -> None:
