@@ -23,9 +23,7 @@ import gradio as gr
 
 from agent.core.domain import Rivals
 from agent.core.events import Stamped
-from agent.log.iterations import UnknownIteration
 from agent.log.result import Folding, Result, fold
-from agent.log.store import UnknownRun
 from agent.log.waiting import REVIEWED, BadExtension, BadReview
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from demo.browser_state import (
@@ -39,9 +37,10 @@ from demo.browser_state import (
     unheard,
     with_choices,
 )
-from demo.models.choice import BadModelChoice, offered
+from demo.models.choice import offered
 from demo.models.panel import Panel
 from demo.models.plans import banner
+from demo.serving.api import refusals
 from demo.serving.drawing import drawn
 from demo.serving.host import Host, SavedRuns, Unavailable
 from demo.serving.limits import TooMuch
@@ -61,9 +60,7 @@ from demo.turns import (
     refused,
     review_card,
 )
-from llm import NoProvider
 from llm.provider import MOCK
-from sandbox import SandboxError
 
 if TYPE_CHECKING:
     from agent.run.session import Session
@@ -190,26 +187,21 @@ class Page:
         *options: object,
     ) -> AsyncIterator[Update]:
         """Starts the run and follows it; `options` are the values of the first of `OPTIONS`."""
-        from agent.intake import BadInput, NotFixable  # the session has imported it
-        from demo.brought import begun
+        from demo.brought import begun  # the session has imported it
 
         run, visitor, brought = kept["run"], self.panel.visitor(visit), None
         typed = (code or "", tests or "", words or "")
         self._newest.pop(visit["page"], None)  # it follows no other run from here on
         try:
-            async with self._beginning(run, visit):
-                session = await self._host.session()
-                if not _is_new_id(run):
-                    raise BadInput("This page has lost its run: reload it, then heal again.")
-                if await self._log(run) is None:
+            session = await self._host.session()
+            async with self._beginning(run, visit) as is_new:
+                if is_new:
                     brought = await begun(
                         self._host, self.panel, visit, run, typed,
                         dict(zip(OPTIONS, options, strict=False)), address=visit["address"],
                         pauses=True, stopped=lambda: (run, visitor) in self._stopped_early,
                     )
-        except (
-            Unavailable, BadInput, NotFixable, NoProvider, BadModelChoice, TooMuch, SandboxError,
-        ) as refusal:
+        except refusals() as refusal:
             yield await self._back(kept, visit, refusal)
             return
         begins = brought is not None and brought.task is not None
@@ -278,12 +270,8 @@ class Page:
             session = await self._host.session()
             if kept["asked"]:
                 visitor = self.panel.visitor(visit)
-                async with self._beginning(kept["run"], visit):
-                    if await self._log(kept["run"]) is not None:
-                        pass  # by a click that came twice
-                    elif not _is_new_id(kept["run"]):
-                        raise BadInput("This page has lost its run: reload it, then answer again.")
-                    else:
+                async with self._beginning(kept["run"], visit) as is_new:
+                    if is_new:
                         with self._host.working(
                             session, visitor, visit["address"], [kept["answer"]], kept["run"]
                         ):
@@ -294,7 +282,7 @@ class Page:
                 raise BadInput(refused)
             else:
                 await self._go_on(kept["run"], kept["interrupt"], visit, answer=kept["answer"])
-        except (Unavailable, NoProvider, BadInput, TooMuch, UnknownRun, ValueError) as fault:
+        except refusals(ValueError) as fault:
             yield await self._back(kept, visit, fault)
             return
         async for shown in self.watch(kept, visit):
@@ -460,8 +448,7 @@ class Page:
 
     async def fork(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
         """Starts a run from a program of another, for whoever started that, and follows it."""
-        from agent.intake import BadInput  # the session has imported both
-        from agent.run.fork import BadFork, Edits
+        from agent.run.fork import BadFork, Edits  # the session has imported it
 
         if not kept["asked"]:  # by now the page has begun another run
             yield {}
@@ -477,18 +464,15 @@ class Page:
             at = columns[place]
             last = [one for one in columns if one.iteration == at.iteration][-1]
             other = {} if at is last or at.solution is None else {"": at.solution.text}
-            if not _is_new_id(kept["run"]):
-                raise BadFork("This page has lost its run: reload it, then fork again.")
             session, visitor = await self._host.session(), self.panel.visitor(visit)
-            async with self._beginning(kept["run"], visit):
-                if await self._log(kept["run"]) is None:  # else by a click that came twice
+            async with self._beginning(kept["run"], visit) as is_new:
+                if is_new:
                     with self._host.working(session, visitor, visit["address"], (), kept["run"]):
                         await session.fork(
                             kept["asked"], at.iteration, Edits(other), run_id=kept["run"],
                             plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
                         )
-        except (Unavailable, NoProvider, BadInput, BadModelChoice, BadFork, TooMuch, UnknownRun,
-                UnknownIteration) as refusal:
+        except refusals() as refusal:
             yield await self._back(kept, visit, refusal)
             return
         async for shown in self.watch(kept, visit):
@@ -613,15 +597,21 @@ class Page:
         return "Only whoever started this run can answer it."
 
     @asynccontextmanager
-    async def _beginning(self, run: str, visit: Visit) -> AsyncIterator[None]:
+    async def _beginning(self, run: str, visit: Visit) -> AsyncIterator[bool]:
         """The same click can come twice: one of them begins the run, and the other waits for that.
-        Raises `TooMuch`."""
+        Yields whether it is still to be begun. Raises `TooMuch`, and `BadInput` for an identifier
+        that no page gave out."""
+        from agent.intake import BadInput  # the session has imported it
+
         while begun := self._preparing.get(run):
             with self._host.following(self.panel.visitor(visit), visit["address"]):
                 await begun.wait()
         preparing = self._preparing[run] = asyncio.Event()
         try:
-            yield
+            is_new = await self._log(run) is None
+            if is_new and not _is_new_id(run):
+                raise BadInput("This page has lost its run: reload it, then try again.")
+            yield is_new
         finally:
             preparing.set()
             del self._preparing[run]

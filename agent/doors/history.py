@@ -17,7 +17,8 @@ from agent.doors.request import Request, Usage
 from agent.doors.terminal import TONE_STYLES, age, coloured, shown_lines, status_line, table
 from agent.healing.models import OWNER
 from agent.intake import TestText
-from agent.intake.source import read_source, refuse_file_names
+from agent.intake.source import read_source
+from agent.intake.task import snippet_texts
 from agent.log.history import History, open_history
 from agent.log.iterations import (
     Comparison,
@@ -190,8 +191,7 @@ def _code(given: Sequence[str]) -> dict[str, str]:
 
 
 def _tests(request: Request) -> tuple[TestText, ...]:
-    refuse_file_names(request.tests)
-    texts = [TestText(text, "the tests") for text in request.tests]
+    texts = snippet_texts(request.tests)
     if request.tests_file is not None:
         source = read_source(request.tests_file)
         texts.append(TestText(source.text, source.name))

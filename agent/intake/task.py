@@ -86,11 +86,7 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
         source = read_source("-" if inputs.path == "-" else Path(inputs.path))
     if inputs.tests_file is not None:
         test_source = read_source(inputs.tests_file)
-    refuse_file_names(inputs.snippets)
-    tests = [
-        TestText(snippet, "the tests" if len(inputs.snippets) == 1 else f"test {number}")
-        for number, snippet in enumerate(inputs.snippets, start=1)
-    ]
+    tests = snippet_texts(inputs.snippets)
     project = laid_out(
         source.path if source is not None else None, source.text if source is not None else "",
         inputs.tests_file, test_source.text if test_source is not None else "",
@@ -111,6 +107,15 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
         tuple(inputs.deselect), inputs.doctests,
         notices=(*project.notices, *filter(None, [interpreter.note])), source=source,
     ))
+
+
+def snippet_texts(snippets: Sequence[str]) -> list[TestText]:
+    """Pieces of assert code as typed; raises `BadInput` for the name of a file."""
+    refuse_file_names(snippets)
+    return [
+        TestText(snippet, "the tests" if len(snippets) == 1 else f"test {number}")
+        for number, snippet in enumerate(snippets, start=1)
+    ]
 
 
 def from_page(

@@ -79,7 +79,7 @@ def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
     async def asked(request: gr.Request, *values: Any) -> Any:
         try:
             return await verb(**known(request, values))
-        except _refusals() as refusal:
+        except refusals() as refusal:
             raise gr.Error(str(refusal), print_exception=False) from refusal
 
     @functools.wraps(verb)
@@ -88,7 +88,7 @@ def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
             async with aclosing(verb(**known(request, values))) as documents:
                 async for one in documents:
                     yield one
-        except _refusals() as refusal:
+        except refusals() as refusal:
             raise gr.Error(str(refusal), print_exception=False) from refusal
 
     called: Any = streamed if inspect.isasyncgenfunction(verb) else asked
@@ -98,8 +98,8 @@ def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
     return called  # type: ignore[no-any-return]
 
 
-def _refusals() -> tuple[type[Exception], ...]:
-    """What is said to whoever asked; the session has imported what raises it."""
+def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """What is said to the user who asked; the session has imported what raises it."""
     from agent.intake import BadInput, NotFixable
     from agent.log.iterations import UnknownIteration
     from agent.log.store import UnknownRun
@@ -109,7 +109,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
     return (
         Unavailable, UnknownRun, UnknownIteration, BadFork, BadInput, NotFixable, BadModelChoice,
-        LlmError, TooMuch, BadValue, MemoryFault, SandboxError,
+        LlmError, TooMuch, BadValue, MemoryFault, SandboxError, *more,
     )
 
 
