@@ -174,7 +174,8 @@ class FolderTools:
         """What a call asks for; raises `BadPath` and `Usage`."""
         place, name = self._inside(path)
         request = Request(
-            f"{place}{name}", tests=(tests,) if tests.strip() else (), only=only, deselect=deselect
+            f"{place}{name}", tests=(tests,) if tests.strip() else (), only=only, deselect=deselect,
+            within=self.root,
         )
         request.refuse_contradictions()
         return request

@@ -66,6 +66,8 @@ class Request:
     grant: bool = False
     means_project: bool = False
     """`path` lies in the project that is meant, whatever it is."""
+    within: Path | None = None
+    """No file outside of this folder is taken along."""
     files: tuple[SentFile, ...] = ()
     """Those that were sent, in place of a path."""
     failed_outside: bool = False
@@ -116,7 +118,7 @@ class Request:
         """What is submitted beside a project."""
         return Inputs(
             self.path, self.task, self.tests, self.tests_file, self.with_files, self.python,
-            self.stdin, self.args, self.deselect, self.doctests,
+            self.stdin, self.args, self.deselect, self.doctests, self.within,
         )
 
     @property

@@ -51,6 +51,8 @@ class Inputs:
     argv: Sequence[str] = ()
     deselect: Sequence[str] = ()
     doctests: bool = False
+    within: Path | None = None
+    """No file outside of this folder is taken along."""
 
     @property
     def title(self) -> str:

@@ -48,16 +48,18 @@ class ProjectFiles:
 
 
 def laid_out(
-    module: Path | None, module_text: str, tests: Path | None = None, tests_text: str = ""
+    module: Path | None, module_text: str, tests: Path | None = None, tests_text: str = "",
+    within: Path | None = None,
 ) -> ProjectFiles:
-    """The layout of a module and of a test file, either of which may be absent."""
+    """The layout of a module and of a test file, either of which may be absent; what lies outside
+    of the folder `within`, also by a link, is left out."""
     if module is None and tests is None:
         return ProjectFiles("")
     module = module.absolute() if module is not None else None
     tests = tests.absolute() if tests is not None else None
     top = _import_top(module, module_text, tests, tests_text) if module is not None else None
     project = _project(top, tests)
-    shelf = Shelf(project, top or project)
+    shelf = Shelf(project, top or project, within)
     texts: dict[Path, str] = {}
     if tests is not None:
         texts = {tests: tests_text}
@@ -88,7 +90,8 @@ def laid_out(
 class Shelf:
     """Files of a project by their path on this machine, with that in the layout."""
 
-    def __init__(self, project: Path, top: Path) -> None:
+    def __init__(self, project: Path, top: Path, within: Path | None = None) -> None:
+        self._within = within
         self._project = project
         self._top = top
         self._bytes = 0
@@ -104,7 +107,7 @@ class Shelf:
     def take(self, path: Path | None, *, to_top: bool = False) -> str | None:
         """Takes a file along, to its place or to the top; its text, or `None` where there is
         none."""
-        if path is None or not path.is_file():
+        if path is None or not path.is_file() or self._leads_out(path):
             return None
         try:
             text = text_beside(path)
@@ -113,6 +116,15 @@ class Shelf:
             return None
         self.files[path] = File(path=path.name if to_top else self.place(path), text=text)
         return text
+
+    def _leads_out(self, path: Path) -> bool:
+        """Whether a file may not be taken; says so."""
+        out = self._within is not None and not Path(os.path.realpath(path)).is_relative_to(
+            self._within
+        )
+        if out:
+            self.notices.append(f"{path.name} is left out: it leads out of {self._within}")
+        return out
 
     def imported(self, folder: Path, texts: Mapping[Path, str]) -> dict[Path, str]:
         """Takes along what these files import from the folder, directly or through each other."""
@@ -141,6 +153,8 @@ class Shelf:
         total = count = 0
         for path in paths:
             if path in self.files or not _is_named(path.relative_to(folder), words):
+                continue
+            if self._leads_out(path):
                 continue
             try:
                 text = path.read_bytes().decode("utf-8", "surrogateescape")

@@ -89,7 +89,7 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
     tests = snippet_texts(inputs.snippets)
     project = laid_out(
         source.path if source is not None else None, source.text if source is not None else "",
-        inputs.tests_file, test_source.text if test_source is not None else "",
+        inputs.tests_file, test_source.text if test_source is not None else "", inputs.within,
     )
     if test_source is not None:
         tests.append(TestText(test_source.text, test_source.name, project.tests))

@@ -188,6 +188,26 @@ def test_what_cannot_be_is_an_error_to_read(
     assert "SECRET" not in found.text and healing.started == []
 
 
+@pytest.mark.parametrize(("imports", "left_out", "is_package"), [
+    ("import link, beside", "link.py", False), ("from .. import other", "other.py", True),
+])
+def test_what_a_file_imports_is_left_out_where_it_leads_out_of_the_folder(
+    imports: str, left_out: str, is_package: bool, folder: Path, healing: ReplayedSession
+) -> None:
+    (folder.parent / "other.py").write_text("SECRET = 1\n")
+    (folder / "link.py").symlink_to(folder.parent / "other.py")
+    (folder / "beside.py").write_text("")
+    if is_package:  # which begins above the folder
+        (folder / "__init__.py").write_text("")
+    (folder / "sum.py").write_text(f"{imports}\n{BROKEN}")
+    found = asyncio.run(FolderTools(folder, healing.open).registry.call(
+        "heal", {"path": "sum.py", "tests": TEST}
+    ))
+    ((task, _),) = healing.started
+    assert "SECRET" not in task.to_json()
+    assert found.ok and left_out in found.output["notes"][0]  # type: ignore[call-overload,index]
+
+
 def test_a_project_that_begins_above_the_folder_is_refused(
     folder: Path, healing: ReplayedSession
 ) -> None:
