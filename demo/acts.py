@@ -210,9 +210,9 @@ class Page:
         with self._looking(session, run) if begins else nullcontext():
             notices = brought.notices if brought else ()
             yield {"said": "".join(sentence(one, "info") for one in notices)}
-            if brought is not None and brought.standing is not None:
+            if brought is not None and not begins:
                 self._standing.append(run)
-                yield {"bench": workbench(brought.standing)}
+                yield {"bench": workbench(brought.concluded(()))}
                 return
             async for shown in self.watch(kept, visit):
                 yield shown

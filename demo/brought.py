@@ -8,19 +8,28 @@ import asyncio
 import re
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from agent.core.domain import Script, Task
 from agent.core.settings import Settings
-from agent.doors.project.look import Seen, as_it_stands, look, task_to_heal
+from agent.doors.prepared import Prepared
+from agent.doors.project.look import look
 from agent.doors.project.sent import Sent, SentFile, received
 from agent.doors.request import Request
-from agent.intake import BadInput, Brought, NotFixable, TestText, from_page, site_folders, task_of
+from agent.intake import (
+    BadInput,
+    Brought,
+    NotFixable,
+    PreparedTask,
+    TestText,
+    from_page,
+    site_folders,
+    task_of,
+)
 from agent.intake.parsing import statements_of
 from agent.intake.source import from_bytes
 from agent.log.history import LONGEST_TITLE
-from agent.log.result import Result
 from demo.browser_state import TYPED, Visit
 from demo.models.panel import Panel
 from demo.options import chosen
@@ -62,21 +71,6 @@ async def begun(
     return brought
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A task, or what is to be said where there is nothing to heal."""
-
-    task: Task | None
-    notices: tuple[str, ...] = ()
-    standing: Result | None = None
-    """How a project stands whose suite is green."""
-
-    @property
-    def title(self) -> str:
-        """What a run over it is called in a list of runs."""
-        return _title(self.task)[:LONGEST_TITLE] if self.task is not None else ""
-
-
 async def prepared(
     code: str, tests: str, words: str, request: Request, settings: Settings
 ) -> Prepared:
@@ -85,7 +79,7 @@ async def prepared(
         found = await asyncio.to_thread(
             from_page, code, tests, words, (), False, request.stdin, request.args
         )
-        return Prepared(found.task, found.notices)
+        return _of(found)
     sent = await asyncio.to_thread(received, request.files)
     if code.strip():
         raise BadInput("Code is pasted and files are chosen: clear one of the two.")
@@ -128,7 +122,11 @@ def _module(
         stdin=request.stdin, argv=tuple(request.args), sites=site_folders().sites,
         notices=sent.notices,
     ))
-    return Prepared(found.task, found.notices)
+    return _of(found)
+
+
+def _of(found: PreparedTask) -> Prepared:
+    return Prepared(_title(found.task)[:LONGEST_TITLE], found, notices=found.notices)
 
 
 async def _project(sent: Sent, settings: Settings) -> Prepared:
@@ -144,7 +142,9 @@ async def _project(sent: Sent, settings: Settings) -> Prepared:
                     Request(str(top), alone=True, test_timeout=TEST_S), settings,
                     lambda text, _: notes.append(_without_folder(text, top).removeprefix(_NOTE)),
                 )
-            return _of_project(seen, tuple(notes))
+            found = Prepared(seen=seen, notices=tuple(notes))
+            task = found.task  # refused here, where it names the folder
+            return replace(found, title=_title(task)[:LONGEST_TITLE]) if task else found
         except BadInput as error:
             raise BadInput(_without_folder(str(error), top)) from None
         except NotFixable as error:
@@ -159,12 +159,6 @@ async def _project(sent: Sent, settings: Settings) -> Prepared:
 def _without_folder(words: str, folder: Path) -> str:
     """The words without where the server has laid what was sent."""
     return words.replace(f"{folder}/", "").replace(str(folder), "what was sent")
-
-
-def _of_project(seen: Seen, notes: tuple[str, ...]) -> Prepared:
-    if not seen.is_red:
-        return Prepared(None, notes, as_it_stands(seen))
-    return Prepared(task_to_heal(seen), notes)
 
 
 def _title(task: Task) -> str:

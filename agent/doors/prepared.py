@@ -41,6 +41,8 @@ class Prepared:
     title: str = ""
     brought: PreparedTask | None = None
     seen: Seen | None = None
+    notices: tuple[str, ...] = ()
+    """What its reader must know, where nobody was told meanwhile."""
 
     @property
     def task(self) -> Task | None:

@@ -52,8 +52,7 @@ class Verbs:
             address=address, pauses=False,
         )
         if brought.task is None:
-            assert brought.standing is not None, "there is a task or how it stands without"
-            yield document(brought.standing)
+            yield document(brought.concluded(()))
             return
         followed = False
         try:

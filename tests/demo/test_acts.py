@@ -18,11 +18,11 @@ from starlette.requests import Request
 from agent.core.domain import Task
 from agent.core.events import Waiting
 from agent.core.settings import Settings
+from agent.doors.prepared import Prepared
 from agent.log.result import fold
 from agent.log.waiting import read_answer
 from agent.run.session import open_session
 from demo.acts import MOST_STOPPED, Page
-from demo.brought import Prepared
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Visit
 from demo.layout.parts import ANSWERED, TOLD_IN
 from demo.serving.host import Host
@@ -335,9 +335,10 @@ async def test_how_a_green_project_stands_is_left_on_the_page(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def green(*_: object) -> Prepared:
-        return Prepared(None, (), fold(recorded("healed")))
+        return Prepared()
 
     monkeypatch.setattr("demo.brought.prepared", green)
+    monkeypatch.setattr(Prepared, "concluded", lambda *_: fold(recorded("healed")))
     async with serving(strangers(), PUBLIC) as page:
         kept = await begun(page)
         assert "is-healed" in (await healed(page, kept, MINE))["bench"]
