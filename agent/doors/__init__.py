@@ -10,9 +10,9 @@ def main() -> None:
 
     from agent.doors.project.early import head_start
 
-    head_start(sys.argv[1:])
     # Nobody's plugins are wanted in our values, and looking for them reads all that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    head_start(sys.argv[1:])
     from agent.doors import cli
 
     cli.main()

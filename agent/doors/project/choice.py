@@ -6,35 +6,18 @@ import json
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agent.doors.request import Request
 from agent.intake.errors import BadInput
 from agent.project.layout import ROOT_MARKS, TEST_FILES, ProjectLayout, find_layout
-from agent.project.tree import ProjectTree, is_collected, is_unittest, telling_patterns
+from agent.project.tree import ProjectTree, is_collected, is_unittest
+
+if TYPE_CHECKING:
+    from agent.doors.request import Request
 
 UNITTEST = ("-o", "python_files=test*.py")
 """What pytest is told of tests that are named as unittest has them."""
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
-
-
-def is_of_project(path: str, *, brings_tests: bool = False) -> bool:
-    """Whether a PATH names a project or tests in one, and no program; a file that other tests are
-    brought for is one."""
-    place = Path(path)
-    if brings_tests and place.is_file():
-        return False
-    return "::" in path or place.is_dir() or (place.is_file() and _is_test_file(place))
-
-
-def _is_test_file(place: Path) -> bool:
-    if place.suffix != ".py" or is_collected(place.name, TEST_FILES):
-        return place.suffix == ".py"
-    try:
-        layout = find_layout(place)
-        telling = telling_patterns(layout.test_files)
-    except BadInput:
-        return False  # settings that cannot be read say nothing of a file
-    return is_collected(node_at(str(place), layout), telling)
 
 
 def project_around(folder: Path) -> Path | None:

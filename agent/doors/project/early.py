@@ -48,7 +48,7 @@ def _start(arguments: Sequence[str]) -> Path | None:
         return Path.cwd()
     if len(arguments) < 2 or arguments[0] != COMMAND or arguments[1].startswith("-"):
         return None
-    from agent.doors.project.choice import is_of_project
+    from agent.doors.project.meant import is_of_project
 
     brings_tests = any(one.startswith("--tests") for one in arguments)
     place = Path(arguments[1].partition("::")[0])
