@@ -14,14 +14,7 @@ from agent.core.settings import data_folder
 from agent.doors.exits import HEALED, against
 from agent.doors.prepared import Prepared
 from agent.doors.request import Request
-from agent.doors.writeback import (
-    Change,
-    NotWritten,
-    write_all_back,
-    write_all_new,
-    write_back,
-    write_new,
-)
+from agent.doors.writeback import Change, NotWritten, write_all_back, write_all_new, write_new
 from agent.intake.errors import BadInput
 from agent.log.result import Result
 from agent.log.words import taking_words
@@ -29,7 +22,6 @@ from agent.log.words import taking_words
 if TYPE_CHECKING:
     from agent.doors.project.branch import Committed, Edited
     from agent.doors.project.look import Seen
-    from agent.intake import SourceFile
 
 BACKUPS = "backups"
 
@@ -52,13 +44,10 @@ def write(
     writers = [_log(request, log)]
     if request.writes and (code != HEALED or (seen is not None and not result.diff)):
         done.kept += _nothing_written(result)
-    elif request.writes and seen is None:
-        source = prepared.brought.source if prepared.brought is not None else None
-        writers += [_program(result, request, source), _applied(result, request, source)]
-    elif request.writes and seen is not None:
+    elif request.writes:
         writers += [
-            _patch(result, request, seen), _applied_all(result, request, seen),
-            _committed(result, request, seen, done),
+            _out(result, request, prepared), _applied(result, request, prepared),
+            _committed(result, request, prepared, done),
         ]
     if seen is not None:
         writers += [_report(result, request, seen), _suite(result, request)]
@@ -84,29 +73,54 @@ def _log(request: Request, log: Sequence[Stamped]) -> Iterator[str]:
         yield f"The run's log is in {request.log}."
 
 
-def _program(result: Result, request: Request, source: SourceFile | None) -> Iterator[str]:
-    """A healed program, or several files of one below a folder."""
+def _out(result: Result, request: Request, prepared: Prepared) -> Iterator[str]:
+    """The healed program, several files of one below a folder, or the patch of a project."""
     if request.out is None:
         return
-    texts = {path: text.encode() for path, text in result.files}
-    if len(texts) > 1:
+    texts = {path: text.encode("utf-8", "surrogateescape") for path, text in result.files}
+    if prepared.seen is None and len(texts) > 1:
         write_all_new(request.out, texts, overwrite=request.force)
         yield f"Wrote {', '.join(texts)} in {request.out}."
-    else:
-        healed = source.encode(result.code) if source is not None else result.code.encode()
-        write_new(request.out, healed, overwrite=request.force)
-        yield f"Wrote {request.out}."
-
-
-def _applied(result: Result, request: Request, source: SourceFile | None) -> Iterator[str]:
-    """A healed file in its place, with a backup beside it."""
-    if not request.apply or source is None or source.path is None:
         return
-    if result.diff:
-        backup = write_back(source.path, source.raw, source.encode(result.code))
-        yield f"Wrote {source.path}; what it was is kept in {backup.name}."
+    if prepared.seen is not None:
+        content = result.diff.encode("utf-8", "surrogateescape")
+        usage = f"; in {prepared.seen.project.root} `git apply` takes it"
     else:
-        yield f"{source.path} is left as it is."
+        source = prepared.brought.source if prepared.brought is not None else None
+        content = source.encode(result.code) if source is not None else result.code.encode()
+        usage = ""
+    write_new(request.out, content, overwrite=request.force)
+    yield f"Wrote {request.out}{usage}."
+
+
+def _applied(result: Result, request: Request, prepared: Prepared) -> Iterator[str]:
+    """The healed files in their places, with what they were."""
+    if not request.apply:
+        return
+    if not result.diff:
+        yield f"{request.path} is left as it is."
+        return
+    for place, backup in write_all_back(_changes(result, prepared)).items():
+        yield f"Wrote {place}; what it was is kept in {backup}."
+
+
+def _changes(result: Result, prepared: Prepared) -> list[Change]:
+    """What the repair changes on disk. A file is kept beside itself, and those of a project outside
+    of its tree."""
+    seen = prepared.seen
+    if seen is not None:
+        root = seen.tree.layout.root
+        folder = data_folder(seen.settings)[0] / BACKUPS / result.run_id
+        return [
+            Change(root / one.path, one.seen, one.healed, (folder / one.path).parent, root)
+            for one in edited(result, seen)
+        ]
+    source = prepared.brought.source if prepared.brought is not None else None
+    if source is None or source.path is None:
+        return []
+    target = source.path.resolve()  # a link stays one
+    healed = source.encode(result.code)
+    return [Change(target, source.raw, healed, target.parent, target.parent)]
 
 
 def edited(result: Result, seen: Seen) -> list[Edited]:
@@ -120,30 +134,11 @@ def edited(result: Result, seen: Seen) -> list[Edited]:
     ]
 
 
-def _patch(result: Result, request: Request, seen: Seen) -> Iterator[str]:
-    if request.out is not None:
-        patch = result.diff.encode("utf-8", "surrogateescape")
-        write_new(request.out, patch, overwrite=request.force)
-        yield f"Wrote {request.out}; in {seen.project.root} `git apply` takes it."
-
-
-def _applied_all(result: Result, request: Request, seen: Seen) -> Iterator[str]:
-    """A project's files in their places; what they were is kept outside of the tree."""
-    if not request.apply:
-        return
-    root = seen.tree.layout.root
-    folder, _ = data_folder(seen.settings)
-    backups = write_all_back([
-        Change(root / one.path, one.seen, one.healed,
-               (folder / BACKUPS / result.run_id / one.path).parent, root)
-        for one in edited(result, seen)
-    ])
-    for place, backup in backups.items():
-        yield f"Wrote {place}; what it was is kept in {backup}."
-
-
-def _committed(result: Result, request: Request, seen: Seen, done: Written) -> Iterator[str]:
-    if not request.commit:
+def _committed(
+    result: Result, request: Request, prepared: Prepared, done: Written
+) -> Iterator[str]:
+    seen = prepared.seen
+    if not request.commit or seen is None:
         return
     from agent.doors.project.branch import commit_edits
     from agent.doors.project.shown import commit_message
