@@ -164,7 +164,8 @@ def resume(opener: OpenSession, run_id: str | None, request: Request, face: Disp
     async def drive() -> tuple[Result, ...]:
         async with opener(settings) as session:
             taken = await session.recover(
-                run_id, require_proof=least.proof, require_integrity=least.integrity
+                run_id, require_proof=least.proof, require_integrity=least.integrity,
+                pauses=True if attended(face) else None,
             )
             if run_id is not None and run_id not in taken:
                 try:

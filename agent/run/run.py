@@ -83,7 +83,7 @@ class Asked(TypedDict, total=False):
     budget_s: float | None
     ask: bool | None
     autonomy_level: Autonomy | None
-    pauses: bool
+    pauses: bool | None
     caps: Caps | None
     learn: bool
     require_proof: ProofLevel | None

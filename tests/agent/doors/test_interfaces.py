@@ -117,7 +117,17 @@ def test_what_is_required_reaches_the_run(interface: Interface, healing: Replaye
 
 def test_a_resumed_run_goes_on_to_what_is_required_now(healing: ReplayedSession) -> None:
     typed("resume", "--require-proof", "E2", "--require-integrity", "isolated")(healing)
-    assert healing.how == [{"require_proof": "E2", "require_integrity": "isolated"}]
+    assert healing.how == [
+        {"require_proof": "E2", "require_integrity": "isolated", "pauses": None}
+    ]
+
+
+def test_a_run_that_is_taken_up_at_a_terminal_pauses_there(
+    healing: ReplayedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.doors.commands.attended", lambda _face: True)
+    typed("resume")(healing)
+    assert healing.how[0]["pauses"] is True
 
 
 @pytest.mark.parametrize("attended", [True, False])
