@@ -162,9 +162,12 @@ async def test_a_fork_asks_for_its_parents_proof_or_for_another(tmp_path: Path) 
         parent = await session.start(from_page(HARD, HARD_TESTS).task, require_proof="E2")
         await followed(session, parent)
         same = await session.fork(parent, 0)
-        more = await session.fork(parent, 0, require_proof="E3", budget_s=30.0)
+        more = await session.fork(
+            parent, 0, require_proof="E3", budget_s=30.0, require_confidence=0.5
+        )
         asked = [session._run(run).options for run in (same, more)]
     assert [one.require_proof for one in asked] == ["E2", "E3"]
+    assert [one.require_confidence for one in asked] == [session.settings.require_confidence, 0.5]
     assert asked[1].search_s == session.settings.search_s * 30.0 / session.settings.budget_s
 
 
