@@ -87,23 +87,29 @@ async def standing(prepared: Prepared, integrity: Integrity | None) -> Result:
 async def checked(
     opener: OpenSession, request: Request, settings: Settings, say: Say
 ) -> tuple[Prepared, Result]:
-    """What its tests say of a program or a project as it is.
-
-    Raises `NotFixable` for tests that run another program, and `Usage` where there is none.
-    """
+    """What its tests say of a program or a project as it is; raises as `prepare` and `judged`."""
     prepared = await prepare(request, settings, say)
     if prepared.seen is not None:
         return prepared, await standing(prepared, request.require_integrity)
+    async with opener(settings) as session:
+        return prepared, await judged(session, prepared.task, prepared.title, say)
+
+
+async def judged(
+    session: Session, task: Task | None, title: str = "", say: Say = unsaid,
+    visitor: str | None = None,
+) -> Result:
+    """What its tests say of the program of a task. Raises `NotFixable` for tests that run another
+    program, and `Usage` where there is none."""
+    from agent.healing.models import OWNER
     from agent.intake import outside_failure_words, with_outside_failures
 
-    task = prepared.task
     if task is None or task.solution is None:
         raise Usage("There is no program to judge; give a PATH.")
     started = time.monotonic()
-    async with opener(settings) as session:
-        jail = await session.jail(task)
-        say(f"sandbox: {jail.words}", "dim")
-        report = await session.judge(task, task.solution)
+    jail = await session.jail(task)
+    say(f"sandbox: {jail.words}", "dim")
+    report = await session.judge(task, task.solution, visitor or OWNER)
     if report.astray:
         raise NotFixable("invalid_tests", report.astray)
     report = with_outside_failures(report, task)
@@ -113,8 +119,8 @@ async def checked(
     shown = any(verdict.passed for verdict in report.verdicts) or not aside
     failed = any(verdict.fails for verdict in report.verdicts)
     good = shown and report.passed and not failed
-    return prepared, Result(
-        title=prepared.title,
+    return Result(
+        title=title,
         # What no test could say of the program, no edit of it can mend.
         outcome="healthy" if good else "unresolved" if shown or failed else "not_fixable",
         proof=("E0" if report.weakest is None else "E1") if good else None,

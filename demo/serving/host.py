@@ -91,7 +91,7 @@ class SavedRuns:
     async def start(self, *_given: object, **_named: object) -> NoReturn:
         raise Unavailable(self._why)
 
-    answer = settle = fork = again = judge = start
+    answer = settle = fork = again = judge = jail = start
 
 
 class Host:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from agent.log.history import History
@@ -19,6 +19,9 @@ from demo.serving.host import Host
 from demo.serving.throttle import throttled
 from demo.serving.visitors import LEAST_WORD, is_word
 from demo.shown.required import required
+
+if TYPE_CHECKING:
+    from agent.run.session import Session
 
 Document = dict[str, Any]
 """What Gradio gives out as JSON."""
@@ -71,6 +74,7 @@ class Verbs:
         self, code: str, tests: str, visitor: str = "", *, address: str = ""
     ) -> Document:
         """How a program stands under its tests; nothing is repaired."""
+        from agent.doors.prepared import judged  # the session has imported both
         from agent.intake import from_page
 
         own = self._panel.visitor(self._visit(visitor))
@@ -78,10 +82,13 @@ class Verbs:
         with self._host.working(session, own, address, (code, tests)):
             async with self._host.reading(own, address):
                 task = (await asyncio.to_thread(from_page, code, tests)).task
-            assert task.solution is not None, "tests alone are refused"
-            report = await session.judge(task, task.solution, own)
-        verdicts = [one.model_dump(mode="json") for one in report.verdicts]
-        return {"passed": report.passed, "tests": verdicts}
+            # A session that only shows saved runs refuses this itself.
+            result = await judged(cast("Session", session), task, visitor=own)
+        verdicts = result.report.verdicts if result.report is not None else ()
+        return {
+            "passed": result.outcome == "healthy",
+            "tests": [one.model_dump(mode="json") for one in verdicts],
+        }
 
     async def get_run(self, run: str, visitor: str = "") -> Document:
         """What a run has come to, or has so far."""

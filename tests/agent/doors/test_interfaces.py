@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from agent.doors.cli import app
 from agent.doors.exits import USUAL, Requirements
 from agent.doors.mcp_server import FolderTools
 from agent.doors.next_step import PAGE, TERMINAL, Words, next_step, step_of
-from agent.doors.prepared import prepare, unsaid
+from agent.doors.prepared import judged, prepare, unsaid
 from agent.doors.project.early import head_start
 from agent.doors.project.sent import SentFile, received
 from agent.doors.request import Request
 from agent.doors.terminal import Terminal
+from agent.intake import TestText, make_task
 from agent.log.result import Result, fold
 from agent.run.run import Options
 from agent.run.session import open_session
@@ -261,3 +263,27 @@ def test_terminal_and_page_name_a_next_step_for_the_same_results(told: dict[str,
 def test_every_level_has_a_next_step_where_more_is_required(words: Words) -> None:
     for level in ("E0", "E1", "E2", "E3"):
         assert next_step(Result(outcome="healed", proof=level), words, Requirements("E4"))
+
+
+@pytest.mark.slow
+def test_a_test_that_no_edit_could_mend_is_excluded_by_every_check(
+    folder: Path, tmp_path: Path
+) -> None:
+    """A fixture that is missing says nothing against the program."""
+    tests = "from sum import add\ndef test_add(nowhere):\n    assert add(2, 3) == 5\n"
+    (folder / "test_lone.py").write_text(tests)
+    shown = CliRunner().invoke(app, [
+        "check", "sum.py", "--tests-file", "test_lone.py", "--json",
+    ], catch_exceptions=False)
+    called = asyncio.run(FolderTools(folder, open_session).registry.call(
+        "check", {"path": "sum.py", "tests": tests}
+    ))
+
+    async def on_the_page() -> Result:
+        texts = [TestText(tests, "test_lone.py", "test_lone.py")]
+        async with open_session(settings(tmp_path)) as session:
+            return await judged(session, make_task(BROKEN, entry="sum.py", tests=texts).task)
+
+    assert isinstance(called.output, dict)
+    found = json.loads(shown.stdout)["outcome"], called.output["outcome"]
+    assert (*found, asyncio.run(on_the_page()).outcome) == ("not_fixable",) * 3
