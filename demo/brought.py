@@ -16,7 +16,7 @@ from agent.core.settings import Settings
 from agent.doors.prepared import Prepared
 from agent.doors.project.look import look
 from agent.doors.project.sent import Sent, SentFile, received
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.intake import (
     BadInput,
     Brought,
@@ -72,7 +72,7 @@ async def begun(
 
 
 async def prepared(
-    code: str, tests: str, words: str, request: Request, settings: Settings
+    code: str, tests: str, words: str, request: HealRequest, settings: Settings
 ) -> Prepared:
     """Raises `BadInput` and `NotFixable` with a message for people."""
     if not request.files:
@@ -110,7 +110,7 @@ def as_typed(task: Task) -> dict[str, str]:
 
 
 def _module(
-    sent: Sent, module: SentFile, tests: str, words: str, request: Request
+    sent: Sent, module: SentFile, tests: str, words: str, request: HealRequest
 ) -> Prepared:
     """One module under its own name, with a file of tests, or tests that were typed."""
     texts = [TestText(tests)] if tests.strip() else []
@@ -139,7 +139,7 @@ async def _project(sent: Sent, settings: Settings) -> Prepared:
         try:
             async with asyncio.timeout(LOOK_S):
                 seen = await look(
-                    Request(str(top), alone=True, test_timeout=TEST_S), settings,
+                    HealRequest(str(top), alone=True, test_timeout=TEST_S), settings,
                     lambda text, _: notes.append(_without_folder(text, top).removeprefix(_NOTE)),
                 )
             found = Prepared(seen=seen, notices=tuple(notes))

@@ -12,7 +12,7 @@ from typing import cast, get_args
 from agent.core.domain import Integrity, ProofLevel
 from agent.core.settings import Autonomy, Settings
 from agent.doors.project.sent import MOST_SENT, SentFile
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.intake.errors import BadInput
 from demo.browser_state import OPTIONS
 from llm.budget import Caps
@@ -23,7 +23,7 @@ LONGEST_ARGUMENTS = 4_000
 """Characters, which are split where everybody else waits."""
 
 
-def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> Request:
+def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> HealRequest:
     """The options that some values say, by their names. On a public page a run may be
     given less than the host allows, and never more; to add to it at a cap counts as another
     start. Raises `BadInput` with the next step."""
@@ -62,7 +62,7 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
     iterations = number("iterations", often)
     if iterations is not None and (iterations < 1 or iterations % 1):
         raise BadInput(f"Repair attempts are a whole number from 1 to {often}.")
-    return Request(
+    return HealRequest(
         max_iterations=int(iterations) if iterations is not None else None,
         autonomy=cast("Autonomy | None", _one_of("autonomy", given, get_args(Autonomy))),
         ask=_true(given, "ask") or None,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent.core.settings import Settings
     from agent.doors.commands import Display
     from agent.doors.prepared import OpenSession
-    from agent.doors.request import Request
+    from agent.doors.request import HealRequest
     from agent.run.session import Session
 
 HELP = """Runs Python in a jail, finds what is broken, repairs it and proves the repair.
@@ -409,16 +409,16 @@ def mcp(
 
 
 def _conclude(
-    given: Mapping[str, Any], work: Callable[[OpenSession, Request, Display], int]
+    given: Mapping[str, Any], work: Callable[[OpenSession, HealRequest, Display], int]
 ) -> None:
     """Does what a command is for, with the request that its options make: each is called as its
     field. Ends the process with an exit code."""
-    from agent.doors.request import Request
+    from agent.doors.request import HealRequest
 
-    known = {one.name for one in fields(Request)}
+    known = {one.name for one in fields(HealRequest)}
 
     def asked(face: Display) -> int:
-        request = Request(**{
+        request = HealRequest(**{
             name: value for name, value in given.items() if name in known and value is not None
         })
         # As the caller of the app says, else the real one.

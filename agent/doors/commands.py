@@ -24,7 +24,7 @@ from agent.core.settings import COMMAND
 from agent.doors.exits import HEALED, INTERRUPTED, NOT_FIXABLE, USAGE, against, exit_code
 from agent.doors.outputs import write
 from agent.doors.prepared import NOTHING, OpenSession, Prepared, checked, prepare, standing
-from agent.doors.request import Request, Usage
+from agent.doors.request import HealRequest, Usage
 from agent.doors.terminal import Terminal
 from agent.log.result import KEPT, Result, document, fold, in_one_text
 from agent.log.words import OUTCOME_WORDS, raised_words
@@ -48,7 +48,7 @@ class Display:
         print(json.dumps(found, ensure_ascii=True, indent=2))
 
 
-def run(opener: OpenSession, request: Request, face: Display) -> int:
+def run(opener: OpenSession, request: HealRequest, face: Display) -> int:
     """Heals what is asked for, shows the result, and writes where that was asked for."""
     request.refuse_contradictions()
     if request.commit:
@@ -82,7 +82,7 @@ def run(opener: OpenSession, request: Request, face: Display) -> int:
 
 
 def ended(
-    result: Result, log: tuple[Stamped, ...], request: Request, face: Display,
+    result: Result, log: tuple[Stamped, ...], request: HealRequest, face: Display,
     prepared: Prepared = NOTHING,
 ) -> int:
     """Shows what a run came to, and writes where that was asked for; returns the exit code. Of a
@@ -115,7 +115,7 @@ def ended(
     return code or (USAGE if done.refusals else HEALED)
 
 
-def check(opener: OpenSession, request: Request, face: Display) -> int:
+def check(opener: OpenSession, request: HealRequest, face: Display) -> int:
     """Judges what is asked for by its tests, and repairs nothing."""
     request.refuse_contradictions()
     settings = request.settings()
@@ -156,7 +156,7 @@ def read_log(source: str) -> tuple[Stamped, ...]:
     return log
 
 
-def resume(opener: OpenSession, run_id: str | None, request: Request, face: Display) -> int:
+def resume(opener: OpenSession, run_id: str | None, request: HealRequest, face: Display) -> int:
     """Takes up the runs whose process was ended, or the one that is named; one that waits is asked
     about, also while the process that has asked lives on."""
     settings, least = request.settings(drafts=_drafts()), request.least
@@ -211,7 +211,7 @@ def list_examples(face: Display) -> int:
     return HEALED
 
 
-def run_example(opener: OpenSession, name: str | None, request: Request, face: Display) -> int:
+def run_example(opener: OpenSession, name: str | None, request: HealRequest, face: Display) -> int:
     """Heals a worked task; the first when no name is given."""
     from agent.thinking.drafts import read_drafts
 

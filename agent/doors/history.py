@@ -13,7 +13,7 @@ from agent.core.settings import Settings
 from agent.doors.commands import Display, attended, ended, read_log, watched
 from agent.doors.exits import HEALED
 from agent.doors.prepared import OpenSession
-from agent.doors.request import Request, Usage
+from agent.doors.request import HealRequest, Usage
 from agent.doors.terminal import TONE_STYLES, age, coloured, shown_lines, status_line, table
 from agent.healing.models import OWNER
 from agent.intake import TestText
@@ -96,7 +96,7 @@ def compare_runs(left: str, right: str, face: Display) -> int:
 
 
 def fork_run(
-    opener: OpenSession, name: str, iteration: int, code: Sequence[str], request: Request,
+    opener: OpenSession, name: str, iteration: int, code: Sequence[str], request: HealRequest,
     face: Display,
 ) -> int:
     """Runs a run anew from one of its programs, as a run of its own, and shows what that came to;
@@ -190,7 +190,7 @@ def _code(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _tests(request: Request) -> tuple[TestText, ...]:
+def _tests(request: HealRequest) -> tuple[TestText, ...]:
     texts = snippet_texts(request.tests)
     if request.tests_file is not None:
         source = read_source(request.tests_file)

@@ -24,7 +24,7 @@ from agent.core.loops import blocking
 from agent.core.measures import MEASURES
 from agent.core.settings import AgentConfig, Settings
 from agent.doors.prepared import NOTHING, OpenSession, Prepared, Say, prepare, unsaid
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.healing.models import OWNER
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
 from agent.log.history import Listed, open_history
@@ -336,7 +336,7 @@ class SelfHealingAgent:
             **given | {name: value for name, value in own.items() if value is not None}
         )
 
-    async def healed(self, request: Request, say: Say = unsaid) -> tuple[Prepared, Result]:
+    async def healed(self, request: HealRequest, say: Say = unsaid) -> tuple[Prepared, Result]:
         """Heals the file or the project that a request means; raises `BadInput`, and `RunFault` for
         an internal error."""
         settings = await asyncio.to_thread(self.settings)

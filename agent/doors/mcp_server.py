@@ -21,7 +21,7 @@ from agent.doors.exits import HEALED, INTERRUPTED
 from agent.doors.library import RunFault, SelfHealingAgent
 from agent.doors.prepared import OpenSession, Prepared, checked
 from agent.doors.project.reports import markdown
-from agent.doors.request import Request, Usage
+from agent.doors.request import HealRequest, Usage
 from agent.intake import BadInput, NotFixable
 from agent.log.result import Result
 from agent.project.layout import find_layout
@@ -170,10 +170,10 @@ class FolderTools:
 
     def _request(
         self, path: str, tests: str, only: Sequence[str], deselect: Sequence[str]
-    ) -> Request:
+    ) -> HealRequest:
         """What a call asks for; raises `BadPath` and `Usage`."""
         place, name = self._inside(path)
-        request = Request(
+        request = HealRequest(
             f"{place}{name}", tests=(tests,) if tests.strip() else (), only=only, deselect=deselect,
             within=self.root,
         )

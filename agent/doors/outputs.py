@@ -13,7 +13,7 @@ from agent.core.events import Stamped, to_jsonl
 from agent.core.settings import data_folder
 from agent.doors.exits import HEALED, against
 from agent.doors.prepared import Prepared
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.doors.writeback import Change, NotWritten, write_all_back, write_all_new, write_new
 from agent.intake.errors import BadInput
 from agent.log.result import Result
@@ -36,7 +36,7 @@ class Written:
 
 
 def write(
-    result: Result, code: int, request: Request, log: Sequence[Stamped], prepared: Prepared
+    result: Result, code: int, request: HealRequest, log: Sequence[Stamped], prepared: Prepared
 ) -> Written:
     """Writes what the request names; a repair only where the exit `code` says that it heals."""
     done = Written()
@@ -67,13 +67,13 @@ def _nothing_written(result: Result) -> Iterator[str]:
         yield " ".join(filter(None, (said, given)))
 
 
-def _log(request: Request, log: Sequence[Stamped]) -> Iterator[str]:
+def _log(request: HealRequest, log: Sequence[Stamped]) -> Iterator[str]:
     if request.log is not None and log:
         write_new(request.log, to_jsonl(log).encode(), overwrite=request.force)
         yield f"The run's log is in {request.log}."
 
 
-def _out(result: Result, request: Request, prepared: Prepared) -> Iterator[str]:
+def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:
     """The healed program, several files of one below a folder, or the patch of a project."""
     if request.out is None:
         return
@@ -93,7 +93,7 @@ def _out(result: Result, request: Request, prepared: Prepared) -> Iterator[str]:
     yield f"Wrote {request.out}{usage}."
 
 
-def _applied(result: Result, request: Request, prepared: Prepared) -> Iterator[str]:
+def _applied(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:
     """The healed files in their places, with what they were."""
     if not request.apply:
         return
@@ -135,7 +135,7 @@ def edited(result: Result, seen: Seen) -> list[Edited]:
 
 
 def _committed(
-    result: Result, request: Request, prepared: Prepared, done: Written
+    result: Result, request: HealRequest, prepared: Prepared, done: Written
 ) -> Iterator[str]:
     seen = prepared.seen
     if not request.commit or seen is None:
@@ -149,7 +149,7 @@ def _committed(
     yield done.commits[-1].words
 
 
-def _report(result: Result, request: Request, seen: Seen) -> Iterator[str]:
+def _report(result: Result, request: HealRequest, seen: Seen) -> Iterator[str]:
     """The report, however the heal ended."""
     if request.report is not None:
         from agent.doors.project.reports import markdown
@@ -162,7 +162,7 @@ def _report(result: Result, request: Request, seen: Seen) -> Iterator[str]:
         yield f"The report is in {request.report}."
 
 
-def _suite(result: Result, request: Request) -> Iterator[str]:
+def _suite(result: Result, request: HealRequest) -> Iterator[str]:
     if request.junit is not None:
         from agent.doors.project.reports import junit
 

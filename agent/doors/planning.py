@@ -11,7 +11,7 @@ from agent.core.settings import Settings, data_folder
 from agent.doors.commands import Display
 from agent.doors.exits import HEALED, NOT_FIXABLE
 from agent.doors.prepared import OpenSession
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.healing.models import OWNER
 from agent.log.spending import dollars
 from agent.log.words import NO_MODEL
@@ -39,7 +39,7 @@ class Look:
     good: bool
 
 
-def plan(opener: OpenSession, request: Request, face: Display, *, test: bool = False) -> int:
+def plan(opener: OpenSession, request: HealRequest, face: Display, *, test: bool = False) -> int:
     """Shows who would answer, and what holds code back; tests the keys where that is wanted."""
     settings = request.settings()
     folder, warning = data_folder(settings)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent.core.domain import Integrity, Report, Task
 from agent.core.events import Stamped
 from agent.core.settings import Settings
-from agent.doors.request import Request, Usage
+from agent.doors.request import HealRequest, Usage
 from agent.intake.errors import NotFixable
 from agent.log.result import Result, document, fold
 from agent.log.words import STANDING_SIGNS
@@ -85,7 +85,7 @@ async def standing(prepared: Prepared, integrity: Integrity | None) -> Result:
 
 
 async def checked(
-    opener: OpenSession, request: Request, settings: Settings, say: Say
+    opener: OpenSession, request: HealRequest, settings: Settings, say: Say
 ) -> tuple[Prepared, Result]:
     """What its tests say of a program or a project as it is; raises as `prepare` and `judged`."""
     prepared = await prepare(request, settings, say)
@@ -144,16 +144,16 @@ def _unshown(report: Report) -> str:
     return f"no test shows anything: each sets itself aside, or {STANDING_SIGNS['vacuous'].meaning}"
 
 
-async def prepare(request: Request, settings: Settings, say: Say) -> Prepared:
+async def prepare(request: HealRequest, settings: Settings, say: Say) -> Prepared:
     """Reads what is asked for, and says what its reader must know; the suite of a project is run
     once. Raises `BadInput` and `NotFixable` for what cannot be healed."""
     if not request.is_project:
         from agent.intake import from_command_line
 
-        brought = await asyncio.to_thread(from_command_line, request.inputs)
+        brought = await asyncio.to_thread(from_command_line, request)
         for notice in brought.notices:
             say(f"note: {notice}", NOTE)
-        return Prepared(request.inputs.title, brought)
+        return Prepared(request.title, brought)
     from agent.doors.project.look import look
 
     seen = await look(request, settings, say)

@@ -42,20 +42,10 @@ class Usage(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
+class HealRequest(Inputs):
     """What a user asks for. Each field is an option of `heal run`, whose help says what it
     means."""
 
-    path: str | None = None
-    args: Sequence[str] = ()
-    task: str | None = None
-    tests: Sequence[str] = ()
-    tests_file: Path | None = None
-    with_files: Sequence[Path] = ()
-    stdin: str = ""
-    doctests: bool = False
-    deselect: Sequence[str] = ()
-    python: str | None = None
     test_cmd: str = ""
     test_timeout: float = 0.0
     keyword: str = ""
@@ -66,8 +56,6 @@ class Request:
     grant: bool = False
     means_project: bool = False
     """`path` lies in the project that is meant, whatever it is."""
-    within: Path | None = None
-    """No file outside of this folder is taken along."""
     files: tuple[SentFile, ...] = ()
     """Those that were sent, in place of a path."""
     failed_outside: bool = False
@@ -112,14 +100,6 @@ class Request:
         from agent.doors.project.meant import is_of_project
 
         return is_of_project(self.path, brings_tests=bool(self.tests or self.tests_file))
-
-    @property
-    def inputs(self) -> Inputs:
-        """What is submitted beside a project."""
-        return Inputs(
-            self.path, self.task, self.tests, self.tests_file, self.with_files, self.python,
-            self.stdin, self.args, self.deselect, self.doctests, self.within,
-        )
 
     @property
     def start(self) -> Path:

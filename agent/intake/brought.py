@@ -37,18 +37,19 @@ class TestText:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a user brings, as typed at a terminal."""
+    """What a user submits, as typed at a terminal. Each field is an option of `heal run`, whose
+    help says what it means."""
 
     path: str | None = None
     """`-` is standard input."""
-    words: str | None = None
-    snippets: Sequence[str] = ()
+    args: Sequence[str] = ()
+    task: str | None = None
+    tests: Sequence[str] = ()
     tests_file: Path | None = None
-    support: Sequence[Path] = ()
+    with_files: Sequence[Path] = ()
     python: str | None = None
     stdin: str = ""
     """Or `@FILE`."""
-    argv: Sequence[str] = ()
     deselect: Sequence[str] = ()
     doctests: bool = False
     within: Path | None = None
@@ -57,7 +58,7 @@ class Inputs:
     @property
     def title(self) -> str:
         """What a run over these is called in a list of runs."""
-        return self.path or (self.words or "")[:80]
+        return self.path or (self.task or "")[:80]
 
 
 @dataclass(frozen=True)

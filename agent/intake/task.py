@@ -86,7 +86,7 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
         source = read_source("-" if inputs.path == "-" else Path(inputs.path))
     if inputs.tests_file is not None:
         test_source = read_source(inputs.tests_file)
-    tests = snippet_texts(inputs.snippets)
+    tests = snippet_texts(inputs.tests)
     project = laid_out(
         source.path if source is not None else None, source.text if source is not None else "",
         inputs.tests_file, test_source.text if test_source is not None else "", inputs.within,
@@ -95,15 +95,15 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
         tests.append(TestText(test_source.text, test_source.name, project.tests))
     entry = project.entry or (source.name if source is not None else PASTED)
     support = {file.path: file for file in project.support} | {
-        file.path: file for path in inputs.support for file in files_with(path)
+        file.path: file for path in inputs.with_files for file in files_with(path)
     }
     support.pop(entry, None)
     interpreter, stdin = site_folders(inputs.python), inputs.stdin
     if stdin.startswith("@"):
         stdin = read_source(Path(stdin[1:]), allow_empty=True).text
     return task_of(Brought(
-        source.text if source is not None else None, entry, inputs.words or "", tuple(tests),
-        tuple(support.values()), stdin, tuple(inputs.argv), interpreter.sites,
+        source.text if source is not None else None, entry, inputs.task or "", tuple(tests),
+        tuple(support.values()), stdin, tuple(inputs.args), interpreter.sites,
         tuple(inputs.deselect), inputs.doctests,
         notices=(*project.notices, *filter(None, [interpreter.note])), source=source,
     ))

@@ -12,7 +12,7 @@ import pytest
 from agent.core.settings import Settings
 from agent.doors.bundle import healed_project, patched
 from agent.doors.project.sent import SentFile
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.intake import BadInput, NotFixable
 from agent.log.result import fold
 from agent.run.session import open_session
@@ -45,7 +45,7 @@ def project(**more: bytes) -> SentFile:
 
 async def test_a_zip_is_healed_by_its_own_suite(tmp_path: Path) -> None:
     host = settings(tmp_path)
-    found = await prepared("", "", "", Request(files=(project(),)), host)
+    found = await prepared("", "", "", HealRequest(files=(project(),)), host)
     assert found.task is not None and found.task.project is not None
     async with open_session(host) as session:
         result = fold(await finished(session, found.task, title=found.title))
@@ -64,7 +64,7 @@ async def test_a_zip_is_healed_by_its_own_suite(tmp_path: Path) -> None:
 async def test_nothing_that_a_sent_project_asks_of_this_machine_is_given() -> None:
     asking = b"[tool.heal]\nloopback = true\nenvironment = ['HOME']\nread = ['/etc']\n"
     sent = project(**{"work/pyproject.toml": asking})
-    found = await prepared("", "", "", Request(files=(sent,)), HOST)
+    found = await prepared("", "", "", HealRequest(files=(sent,)), HOST)
     assert found.task is not None and found.task.project is not None
     asked = found.task.project
     given = (asked.loopback, asked.environment, asked.readable, asked.test_s)
@@ -81,7 +81,7 @@ async def test_no_refusal_of_a_sent_project_says_where_the_server_has_laid_it(
     files: dict[str, bytes]
 ) -> None:
     with pytest.raises((BadInput, NotFixable)) as refused:
-        await prepared("", "", "", Request(files=(zipped(files),)), HOST)
+        await prepared("", "", "", HealRequest(files=(zipped(files),)), HOST)
     assert "heal-sent-" not in str(refused.value) and "/tmp" not in str(refused.value)
 
 
@@ -89,7 +89,7 @@ async def test_a_green_project_is_said_to_be_and_begins_no_run() -> None:
     right = MODULE.replace(b"<", b"<=").replace(b" + 1", b"").replace(b"- 14", b"- 13")
     suite = SUITE.replace(b"shop.fee", b"fee")
     sent = zipped({"fee.py": right, "tax.py": b"", "test_fee.py": suite})
-    found = await prepared("", "", "", Request(files=(sent,)), HOST)
+    found = await prepared("", "", "", HealRequest(files=(sent,)), HOST)
     assert found.task is None
     assert found.concluded(()).outcome == "healthy"
 
@@ -98,12 +98,12 @@ async def test_a_module_keeps_its_name_and_takes_a_file_of_tests_or_typed_ones()
     module, suite = SentFile("fee.py", MODULE), SentFile(
         "test_fee.py", SUITE.replace(b"shop.fee", b"fee")
     )
-    found = await prepared("", "", "", Request(files=(module, suite), args=("-v",)), HOST)
+    found = await prepared("", "", "", HealRequest(files=(module, suite), args=("-v",)), HOST)
     assert found.task is not None and found.task.solution is not None
     assert found.task.solution.entry == "fee.py"
     assert [one.name for one in found.task.tests[:2]] == ["test_free", "test_late"]
     assert (found.task.argv, found.title) == (("-v",), "fee")
-    typed = await prepared("", "assert fee(14) == 0", "", Request(files=(module,)), HOST)
+    typed = await prepared("", "assert fee(14) == 0", "", HealRequest(files=(module,)), HOST)
     assert typed.task is not None
     assert [one.name for one in typed.task.tests] == ["assert fee(14) == 0"]
 
@@ -111,6 +111,6 @@ async def test_a_module_keeps_its_name_and_takes_a_file_of_tests_or_typed_ones()
 async def test_code_beside_a_file_and_tests_beside_a_project_are_refused() -> None:
     module = SentFile("fee.py", MODULE)
     with pytest.raises(BadInput):
-        await prepared("x = 1", "", "", Request(files=(module,)), HOST)
+        await prepared("x = 1", "", "", HealRequest(files=(module,)), HOST)
     with pytest.raises(BadInput):
-        await prepared("", "assert 1", "", Request(files=(project(),), args=("-v",)), HOST)
+        await prepared("", "assert 1", "", HealRequest(files=(project(),), args=("-v",)), HOST)

@@ -11,7 +11,7 @@ import gradio as gr
 import pytest
 
 from agent.core.settings import Settings
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.doors.terminal import status_line
 from agent.intake import BadInput, from_page
 from agent.log.result import fold
@@ -31,15 +31,15 @@ CODE = "def area(width, height):\n    return width + height\n"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
 
 
-def asked(public: bool = False, **given: object) -> Request:
+def asked(public: bool = False, **given: object) -> HealRequest:
     return chosen(
         {name.replace("_", "-"): value for name, value in given.items()}, HOST, public=public
     )
 
 
 def test_nothing_that_is_chosen_leaves_all_as_the_settings_have_it() -> None:
-    assert chosen(dict.fromkeys(OPTIONS), HOST, public=True) == Request(require_proof="E1")
-    assert chosen(dict.fromkeys(OPTIONS, ""), HOST, public=True) == Request(require_proof="E1")
+    assert chosen(dict.fromkeys(OPTIONS), HOST, public=True) == HealRequest(require_proof="E1")
+    assert chosen(dict.fromkeys(OPTIONS, ""), HOST, public=True) == HealRequest(require_proof="E1")
 
 
 def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:

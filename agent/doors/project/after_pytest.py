@@ -22,7 +22,7 @@ from agent.project.layout import ProjectLayout, find_layout
 
 if TYPE_CHECKING:
     from agent.doors.prepared import OpenSession
-    from agent.doors.request import Request
+    from agent.doors.request import HealRequest
 
 GREEN, RED, STOPPED, NO_TESTS = 0, 1, 2, 5
 """Exit codes of pytest."""
@@ -75,7 +75,7 @@ class PytestEnd:
 
 
 def heal_pytest(
-    opener: OpenSession, request: Request, face: Display
+    opener: OpenSession, request: HealRequest, face: Display
 ) -> int:
     """Runs the pytest of the project around this folder as its developer does, outside of any
     jail, and heals what fails; the exit code is that of the heal."""

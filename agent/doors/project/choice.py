@@ -13,7 +13,7 @@ from agent.project.layout import ROOT_MARKS, TEST_FILES, ProjectLayout, find_lay
 from agent.project.tree import ProjectTree, is_collected, is_unittest
 
 if TYPE_CHECKING:
-    from agent.doors.request import Request
+    from agent.doors.request import HealRequest
 
 UNITTEST = ("-o", "python_files=test*.py")
 """What pytest is told of tests that are named as unittest has them."""
@@ -35,7 +35,7 @@ def node_at(typed: str, layout: ProjectLayout) -> str:
 
 
 def chosen(
-    failing: Sequence[str], collected: Sequence[str], request: Request, layout: ProjectLayout
+    failing: Sequence[str], collected: Sequence[str], request: HealRequest, layout: ProjectLayout
 ) -> list[str]:
     """The failing tests that were asked for by name, or by the last run of pytest; raises
     `BadInput` for a name of no test."""

@@ -17,7 +17,7 @@ from agent.core.loops import blocking
 from agent.doors.library import HealResult, SelfHealingAgent
 from agent.doors.project.look import Seen
 from agent.doors.project.reports import markdown, project_document
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.log.result import document
 
 
@@ -71,7 +71,7 @@ async def aheal_project(
     for a fault of ours; every other end is in the result.
     """
     agent = agent or SelfHealingAgent()
-    request = Request(
+    request = HealRequest(
         str(path), arguments, keyword=keyword, last_failed=last_failed, python=python, only=only,
         exclude=exclude, deselect=deselect, grant=grant, test_cmd=test_command, since=since,
         test_timeout=test_timeout, means_project=True,

@@ -22,7 +22,7 @@ from agent.doors.project.obstacles import (
     waiting_words,
 )
 from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.intake.errors import BadInput, NotFixable
 from agent.judge.project_run import TEST_S, SuiteRun, project_report, run_suite, verdicts
 from agent.log.result import Result, fold
@@ -54,7 +54,7 @@ class Seen:
     broken: Sequence[str]
     """Files that may be edited and do not compile."""
     seconds: float
-    request: Request
+    request: HealRequest
 
     @property
     def is_red(self) -> bool:
@@ -62,7 +62,7 @@ class Seen:
         return bool(self.wanted or self.broken)
 
 
-async def look(request: Request, settings: Settings, say: Say = unsaid) -> Seen:
+async def look(request: HealRequest, settings: Settings, say: Say = unsaid) -> Seen:
     """Finds the project, says what was found, and runs its suite once.
 
     Raises `BadInput` for what is no project, and `NotFixable` for a suite that does not run.
@@ -128,7 +128,7 @@ async def look(request: Request, settings: Settings, say: Say = unsaid) -> Seen:
     return await asyncio.to_thread(_with_recency, seen, request, given, say)
 
 
-def _found(request: Request) -> tuple[ProjectTree, Interpreter]:
+def _found(request: HealRequest) -> tuple[ProjectTree, Interpreter]:
     layout = layout_at(request.start) if request.alone else find_layout(request.start)
     interpreter = find_interpreter(layout.root, request.python or "")
     return read_tree(layout, request.only, request.exclude), interpreter
@@ -138,7 +138,7 @@ def _uncompiled(broken: Sequence[str]) -> str:
     return f"{broken[0]} does not compile: no test that needs it can run"
 
 
-def _with_recency(seen: Seen, request: Request, given: Grants, say: Say) -> Seen:
+def _with_recency(seen: Seen, request: HealRequest, given: Grants, say: Say) -> Seen:
     """The same with what of the project changed lately, where a test is to be healed; says that,
     and which grants are missed."""
     failing = [one for one in verdicts(seen.run, [rest_of_suite()], seen.project) if one.fails]
@@ -164,7 +164,7 @@ def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
     ]
 
 
-def _command(request: Request) -> tuple[str, ...]:
+def _command(request: HealRequest) -> tuple[str, ...]:
     """What Python is given for the test command; raises `BadInput` for what the jail cannot run."""
     if not request.test_cmd:
         return ()

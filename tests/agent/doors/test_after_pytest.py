@@ -18,7 +18,7 @@ from agent.doors.cli import app
 from agent.doors.project import after_pytest
 from agent.doors.project.after_pytest import PytestEnd, carried
 from agent.doors.project.choice import chosen
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.project.layout import find_layout
 from tests.agent.doors.conftest import a_line_has
 from tests.agent.project.small_project import ALONE, FILES, laid, pyproject
@@ -138,7 +138,7 @@ def test_what_pytest_did_not_come_to_is_asked_for_with_what_failed(root: Path) -
         )
     # The settings ask for a heal at pytest's end, and here another one follows.
     assert not (root / ".pytest_cache/d/heal").exists()
-    inputs = Request(str(root), [*ran.failed, *ran.left], failed_outside=True)
+    inputs = HealRequest(str(root), [*ran.failed, *ran.left], failed_outside=True)
     # A parameter may be called otherwise in each run; what was not chosen is not asked for.
     failing = [f"{split}[2]", f"{split}[four]", cases, "tests/test_money.py::test_total"]
     assert chosen(failing, failing, inputs, find_layout(root)) == failing[:3]

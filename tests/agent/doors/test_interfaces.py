@@ -21,7 +21,7 @@ from agent.doors.next_step import PAGE, TERMINAL, Words, next_step, step_of
 from agent.doors.prepared import judged, prepare, unsaid
 from agent.doors.project.early import head_start
 from agent.doors.project.sent import SentFile, received
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.doors.terminal import Terminal
 from agent.intake import TestText, make_task
 from agent.log.result import Result, fold
@@ -224,7 +224,7 @@ async def test_a_project_whose_failure_is_gone_is_flaky_and_not_healthy(
     folder: Path, tmp_path: Path
 ) -> None:
     """The run's own log says so, which every interface reads."""
-    prepared = await prepare(Request("suite"), settings(tmp_path), unsaid)
+    prepared = await prepare(HealRequest("suite"), settings(tmp_path), unsaid)
     task = prepared.task
     assert task is not None and task.solution is not None
     mended = [

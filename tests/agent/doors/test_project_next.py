@@ -14,7 +14,7 @@ from agent.doors.project.look import Seen
 from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.doors.project.reports import markdown, project_document
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.doors.terminal import evidence_words, message_lines
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun
@@ -39,7 +39,7 @@ def seen(tmp_path: Path) -> Seen:
     return Seen(
         tree, PROJECT.model_copy(update={"root": str(tmp_path)}),
         find_interpreter(tmp_path, ""), Settings.from_env({}), RUN, [SPLIT], [], 1.0,
-        Request(str(tmp_path)),
+        HealRequest(str(tmp_path)),
     )
 
 
@@ -63,7 +63,7 @@ def unhealed() -> Result:
      {"--since", "--only", "python -m agent run"}),
     ({}, {"project": PROJECT.model_copy(update={"changed": (("src/till/__init__.py", (1,)),)})},
      {"--only", "python -m agent run", "plan"}),
-    ({}, {"request": Request(".", only=["src"], since="HEAD~1")},
+    ({}, {"request": HealRequest(".", only=["src"], since="HEAD~1")},
      {"python -m agent run", "plan"}),
 ])
 def test_what_would_help_is_named_and_what_would_not_is_left_out(

@@ -20,7 +20,7 @@ from agent.doors.project.choice import (
 )
 from agent.doors.project.meant import is_of_project
 from agent.doors.project.reports import junit
-from agent.doors.request import Request
+from agent.doors.request import HealRequest
 from agent.doors.terminal import Terminal, edits, evidence_words
 from agent.doors.writeback import Change, NotWritten, write_all_back
 from agent.intake.errors import BadInput
@@ -57,10 +57,10 @@ def test_a_path_is_a_projects_or_a_programs(root: Path) -> None:
 
 
 def test_tests_stand_before_the_first_dash_and_pytests_arguments_from_there(root: Path) -> None:
-    inputs = Request(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
+    inputs = HealRequest(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
     assert inputs.nodes == ["tests"]
     assert inputs.arguments == ["--deselect", "tests/test_money.py::test_total"]
-    inputs = Request("tests/test_money.py", ["a.py::b"])
+    inputs = HealRequest("tests/test_money.py", ["a.py::b"])
     assert inputs.nodes == ["tests/test_money.py", "a.py::b"]
 
 
@@ -89,7 +89,7 @@ def test_of_the_failing_tests_those_are_taken_that_were_named(root: Path) -> Non
     failing = ["tests/a.py::y", "tests/b.py::z"]
 
     def named(*nodes: str, **more: object) -> list[str]:
-        return chosen(failing, collected, Request(str(root), nodes, **more), layout)
+        return chosen(failing, collected, HealRequest(str(root), nodes, **more), layout)
 
     assert named() == failing
     assert named("tests/a.py") == ["tests/a.py::y"] and named("tests/a.py::x") == []

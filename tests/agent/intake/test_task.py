@@ -158,9 +158,9 @@ def test_a_command_line_brings_files_siblings_stdin_and_arguments(tmp_path):
         "        assert add(1, 2) == 3\n"
     )
     found = from_command_line(Inputs(
-        str(tmp_path / "calc.py"), snippets=["assert add(2, 2) == 4"],
-        tests_file=tmp_path / "test_calc.py", support=[tmp_path / "extra.txt"],
-        stdin=f"@{tmp_path / 'lines.txt'}", argv=["-v"],
+        str(tmp_path / "calc.py"), tests=["assert add(2, 2) == 4"],
+        tests_file=tmp_path / "test_calc.py", with_files=[tmp_path / "extra.txt"],
+        stdin=f"@{tmp_path / 'lines.txt'}", args=["-v"],
     ))
     task = found.task
 
@@ -190,11 +190,11 @@ def test_a_file_without_a_test_that_can_run_is_not_fixable(tmp_path, tests, word
         )
 
 
-@pytest.mark.parametrize("asked", ["tests_file", "support", "stdin"])
+@pytest.mark.parametrize("asked", ["tests_file", "with_files", "stdin"])
 def test_files_that_are_not_there_are_bad_input(tmp_path, asked):
     (tmp_path / "calc.py").write_text(ADD)
     none = tmp_path / "none.py"
-    given = {"tests_file": none, "support": [none], "stdin": f"@{none}"}
+    given = {"tests_file": none, "with_files": [none], "stdin": f"@{none}"}
 
     with pytest.raises(BadInput, match="does not exist"):
         from_command_line(Inputs(str(tmp_path / "calc.py"), **{asked: given[asked]}))

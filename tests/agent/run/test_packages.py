@@ -115,7 +115,7 @@ def test_a_folder_beside_the_program_is_laid_as_the_package_it_is(tmp_path: Path
     program.parent.mkdir()
     program.write_text("from shapes import side\n\ndef area(n):\n    return side(n)\n")
     task = from_command_line(
-        Inputs(str(program), snippets=["assert area(1) == 1"], support=[folder])
+        Inputs(str(program), tests=["assert area(1) == 1"], with_files=[folder])
     ).task
     assert [one.path for one in task.support] == [
         "shapes/__init__.py", "shapes/base.py", "shapes/more/rates.json"

@@ -286,7 +286,7 @@ async def test_a_run_that_is_taken_up_asks_for_the_proof_that_is_named_then(tmp_
 async def test_a_name_that_a_module_beside_the_program_has_not_is_mended(tmp_path: Path) -> None:
     (tmp_path / "till.py").write_text("from shop import totl\ndef price(n):\n    return totl(n)\n")
     (tmp_path / "shop.py").write_text("def total(n):\n    return n * 3\n")
-    inputs = Inputs(str(tmp_path / "till.py"), snippets=("assert price(2) == 6",))
+    inputs = Inputs(str(tmp_path / "till.py"), tests=("assert price(2) == 6",))
     async with open_session(settings(tmp_path / "data")) as session:
         found = last(await finished(session, from_command_line(inputs).task))
     assert found.diff.count("\n+") == 3 and "+from shop import total\n" in found.diff
