@@ -6,9 +6,7 @@
       NoModel                the answer needs a model, and the plan has none
       BadPrompt              a prompt file is wrong, or a variable is missing: our own fault
       BadPrices              a price table cannot be used (`llm.prices`)
-      BadRecord              a record cannot be read or written (`llm.records`)
       OverBudget             a cap of the run or the role would be passed; nothing was sent
-      NotRecorded            a replay was asked what its record does not hold
       BadReply               the model answered, twice, in a form that cannot be used
       Truncated              the answer ended before its end: token limit, or a connection cut
       Refused                the model declined to answer
@@ -80,10 +78,6 @@ class OverBudget(LlmError):
         return self.cap.startswith("run ")
 
 
-class NotRecorded(LlmError):
-    """A replay met a question that its record does not hold."""
-
-
 class BadReply(LlmError):
     """The answer had the wrong form, also after it was asked for again."""
 
@@ -105,8 +99,6 @@ class CallFailed(LlmError):
 
     transient = False
     """Whether the same call may succeed a little later."""
-    replayed = False
-    """It comes from a record: nothing is paid for it now."""
 
     def __init__(self, message: str, *, started: bool = False, usage: Usage | None = None) -> None:
         super().__init__(message)

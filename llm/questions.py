@@ -1,5 +1,4 @@
-"""What makes two questions the same one, as JSON and as a hash: for records, and for a step that is
-run again."""
+"""What makes two questions the same one, as JSON and as a hash: for a step that is run again."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ import json
 from dataclasses import asdict
 from typing import TypeAlias
 
-from llm.redaction import Redactor
 from llm.types import Json, Request, Tools
 
 Question: TypeAlias = dict[str, object]
@@ -44,23 +42,7 @@ def question_of(provider: str, model: str, request: Request) -> Question:
     }
 
 
-def clean_question(provider: str, model: str, request: Request, redactor: Redactor) -> Question:
-    """The question as it may be written down.
-
-    Two that differ in a secret only are the same one: so a replay, which is asked with what the
-    record gave for an answer, finds its place although the record holds no secret.
-    """
-    clean = redactor.value(question_of(provider, model, request))
-    assert isinstance(clean, dict)
-    return {**clean}
-
-
 def fingerprint(asked: Question) -> str:
     """The hash of a question."""
     text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def text_address(text: str) -> str:
-    """What stands for a text that is not itself written."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -107,14 +107,6 @@ class Redactor:
             case _:
                 return self.text(str(value))
 
-    def pieces(self, pieces: Iterable[str]) -> tuple[str, ...]:
-        """A text in pieces without secrets; one piece where a secret was in it, since it may have
-        been on a border of two."""
-        kept = tuple(pieces)
-        whole = "".join(kept)
-        clean = self.text(whole)
-        return kept if clean == whole else (clean,)
-
 
 def _spellings(secret: str) -> Iterator[str]:
     """The ways in which a secret is written on a wire or in a file."""

@@ -34,7 +34,6 @@ from llm.errors import (
     LlmError,
     Misspoken,
     NoModel,
-    NotRecorded,
     OverBudget,
     Overloaded,
     ProviderDown,
@@ -425,7 +424,7 @@ class _Call:
         router, choice = self.router, self.choice
         failed = error if isinstance(error, CallFailed) else None
         refused = failed is not None and not (failed.started or self.said)
-        if self.resting or refused or isinstance(error, NotRecorded):
+        if self.resting or refused:
             usage = Usage()
         else:
             counted = failed.usage if failed is not None else None
@@ -434,8 +433,8 @@ class _Call:
             if isinstance(self.request.output, Tools):  # held back until it is known for a call
                 answer = self.request.max_tokens
             usage = _counted(counted or Usage(self.question, answer, estimated=True))
-        # Whatever the price is, what never began costs nothing, nor does what is replayed.
-        free = not usage.total or (failed is not None and failed.replayed)
+        # Whatever the price is, what never began costs nothing.
+        free = not usage.total
         paid = router.prices.cost(choice.provider, choice.model, usage, self.today)
         usd = 0.0 if free else paid
         wall_s = router.clock() - self.began

@@ -157,7 +157,7 @@ class Reply:
     attempts: int = 1
     """Calls that were made to get it, the refused ones included."""
     cached: bool = False
-    """It came from this run's log or a record: nothing was sent and nothing paid."""
+    """It came from this run's log: nothing was sent and nothing paid."""
     alternatives: tuple[Alternative, ...] = ()
     """As asked for (`Request.alternatives`), in the order of their places; a run's log has none."""
     parameters_b: float | None = None

@@ -116,12 +116,6 @@ class Settings(BaseSettings):
     )
     host_keys: bool = True
     """The host's own keys serve whoever asks: so it is on loopback and in the terminal."""
-    record: File | None = _set(
-        "HEAL_RECORD", None, "a file that conversations with models are recorded in"
-    )
-    replay: File | None = _set(
-        "HEAL_REPLAY", None, "such a file, which answers in place of models"
-    )
     trace_content: bool = _set(
         "HEAL_TRACE_CONTENT", False,
         "`1`: what is asked and answered goes into traces, where there are any",
@@ -285,14 +279,11 @@ class Settings(BaseSettings):
         for name in wanted:
             fields.pop(str(cls.model_fields[name].validation_alias), None)
         try:
-            settings = cls.model_validate({
+            return cls.model_validate({
                 "environment": env, "options": dict(_options(told)), **fields, **wanted
             })
         except ValidationError as error:
             raise _bad(error) from error
-        if settings.record is not None and settings.replay is not None:
-            raise BadSettings("HEAL_RECORD and HEAL_REPLAY exclude each other: unset one")
-        return settings
 
     @property
     def caps(self) -> Caps:

@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from agent.core.crowds import Crowds
@@ -20,8 +19,7 @@ from llm import Connection, NoProvider, Plan, Provider, Secret, open_provider, r
 from llm.errors import NeedsKey
 from llm.plan import Choice, connection, with_preset
 from llm.prices import Prices, prices_with
-from llm.provider import MOCK, PROVIDERS, row_of
-from llm.records import BadRecord, Recording, Replaying, answered, writable
+from llm.provider import PROVIDERS, row_of
 from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
 
@@ -38,26 +36,6 @@ MOST_BREAKERS = 4_000
 def key_names() -> tuple[str, ...]:
     """The variables that hold keys of models."""
     return tuple(dict.fromkeys(row.key for row in PROVIDERS.values() if row.key))
-
-
-def replayed(path: Path) -> Plan:
-    """Who answered in a record, as the plan of a run that it answers; rules answer a role that no
-    model was asked for. Raises `BadRecord`."""
-    by_role, notice = answered(path)
-    if not by_role:
-        raise BadRecord(f"{path} holds no call of a model: leave HEAL_REPLAY out")
-    why = f"HEAL_REPLAY: answered from the record {path.name}"
-    rules = ((MOCK, ""),)
-    choices = tuple(
-        Choice(role, *by_role.get(role, rules)[0], why, optional=work != "write")
-        for role, work in ROLES.items()
-    )
-    others = dict.fromkeys(whom for listed in by_role.values() for whom in listed[1:])
-    used = dict.fromkeys(choice.provider for choice in choices if choice.asks)
-    return Plan(
-        " + ".join(used), why, choices, tuple(Choice("", *whom, why) for whom in others),
-        notes=(f"HEAL_REPLAY: {notice}.",) if notice else (),
-    )
 
 
 def visitor_of(word: str) -> str:
@@ -89,7 +67,7 @@ class Models:
         opener: Callable[[Connection], Provider] = open_provider,
         most_visitors: int = MOST_VISITORS,
     ) -> None:
-        """Raises `BadPrices` and `BadRecord` for files that are set and cannot be used."""
+        """Raises `BadPrices` for a price table that cannot be used."""
         self.settings = settings
         self.prices: Prices = prices_with(settings.prices)
         self._options = with_preset(settings.provider, settings.options)
@@ -102,9 +80,6 @@ class Models:
         self._given: dict[str, dict[str, Secret]] = {}
         self.crowds = Crowds()
         self._breakers: dict[tuple[str, ...], Breaker] = {}
-        if settings.record is not None:
-            writable(settings.record)
-        self._replayed = None if settings.replay is None else replayed(settings.replay)
         self.logs = LogRedaction(self.redactor())
         """To be put on what writes logs: knows every key that is known here."""
 
@@ -158,8 +133,6 @@ class Models:
     ) -> Plan:
         """Who would answer: what is set, with what one run or one visitor wants otherwise. Raises
         `NoProvider`, and `NeedsKey` where a key is what is missing."""
-        if self._replayed is not None:
-            return self._replayed
         ours = self.settings
         if model is None:  # ours is the model of our own provider
             model = ours.model if provider in (None, "", ours.provider) else ""
@@ -179,7 +152,7 @@ class Models:
         """Which key of a plan is not at hand, in words; empty where none lacks."""
         try:
             for choice in plan.choices:
-                if choice.asks and self._replayed is None:
+                if choice.asks:
                     self._connection(choice, visitor)
         except NeedsKey as error:
             return str(error)
@@ -190,13 +163,7 @@ class Models:
     def provider(self, choice: Choice, visitor: str) -> Provider:
         """A provider for a choice, to be closed by the caller; raises `NoProvider`, and `NeedsKey`
         without its key."""
-        redactor = self.redactor()
-        if self.settings.replay is not None:
-            return Replaying(self.settings.replay, choice.provider, choice.model, redactor)
-        provider = self._open(self._connection(choice, visitor))
-        if self.settings.record is not None:
-            return Recording(provider, self.settings.record, redactor)
-        return provider
+        return self._open(self._connection(choice, visitor))
 
     def breaker(self, choice: Choice, visitor: str) -> Breaker:
         """What leaves a model alone after failures; one for all runs of a visitor."""
@@ -235,8 +202,6 @@ class Models:
 
     def _in_process(self, plan: Plan) -> list[Choice]:
         """The choices of models that run in this process, each model once."""
-        if self._replayed is not None:
-            return []
         return list({
             one.asked: one for one in plan.choices if one.asks and row_of(one.provider).in_process
         }.values())
@@ -246,8 +211,8 @@ class Models:
 
     @asynccontextmanager
     async def _opened(self, choice: Choice, visitor: str) -> AsyncIterator[Provider]:
-        """A provider by itself, without a record."""
-        provider = self._open(self._connection(choice, visitor))
+        """A provider that is closed at the end."""
+        provider = self.provider(choice, visitor)
         try:
             yield provider
         finally:

@@ -62,7 +62,7 @@ from agent.run.nodes.finish import conclude
 from agent.run.resources import Resources
 from llm import LlmError, NoModel, Plan, Reply, Usage
 from llm.budget import Caps
-from llm.errors import NeedsKey, NotRecorded, OverBudget
+from llm.errors import NeedsKey, OverBudget
 from llm.router import Router
 from sandbox import SandboxError
 
@@ -375,8 +375,6 @@ class Run:
             self._wait_for("key", f"{error}{hint}")
         except NoModel as error:
             await self.conclude("needs_model", str(error))
-        except NotRecorded as error:
-            await self.conclude("not_fixable", str(error))
         except LlmError as error:
             await self.conclude("model_failed", str(error))
         except SandboxError as error:

@@ -1,7 +1,7 @@
 """A debugger that looks around before it answers: it calls a tool, and sees what comes of it.
 
 A model whose provider has tool calls makes them in its own way (`llm.asking.tools`), any other by
-an answer in JSON. Either is an answer like all: recorded, replayed, reserved and paid for. Whatever
+an answer in JSON. Either is an answer like any other: logged, reserved and paid for. Whatever
 goes wrong in a call is something to see, and what is seen is data.
 """
 

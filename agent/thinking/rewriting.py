@@ -27,7 +27,7 @@ from agent.thinking.roles import (
 from agent.thinking.several_files import edited_solution, question_of_files, searched_around
 from agent.thinking.wording import in_a_line, repair_question, tests
 from llm import BadReply, LlmError
-from llm.errors import NeedsKey, NotRecorded, OverBudget
+from llm.errors import NeedsKey, OverBudget
 from llm.provider import named
 
 MOST_WHOLE = 0.9
@@ -79,7 +79,7 @@ async def one_try(
         else:
             question = await question_of_files(attempt, ctx, _lessons(ctx))
             candidate = await edited_solution(attempt, ctx, question, told, temperature)
-    except (OverBudget, NeedsKey, NotRecorded):
+    except (OverBudget, NeedsKey):
         raise
     except LlmError as error:
         return Try(fault=str(error), by=_model(ctx), is_models_fault=True)
@@ -148,7 +148,7 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
                         failing += [(candidate, report)] if report is not None else []
                     if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
                         break
-        except (OverBudget, NeedsKey, NotRecorded):
+        except (OverBudget, NeedsKey):
             raise
         except BadReply as error:
             last = Try(fault=str(error), by=by, is_models_fault=True)

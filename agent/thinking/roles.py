@@ -34,7 +34,7 @@ from llm.asking.prompts import Prompt
 from llm.asking.schemas import in_words, inlined
 from llm.asking.tools import Call
 from llm.asking.trimming import fit
-from llm.errors import NeedsKey, NotRecorded, OverBudget, ToolsRefused
+from llm.errors import NeedsKey, OverBudget, ToolsRefused
 from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
 
 T = TypeVar("T", bound=Value)
@@ -268,7 +268,7 @@ async def if_it_answers(
     """What a role is asked for, as `ask_if_it_answers` gives it."""
     try:
         return await answer
-    except (NeedsKey, NotRecorded, ToolsRefused):
+    except (NeedsKey, ToolsRefused):
         raise
     except OverBudget as error:
         if role == CRITIC.name or (ctx.pauses and error.is_of_the_run):

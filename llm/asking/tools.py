@@ -1,4 +1,4 @@
-"""Calls of tools as texts: an answer that is one is recorded, replayed, paid and read like any
+"""Calls of tools as texts: an answer that is one is logged, paid and read like any
 other. Only providers that have tool calls of their own turn texts into calls and back."""
 
 from __future__ import annotations

@@ -7,16 +7,12 @@ refuse, stall or break off. A claim is tried with the rows that have what it nee
 from __future__ import annotations
 
 import asyncio
-import atexit
-import shutil
-import tempfile
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +20,6 @@ from llm import Connection, Message, Provider, Reply, Request, Secret, open_prov
 from llm.errors import CallFailed, NeedsKey, ProviderDown, WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
-from llm.records import Recording
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, refusing, says, stalls
 
@@ -174,15 +169,6 @@ CASES = [
         paid=False,
     ),
 ]
-
-
-(VLLM,) = (case for case in CASES if case.name == "vllm")
-FOLDER = Path(tempfile.mkdtemp(prefix="provider-contract-"))
-atexit.register(shutil.rmtree, FOLDER)
-CASES.append(replace(
-    VLLM, name="recorded",
-    opened=lambda url, key: Recording(VLLM.opened(url, key), FOLDER / "run.jsonl"),
-))
 
 
 def rows(*needed: str) -> pytest.MarkDecorator:

@@ -16,7 +16,7 @@ from agent.doors.conclude import conclude
 HOSTILE = {
     "HEAL_SANDBOX": "subprocess", "SANDBOX_ALLOW_WEAK": "1", "ANTHROPIC_BASE_URL": "http://evil.io",
     "OPENAI_BASE_URL": "https://127.0.0.1.evil.io/v1", "HEAL_DATA_DIR": "/tmp/elsewhere",
-    "HEAL_PROMPTS": "prompts", "HEAL_RECORD": "all.jsonl", "HEAL_PRICES": "free.yaml",
+    "HEAL_PROMPTS": "prompts", "HEAL_PRICES": "free.yaml",
     "HEAL_BUDGET_USD": "900", "HEAL_ROLE_BUDGETS": "critic.usd=900", "HTTPS_PROXY": "http://evil.io",
     "LANGCHAIN_TRACING_V2": "true", "LANGCHAIN_API_KEY": "theirs",
 }

@@ -23,9 +23,8 @@ TEXTS: dict[str, tuple[str, object]] = {
     ),
     "HEAL_ROLE_BUDGETS": ("critic.calls=2, critic.usd=0.1", {"critic": Caps(usd=0.1, calls=2)}),
     "HEAL_BUDGET_USD": ("1.5", 1.5), "HEAL_AUTONOMY": ("review_all", "review_all"),
-    "HEAL_PRICES": ("/p.yaml", Path("/p.yaml")), "HEAL_REPLAY": ("/r", Path("/r")),
-    "HEAL_PROMPTS": ("/p", Path("/p")),
-    "HEAL_RECORD": ("~/r.jsonl", Path("~/r.jsonl").expanduser()), "HEAL_ASK": ("on", True),
+    "HEAL_PRICES": ("/p.yaml", Path("/p.yaml")), "HEAL_ASK": ("on", True),
+    "HEAL_PROMPTS": ("~/p", Path("~/p").expanduser()),
     "HEAL_REQUIRE_CONFIDENCE": ("0.8", 0.8), "HEAL_SANDBOX": ("jail", "jail"),
     "SANDBOX_ALLOW_WEAK": ("yes", True), "HF_LESSONS_REPO": ("anna/lessons", "anna/lessons"),
     "OPENAI_PRESET": ("groq", "groq"), "OLLAMA_NUM_CTX": ("4096", 4_096),
@@ -75,12 +74,6 @@ def test_a_setting_has_no_name_but_its_variables() -> None:
 def test_nothing_is_read_that_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_PROVIDER", "anthropic")
     assert Settings().provider == Settings.from_env({}).provider == "auto"
-
-
-def test_a_run_cannot_be_recorded_and_replayed_at_once() -> None:
-    assert Settings.from_env({"HEAL_REPLAY": "/r"}).replay == Path("/r")
-    with pytest.raises(BadSettings, match=r"HEAL_RECORD.*HEAL_REPLAY"):
-        Settings.from_env({"HEAL_REPLAY": "/r", "HEAL_RECORD": "/r"})
 
 
 def test_ollamas_other_variable_is_an_alias() -> None:

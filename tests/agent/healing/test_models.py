@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.core.domain import Value
 from agent.core.settings import GENERATOR, ROLES, Settings
-from agent.healing.models import MOST_BREAKERS, OWNER, BadKey, Models, replayed, visitor_of
+from agent.healing.models import MOST_BREAKERS, OWNER, BadKey, Models, visitor_of
 from agent.thinking.roles import ROLES as FORMS
-from llm import Connection, NoProvider, Plan, Reply, Usage
+from llm import Connection, NoProvider, Plan
 from llm.errors import NeedsKey
 from llm.plan import Choice
-from llm.records import BadRecord, Recording
-from tests.llm.scripted import REQUEST, Scripted
+from tests.llm.scripted import Scripted
 
 ANNA, BEN = visitor_of("anna's word"), visitor_of("ben's word")
 
@@ -132,36 +130,6 @@ async def test_only_a_model_of_this_process_is_warmed() -> None:
     assert [one.model for one in opened] == ["tiny"]
 
 
-async def test_a_record_answers_as_whom_it_was_made_with(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    provider = Recording(Scripted(name="groq", model="some/model"), path)
-    async for item in provider.stream(REQUEST):
-        assert isinstance(item, str | Reply)
-
-    found = Models(Settings.from_env({"HEAL_REPLAY": str(path)}))
-    plan = found.plan()
-    assert {choice.words for choice in plan.choices if choice.asks} == {"groq/some/model"}
-    assert {choice.role for choice in plan.choices} == {*ROLES}
-    (asked,) = [choice for choice in plan.choices if choice.asks]
-    again = found.provider(asked, "")
-    (*_, reply) = [item async for item in again.stream(REQUEST)]
-    assert isinstance(reply, Reply)
-    assert (reply.text, reply.cached, reply.usage) == ("hello world", True, Usage(10, 5))
-
-
-async def test_what_a_kill_left_of_a_record_is_told_with_the_plan(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    async for _ in Recording(Scripted(name="groq", model="some/model"), path).stream(REQUEST):
-        pass
-    assert replayed(path).notes == ()
-    with path.open("a", encoding="utf-8") as record:
-        record.write('{"version"')
-
-    (note,) = replayed(path).notes
-
-    assert all(fact in note for fact in ("HEAL_REPLAY", str(path), "line 2"))
-
-
 def test_every_role_that_is_asked_has_its_place_in_a_plan() -> None:
     assert sorted(ROLES) == sorted([GENERATOR, *(role.name for role in FORMS)])
 
@@ -172,13 +140,3 @@ async def test_a_key_for_ollama_goes_to_it_and_is_not_needed() -> None:
         found = models(opened, OLLAMA_MODEL="m", **env)
         await found.provider(found.plan().choices[0], "").close()
     assert [one.key.reveal() for one in opened] == ["", "k"]
-
-
-def test_a_record_that_is_empty_or_cannot_be_written_is_known_before_any_run(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
-    with pytest.raises(BadRecord, match=r"empty\.jsonl"):
-        replayed(tmp_path / "empty.jsonl")
-    with pytest.raises(BadRecord):
-        models(HEAL_RECORD=str(tmp_path / "no" / "such" / "folder" / "run.jsonl"))
