@@ -6,19 +6,25 @@ example.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from evaluation.measures.processes import browser, served
-from evaluation.measures.programs import ROOT
+from evaluation.bench import ROOT, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)
 APP = ROOT / "app.py"
 PATIENCE_S = 180.0
 COLOURS = 128
@@ -66,6 +72,21 @@ def taken(browser: Browser, address: str, picture: Picture) -> bytes:
         small, "PNG", optimize=True
     )
     return small.getvalue()
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """The system's browser, without a window."""
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        raise SystemExit("There is no Chromium here: install Debian's package `chromium`.")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+        yield launched
+        launched.close()
 
 
 def main(folder: Path) -> None:
