@@ -26,7 +26,7 @@ from agent.core.events import (
 from agent.core.trust import Origin
 
 ORIGIN_ORDER: tuple[Origin, ...] = (
-    "user", "doctest", "task", "urged", "confirmed", "spec", "held-out", "adversarial"
+    "user", "doctest", "task", "urged", "confirmed", "spec", "contested", "held-out", "adversarial",
 )
 
 
