@@ -15,5 +15,3 @@ PLUGINS: dict[str, str] = {
     "data_regression": "pytest_regressions.plugin", "subtests_plugin": "pytest_subtests.plugin",
 }
 """Words of a test file that need a plugin; none is loaded by itself, which would take long."""
-OBSERVED_PLUGINS = ("mocker", "asyncio")
-"""The words of those that work where the program is in another process."""
