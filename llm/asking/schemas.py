@@ -8,56 +8,53 @@ held to a grammar fills an unbounded string until its tokens are used up.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from llm.errors import BadPrompt
 
 Schema = Mapping[str, object]
+Change = Callable[[dict[str, object]], dict[str, object]]
+
+
+def mapped(schema: Schema, change: Change) -> dict[str, object]:
+    """A schema with a change made to it, and before that to each schema inside of it."""
+    found = dict(schema)
+    match found.get("properties"), found.get("items"):
+        case Mapping() as properties, _:
+            found["properties"] = {name: mapped(one, change) for name, one in properties.items()}
+        case _, Mapping() as items:
+            found["items"] = mapped(items, change)
+    return change(found)
+
+
+def without(schema: Schema, *words: str) -> dict[str, object]:
+    """The schema without these words, in each place."""
+    return mapped(schema, lambda one: {
+        word: value for word, value in one.items() if word not in words
+    })
 
 
 def inlined(schema: Schema) -> dict[str, object]:
     """The schema without references, titles and descriptions, which are for its readers here."""
     definitions = schema.get("$defs", {})
     assert isinstance(definitions, Mapping)
-    return _inlined(schema, definitions)
 
+    def resolved(one: dict[str, object]) -> dict[str, object]:
+        if "$ref" not in one:
+            return one
+        return mapped(definitions[str(one["$ref"]).removeprefix("#/$defs/")], resolved)
 
-def _inlined(schema: Schema, definitions: Mapping[str, Schema]) -> dict[str, object]:
-    if "$ref" in schema:
-        name = str(schema["$ref"]).removeprefix("#/$defs/")
-        return _inlined(definitions[name], definitions)
-    found: dict[str, object] = {}
-    for key, value in schema.items():
-        if key in ("$defs", "title", "description"):
-            continue
-        if key == "properties":
-            assert isinstance(value, Mapping)
-            found[key] = {name: _inlined(one, definitions) for name, one in value.items()}
-        elif key == "items":
-            assert isinstance(value, Mapping)
-            found[key] = _inlined(value, definitions)
-        else:
-            found[key] = value
-    return found
+    return without(mapped(schema, resolved), "$defs", "title", "description")
 
 
 def complete(schema: Schema) -> dict[str, object]:
     """An inlined schema as it is asked for: every field is, also one that an answer may lack."""
-    found: dict[str, object] = {}
-    for key, value in schema.items():
-        match key, value:
-            case "default", _:
-                continue
-            case "properties", Mapping():
-                found[key] = {name: complete(one) for name, one in value.items()}
-                found["required"] = [*value]
-            case "items", Mapping():
-                found[key] = complete(value)
-            case "required", _:
-                found.setdefault(key, value)
-            case _:
-                found[key] = value
-    return found
+
+    def asked(one: dict[str, object]) -> dict[str, object]:
+        properties = one.get("properties")
+        return one | {"required": [*properties]} if isinstance(properties, dict) else one
+
+    return without(mapped(schema, asked), "default")
 
 
 _KNOWN = {

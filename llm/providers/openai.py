@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import httpx2
 import openai
 
+from llm.asking.schemas import Schema, without
 from llm.asking.tools import Turn, offered, turns_with_calls
 from llm.errors import (
     CallFailed,
@@ -351,16 +352,7 @@ def _parameters_b(model: object) -> float | None:
     return number / 1e9 if isinstance(number, int) and number > 0 else None
 
 
-def strict_schema(schema: Mapping[str, object]) -> dict[str, object]:
+def strict_schema(schema: Schema) -> dict[str, object]:
     """A schema without the words that OpenAI's strict mode does not know; the asker's own check
     sees to these bounds."""
-    kept = {
-        word: value for word, value in schema.items()
-        if word not in ("minLength", "maxLength", "default")
-    }
-    match kept:
-        case {"properties": Mapping() as properties}:
-            kept["properties"] = {name: strict_schema(one) for name, one in properties.items()}
-        case {"items": Mapping() as items}:
-            kept["items"] = strict_schema(items)
-    return kept
+    return without(schema, "minLength", "maxLength", "default")
