@@ -22,7 +22,6 @@ from agent.core.settings import Settings
 from agent.doors.project.sent import MOST_SENT
 from demo.serving import visitors
 from demo.serving.access import is_loopback
-from demo.serving.files import LOADED, Files
 from demo.serving.limits import MINUTE_S, Rate, TooMuch
 
 _API = "/gradio_api/"
@@ -35,6 +34,8 @@ _OPEN = re.compile(
 )
 _BEGINS = re.compile(rf"{_API}call/(v2/)?(heal_code|check_code|fork)/?")
 """What begins work, asked for by its name: where there is no room, no queue need say so."""
+_LOADED = ("/static/", "/assets/", "/svelte/")
+"""The page's own files, of which each page loads dozens."""
 _STREAMS = (f"{_API}queue/data", f"{_API}heartbeat/", f"{_API}call/")
 MOST_STREAMS = 100
 """Answers that one address is being given at once: a page holds two or three."""
@@ -66,7 +67,7 @@ class Gate:
     ) -> None:
         """`admit` raises `TooMuch` where a visitor, known by a word, or an address may begin
         nothing."""
-        self._app = Files(app)
+        self._app = app
         self._admit = admit
         self._public = public
         self._settings = settings
@@ -108,7 +109,7 @@ class Gate:
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > self._most:
             return self._too_large()
-        if path.startswith(LOADED):
+        if path.startswith(_LOADED):
             return None
         wait_s = self._rate.full_for_s(address, self._settings.request_rate)
         if wait_s or (path.startswith(_STREAMS) and self._streams[address] >= MOST_STREAMS):
