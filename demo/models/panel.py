@@ -8,7 +8,6 @@ random word that only their browser has.
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
@@ -18,6 +17,7 @@ from demo.browser_state import Typed, Update, Visit
 from demo.models import plans
 from demo.models.choice import BadModelChoice, chosen_roles, keyed
 from demo.serving.host import Host, Unavailable, visitor_by
+from demo.serving.limits import Rate
 from demo.serving.visitors import is_word, new_word
 from demo.shown.escape import sentence
 from llm import LlmError, NoProvider, Plan
@@ -38,8 +38,7 @@ class Panel:
 
     def __init__(self, host: Host, clock: Callable[[], float] = time.monotonic) -> None:
         self._host = host
-        self._clock = clock
-        self._tested: deque[float] = deque()
+        self._tested = Rate(clock)
         self._signed_in: set[str] = set()
 
     # Whose visit it is.
@@ -176,12 +175,9 @@ class Panel:
 
     def _count_test(self) -> None:
         """Bounds what a public page can be made to send to others."""
-        now = self._clock()
-        while self._tested and self._tested[0] <= now - 60:
-            self._tested.popleft()
-        if self._host.access.public and len(self._tested) >= TESTS_A_MINUTE:
+        if self._host.access.public and self._tested.full_for_s("", TESTS_A_MINUTE):
             raise BadKey("Many keys were tested here just now: try again in a minute.")
-        self._tested.append(now)
+        self._tested.count("")
 
     async def _told(self, visit: Visit, typed: tuple[Typed, ...], said: str) -> Update:
         try:
