@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 PATIENCE_S = 10.0
@@ -25,6 +26,19 @@ def use_wal(db: sqlite3.Connection) -> None:
             if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > until:
                 raise
             time.sleep(0.01)
+
+
+@contextmanager
+def changing(db: sqlite3.Connection) -> Iterator[None]:
+    """One transaction; a half-done one is rolled back."""
+    db.execute("begin immediate")
+    try:
+        yield
+        db.execute("commit")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("rollback")
+        raise
 
 
 def make_shrinking(path: Path) -> None:

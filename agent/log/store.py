@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from agent.core.domain import Value, address
 from agent.core.events import Event, Stamped
-from agent.core.sqlite import PATIENCE_S, make_shrinking
+from agent.core.sqlite import PATIENCE_S, changing, make_shrinking
 from agent.log.alive import Alive
 
 V = TypeVar("V", bound=Value)
@@ -203,8 +203,7 @@ class Store:
     def delete(self, run: str) -> None:
         """Deletes a run that has ended: its log, its answers, and each value that no other run
         keeps. That its id was taken stays known."""
-        self._db.execute("begin immediate")
-        try:
+        with changing(self._db):
             self._db.execute(
                 "delete from artifacts where id in (select artifact from kept where run = ?1) and "
                 "not exists (select 1 from kept where artifact = id and run <> ?1)", (run,)
@@ -213,10 +212,6 @@ class Store:
                 self._db.execute(f"delete from {table} where run = ?", (run,))
             self._db.execute("delete from runs where id = ?", (run,))
             self._db.execute("insert or ignore into deleted values(?)", (run,))
-            self._db.execute("commit")
-        except BaseException:
-            self._db.execute("rollback")
-            raise
         self._db.execute("pragma incremental_vacuum").fetchall()
         self._db.execute("pragma wal_checkpoint(truncate)")
 
@@ -266,8 +261,7 @@ class Store:
         """Appends an event to the run's log, in the next place; raises `RunOver`."""
         at = time.time()
         final = event.kind in ("run_finished", "run_failed")
-        self._db.execute("begin immediate")
-        try:
+        with changing(self._db):
             going = self._db.execute(
                 "select 1 from runs where id = ? and final = 0", (run,)
             ).fetchone()
@@ -283,10 +277,6 @@ class Store:
             )
             if final:
                 self._db.execute("update runs set final = 1 where id = ?", (run,))
-            self._db.execute("commit")
-        except BaseException:
-            self._db.execute("rollback")
-            raise
         return Stamped(
             run=run, seq=last + 1, task=task, attempt=attempt, ordinal=ordinal, at=at, event=event
         )

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agent.core.sqlite import PATIENCE_S, use_wal
+from agent.core.sqlite import PATIENCE_S, changing, use_wal
 
 FORMAT = 5
 """The version of the tables."""
@@ -133,19 +133,6 @@ def working(name: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise MemoryFault(f"The fix memory {name} cannot be used: {error}.") from error
-
-
-@contextmanager
-def changing(db: sqlite3.Connection) -> Iterator[None]:
-    """One transaction; a half-done one is rolled back."""
-    db.execute("begin immediate")
-    try:
-        yield
-        db.execute("commit")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("rollback")
-        raise
 
 
 def _connected(name: str) -> sqlite3.Connection:

@@ -18,9 +18,10 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from agent.core.domain import FileChange, Lesson, ProofLevel, Rivals, Value
+from agent.core.sqlite import changing
 from agent.memory.edits import Edit, edit_between
 from agent.memory.failures import Failure, skeleton
-from agent.memory.file import FORMAT, changing, open_file, open_nowhere, working
+from agent.memory.file import FORMAT, open_file, open_nowhere, working
 from agent.memory.lessons import MOST_LESSONS, FailureDescription, query_of, words_of
 
 OWN = "own"
