@@ -224,8 +224,7 @@ class Router:
         )
 
     def classify(self, choice: Choice, reply: Reply) -> None:
-        """Takes into the plan what a reply shows of its model. It goes by what the provider
-        measured, which a record has too."""
+        """Takes into the plan what a reply shows of its model, as its provider measured it."""
         known = next((one for one in self.plan.choices if one.asked == choice.asked), None)
         if known is None or known.measured_small or row_of(choice.provider).needs_key:
             return  # one that was slow once stays so
