@@ -81,6 +81,30 @@ def node_of(item: Any) -> str:
     return str(item.nodeid.partition("::")[2])
 
 
+def outcome_of(reports: Iterable[Any]) -> tuple[str, Any]:
+    """The outcome of a test in pytest's own classes, and the report that says why. What fails in
+    its setup or teardown is an error, whatever came before."""
+    found: tuple[str, Any] = ("error", None)
+    for report in reports:
+        if report.failed and report.when == "teardown":
+            return "error", found[1] if found[0] == "failed" else report
+        if report.failed and report.when == "setup":
+            return "error", report
+        is_subtest = hasattr(report, "context") and not report.failed  # beside which it goes on
+        if is_subtest or found[0] in ("failed", "skipped", "xfailed"):
+            continue
+        if report.failed:
+            found = ("failed", report)
+        elif hasattr(report, "wasxfail"):
+            if report.skipped or report.when == "call":
+                found = ("xfailed" if report.skipped else "xpassed", report)
+        elif report.skipped:
+            found = ("skipped", report)
+        elif report.when == "call":
+            found = ("passed", report)
+    return found
+
+
 def marked(text: str) -> list[str]:
     """The lines of a report that pytest marks as the failure's own."""
     return [line[1:].strip() for line in text.split("\n") if line.startswith("E ")]

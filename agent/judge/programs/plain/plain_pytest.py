@@ -30,6 +30,7 @@ from agent.judge.programs.pytest_session import (
     Session,
     marked,
     node_of,
+    outcome_of,
     plugins_for,
     stand_by,
 )
@@ -584,32 +585,6 @@ class Reporter(Session):
 
 _SET_ASIDE_BY = {"__unittest_expecting_failure__": "expectedFailure", "__unittest_skip__": "skip"}
 """Attributes by which unittest sets a test aside, and the word of the test that asks for it."""
-
-
-def outcome_of(reports: list[Any]) -> tuple[str, Any]:
-    """The outcome class of a test, and the report that says why. What fails in its teardown too is
-    an error, whatever came before."""
-    found: tuple[str, Any] = ("error", None)
-    for report in reports:
-        if report.failed and report.when == "teardown":
-            return "error", found[1] if found[0] == "failed" else report
-        if found[0] in ("failed", "skipped"):
-            continue
-        if hasattr(report, "wasxfail"):
-            if report.skipped:
-                found = ("xfailed", report)
-            elif report.passed and report.when == "call":
-                found = ("xpassed", report)
-            continue
-        if report.failed and report.when == "setup":
-            return "error", report
-        if report.failed:
-            found = ("failed", report)
-        elif report.skipped:
-            found = ("skipped", report)
-        elif report.when == "call" and report.passed:
-            found = ("passed", report)
-    return found
 
 
 def explained(report: Any, ours: Collection[str]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from _pytest import runner
 from agent.judge.programs.plain.expecting import Expecting
 from agent.judge.programs.plain.guard import ROOTS, Guard, forget_runner, teller
 from agent.judge.programs.plain.whole_suite import WholeSuite
-from agent.judge.programs.pytest_session import stand_by
+from agent.judge.programs.pytest_session import outcome_of, stand_by
 from agent.judge.texts.messages import NO_PROGRAMS
 from agent.judge.texts.plugins import without
 
@@ -237,24 +237,3 @@ class _Reporter(WholeSuite):
             if where is not None and path.startswith(self._folder):
                 return path.removeprefix(self._folder), where.lineno
         return "", 0
-
-
-def outcome_of(reports: list[Any]) -> tuple[str, Any]:
-    """A test's outcome in pytest's own classes, and the report that says why."""
-    found: tuple[str, Any] = ("error", None)
-    for report in reports:
-        if hasattr(report, "context") and not report.failed:
-            continue  # a subtest, beside which the test goes on
-        if report.failed and report.when in ("setup", "teardown"):
-            return "error", report
-        if found[0] in ("failed", "skipped", "xfailed"):
-            continue
-        if report.failed:
-            found = ("failed", report)
-        elif hasattr(report, "wasxfail"):
-            found = ("xfailed" if report.skipped else "xpassed", report)
-        elif report.skipped:
-            found = ("skipped", report)
-        elif report.when == "call":
-            found = ("passed", report)
-    return found
