@@ -188,7 +188,7 @@ class Terminal:
         if named is not None and not self.verbose:
             rows = [one for one in rows if one.fails or one.name in named][:MOST_SHOWN]
         for one in rows:
-            self.verdict(one, console)
+            self.verdict(one, console, brief=named is not None)
         if quiet:
             returned = sum(verdict.passed for verdict in quiet)
             console.print(
@@ -201,9 +201,11 @@ class Terminal:
             words = cut(ending_words(report.ending))
             console.print(Text(printable(f"No tests. {sentence(words)}.")))
 
-    def verdict(self, one: Verdict, console: Console) -> None:
-        """A test with what it came to."""
+    def verdict(self, one: Verdict, console: Console, *, brief: bool = False) -> None:
+        """A test with what it came to; in `brief` nothing of one that simply passes."""
         words = verdict_line(one, ascii_only=_ascii(console))
+        if brief and one.standing == "passed":
+            words = words.partition("\n")[0]
         console.print(Text(printable(words), style=STANDING_STYLES[one.standing]))
 
     def checked(self, result: Result, named: Sequence[str] | None = None) -> None:
