@@ -155,3 +155,19 @@ async def test_a_test_to_be_healed_that_is_skipped_is_not_healed(
     verdicts = await judged_under(jail, program)
 
     assert [name for name, one in verdicts.items() if one.doubt] == [*NODES[:3]]
+
+
+@pytest.mark.parametrize(("path", "is_believed"), [
+    ("shop/answers.txt", True), ("tests/answers.txt", False),
+])
+async def test_a_program_may_read_its_own_data_and_not_what_its_tests_expect(
+    path: str, is_believed: bool, jail: Sandbox
+) -> None:
+    seen = await judged(ProjectCase("reads", not is_believed, {
+        "shop/__init__.py": "", path: "4",
+        "shop/core.py": f"def four():\n    return int(open({path!r}).read())\n",
+        "tests/test_core.py": "from shop.core import four\n\n\ndef test_four():\n"
+        "    assert four() == 4\n",
+    }), jail)
+
+    assert seen.report.passed == is_believed
