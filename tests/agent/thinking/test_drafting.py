@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import cast
 
+import pytest
+
 from agent.core.domain import Estimate, File, Solution, Task
 from agent.healing.context import Context
+from agent.thinking import drafting
 from agent.thinking.drafting import FURTHER, MOST_DRAFTS, compared
 from agent.thinking.roles import GENERATOR
 from llm.plan import Choice, Plan
+from sandbox import open_sandbox
 from tests.agent.thinking.test_rewriting import CASE, Surroundings, whole
 from tests.llm.scripted import Answer, Scripted
 
@@ -41,3 +45,20 @@ async def test_a_draft_that_none_agrees_with_is_unlikely_to_be_right() -> None:
 
     assert asked == FURTHER
     assert estimate is not None and estimate.probability < 0.5
+
+
+async def test_a_draft_that_a_search_mends_needs_another_that_agrees(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def around(_: object, __: object, draft: Solution, ___: object) -> tuple[Solution, int]:
+        return draft.with_text(PASSES, origin="search"), 7
+
+    monkeypatch.setattr(drafting, "around", around)
+    monkeypatch.setattr(Surroundings, "sandbox", open_sandbox(), raising=False)
+    monkeypatch.setattr(Surroundings, "test_s", 5.0, raising=False)
+    alone, agreed = await drafted(FAILS, FAILS, FAILS), await drafted(FAILS, PASSES, PASSES)
+
+    assert (alone[0], alone[2]) == (PASSES, FURTHER)
+    assert alone[1] is not None and agreed[1] is not None
+    assert alone[1].probability < 0.5 < agreed[1].probability
+    assert agreed[2] == 1
