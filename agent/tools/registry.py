@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, assert_never, get_type_hints
 
-from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from agent.core.loops import outside_any_loop
@@ -205,6 +204,8 @@ def _untitled(schema: Any) -> Any:
 
 def _wrong(tool: _Tool, given: object) -> str:
     """What is wrong with the arguments, in words; empty where nothing is."""
+    from jsonschema import Draft202012Validator  # a run without a model calls no tool
+
     named = dict(given) if isinstance(given, Mapping) else given
     told = [
         f"{'.'.join(map(str, one.absolute_path))}: {one.message}".removeprefix(": ")[:300]
