@@ -20,9 +20,11 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, cast, get_args
 
-from agent.core.domain import REST, Project, Report, Script, Solution
+from agent.core.domain import REST, Project, Proof, Report, Script, Solution
+from agent.core.settings import Settings
 from agent.doors.exits import HEALED, NOT_HEALED, USAGE
 from agent.doors.project.obstacles import refuse_what_does_not_run
+from agent.healing.confidence import confidence
 from agent.healing.project_search import search_project
 from agent.healing.searching import WALL_TIMES
 from agent.intake.errors import NotFixable
@@ -61,6 +63,7 @@ class Line(TypedDict):
     """The hidden tests pass too."""
     same: bool
     """The text is the one before the bug was planted."""
+    confidence: float | None
     agrees: bool
     """The tests that fail are those that failed under plain pytest."""
     seconds: float
@@ -79,8 +82,8 @@ async def healed(
         refuse_what_does_not_run(plain, one.right.tree, one.right.python)
     except NotFixable as refusal:
         return Line(
-            id=one.bug.id, healed=False, right=False, same=False, agrees=False, seconds=0.0,
-            first_s=0.0, candidates=0, note=f"refused: {refusal}",
+            id=one.bug.id, healed=False, right=False, same=False, confidence=None, agrees=False,
+            seconds=0.0, first_s=0.0, candidates=0, note=f"refused: {refusal}",
         )
     tests = [
         *(Script(name=node, origin="user", code="", node=node) for node in plain.failing),
@@ -98,7 +101,12 @@ async def healed(
     )
     seconds = time.monotonic() - began
     right = same = False
+    likely: float | None = None
     if found.solution is not None:
+        likely = confidence(
+            found.solution, one.base, (), Proof(level="E1", why=""), None, "search",
+            in_project=True,
+        ).probability
         files = files_of(one.task, found.solution)
         right = await _passes(files, one.right.project, one, sandbox)
         if right and one.bug.unseen:
@@ -107,7 +115,7 @@ async def healed(
         same = all(alike(text) == alike(one.right.files[path]) for path, text in files.items())
     return Line(
         id=one.bug.id, healed=found.solution is not None, right=right, same=same,
-        agrees={*plain.failing} == {*one.bug.failing}, seconds=round(seconds, 2),
+        confidence=likely, agrees={*plain.failing} == {*one.bug.failing}, seconds=round(seconds, 2),
         first_s=round(found.first_s, 2), candidates=found.candidates,
         note=found.solution.note if found.solution is not None else found.problem,
     )
@@ -149,6 +157,13 @@ def table(bugs: Sequence[Bug], lines: Mapping[str, Line]) -> Iterator[str]:
             f"{f'{key} {value}':35} {len(rows):>4} {shares}"
             f" {medians[0]:>9.2f} {medians[1]:>10.0f} {medians[2]:>8.2f}"
         )
+    enough = Settings().require_confidence
+    for name, claimed in ("HEALED", True), ("proposed", False):
+        some = [
+            row for bug in done if (row := lines[bug.id])["confidence"] is not None
+            and ((row["confidence"] or 0.0) >= enough) is claimed
+        ]
+        yield f"called {name}: {len(some)}, right {sum(row['right'] for row in some)}"
     other = [bug.id for bug in done if not lines[bug.id]["agrees"]]
     yield f"outcomes other than plain pytest's: {', '.join(other) or 'none'}"
 

@@ -34,7 +34,7 @@ def of_a_draft(agreed: bool = False, unsure: str = "") -> Estimate:
 def confidence(
     solution: Solution, base: Solution, tests: tuple[TestCase, ...], proof: Proof,
     seen: Evidence | None, strategy: Strategy, *, chosen: bool = False, agreed: bool = False,
-    drafted: bool = False,
+    drafted: bool = False, in_project: bool = False,
 ) -> Estimate:
     """The estimate for the patch that `solution` is of `base`.
 
@@ -47,6 +47,7 @@ def confidence(
         agreed: A search and a model arrived at the same program independently.
         drafted: `base` was written from words by a model that is small, or whose program a search
             changed.
+        in_project: The tests are the suite of a project.
     """
     if strategy == "person" or (chosen and natural(solution)):
         return CERTAIN
@@ -65,5 +66,8 @@ def confidence(
         KILLED: seen.killed / seen.mutants if seen is not None and seen.mutants else 0.0,
     }
     usual = model.estimate(estimate.features).log_odds
-    shift = model.agreed * agreed + model.of_a_draft * drafted
+    shift = (
+        model.agreed * agreed + model.of_a_draft * drafted
+        + model.of_a_project * (in_project and strategy == "search")
+    )
     return model.estimate(features, estimate.log_odds - usual + shift)

@@ -31,6 +31,8 @@ from agent.project.blame import (
 from agent.project.command_suite import MOST_TRIED, CommandSuite
 from agent.project.recency import lately
 from agent.project.suite import CHUNK, FACTOR, LEAST_S, MOST_S, Coverage, Suite, TestRow, open_suite
+from agent.repair.confidence.features import Situation
+from agent.repair.confidence.model import estimated
 from agent.repair.edits import PER_SUSPICION
 from agent.repair.facts import (
     Answer,
@@ -452,7 +454,9 @@ class _ProjectSearch:
         less_likely = PER_SUSPICION * (1.0 - one.suspect.suspicion)
         self.pool += [
             (weight(candidate) + less_likely, file, candidate)
-            for candidate in ranked(findings.plausible)
+            for candidate in ranked(estimated(findings.plausible, Situation(
+                self.suite.files[file], self.codes, findings.base_answers,
+            )))  # those that the time was over for have no estimate yet
             if (file, candidate.text) not in self.judged
         ]
 

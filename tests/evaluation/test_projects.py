@@ -72,7 +72,8 @@ def test_a_hidden_function_is_hidden_with_all_its_parameters() -> None:
 
 def line(bug: Bug, healed: bool, right: bool, seconds: float) -> Line:
     return Line(
-        id=bug.id, healed=healed, right=right, same=False, agrees=bug.id != QUICK, seconds=seconds,
+        id=bug.id, healed=healed, right=right, same=False, confidence=0.95 if healed else None,
+        agrees=bug.id != QUICK, seconds=seconds,
         first_s=0.5, candidates=100, note="",
     )
 

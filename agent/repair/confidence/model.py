@@ -63,6 +63,8 @@ class Coefficients:
     """The log-odds of an average patch by a model."""
     of_a_draft: float
     """Added where a program is repaired that a model wrote, and that never was nearly right."""
+    of_a_project: float
+    """Added where a search's patch passes the whole suite of a project."""
     written: float
     """The probability that a program which a model wrote from words is right, if it passes the
     examples."""

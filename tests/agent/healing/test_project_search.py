@@ -196,9 +196,18 @@ async def test_the_likeliest_of_all_files_is_judged_first_and_the_others_are_riv
     assert driver._goes_on(second) and driver.found is None and not asked
     driver._offered(second, Findings(plausible=(unlikely_file,)))
     await driver._settle([first, second])
-    assert driver.found is not None and driver.found[1] == far
+    assert driver.found is not None and driver.found[1].text == far.text
     assert asked == ["a + b (a.py)", "b - a (a.py)", "a * b (b.py)"]
     assert [one.note for one in driver.rivals] == ["a * b (b.py)"]
+
+
+async def test_what_the_time_was_over_for_is_estimated_as_a_searchs_patch() -> None:
+    driver, _ = driven(refused="")
+    driver._offered(searching("a.py", 1.0), Findings(plausible=(candidate("a + b", 2.0),)))
+    await driver._settle([])
+    assert driver.found is not None
+    estimate = driver.found[0].estimate
+    assert estimate is not None and "patches" in estimate.features
 
 
 async def test_what_is_refused_sets_all_searches_going_again() -> None:

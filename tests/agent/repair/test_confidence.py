@@ -100,3 +100,19 @@ def test_a_repair_of_a_models_draft_is_less_likely_right(strategy: Strategy) -> 
         return confidence(patch, base, (), proof, None, strategy, drafted=drafted).log_odds
 
     assert odds(True) - odds(False) == pytest.approx(fitted().of_a_draft)
+
+
+@pytest.mark.parametrize(("strategy", "more"), [("search", True), ("model", False)])
+def test_a_searchs_patch_is_likelier_where_a_whole_suite_passes(
+    strategy: Strategy, more: bool
+) -> None:
+    base = Solution(files=(File(path="a.py", text="x = 1\n"),), entry="a.py")
+    patch = base.with_text("x = 2\n", estimate=fitted().estimate({"patches": 0.0}))
+
+    def odds(in_project: bool) -> float:
+        proof = Proof(level="E1", why="")
+        return confidence(
+            patch, base, (), proof, None, strategy, in_project=in_project
+        ).log_odds
+
+    assert odds(True) - odds(False) == pytest.approx(fitted().of_a_project * more)
