@@ -22,6 +22,7 @@ MOST_ASKED, MOST_ASKED_S = 300, 5.0
 """Tests that are run once more beside those that are to be healed, and the seconds they took."""
 ASKED = "tests and program share a process; with other expectations the tests fail"
 UNASKED = "tests and program share a process; some checks have no other expectation to try"
+NOT_RUN_AGAIN = "tests and program share a process; of so many tests this one was not run once more"
 UNREACHED = "tests and program share a process; none of its checks was reached"
 PASSED_BY = "it ends well without one of its checks"
 LOST = "it passes although a check of it fails"
@@ -97,8 +98,10 @@ def watching(files: Mapping[str, str], editable: Sequence[str]) -> Watching:
 
 def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
     """The passing tests that are asked: those to be healed, others of their files, and some more
-    as long as they take little time."""
+    as long as they take little time; all where none is to be healed, and a user asks of them."""
     passing = [one for one in report.verdicts if one.passed]
+    if not wanted:
+        return tuple(one.name for one in passing)
     files = {node.partition("::")[0] for node in wanted}
     passing.sort(key=lambda one: (
         one.name not in wanted, one.name.partition("::")[0] not in files
@@ -142,6 +145,8 @@ class Heard:
     """Tests none of whose checks was reached."""
     isolated: frozenset[str] = frozenset()
     """Tests all of whose checks hold in a process that holds no test."""
+    left_out: frozenset[str] = frozenset()
+    """Tests that were not asked, as they are many."""
 
 
 def heard(
@@ -233,7 +238,9 @@ def _believed(
         return _doubted(verdict, "; ".join(dict.fromkeys(deciding or others)))
     if verdict.name in said.isolated:
         return verdict.model_copy(update={"integrity": "isolated", "reason": ""})
-    how = ASKED if asked else UNREACHED if verdict.name in said.unreached else UNASKED
+    how = ASKED if asked else UNREACHED if verdict.name in said.unreached else (
+        NOT_RUN_AGAIN if verdict.name in said.left_out else UNASKED
+    )
     reason = "; ".join(dict.fromkeys([how, *(others + could)[:1]]))
     return verdict.model_copy(update={"integrity": "in-process", "reason": reason})
 

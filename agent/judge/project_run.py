@@ -130,7 +130,7 @@ async def project_report(
             run.told.signs += again.told.signs
         said = replace(said, isolated=isolated, denied={
             **{node: f"{CONTRADICTS}: {call}" for node, call in against.items()}, **said.denied,
-        })
+        }, left_out=frozenset(one.name for one in report.verdicts if one.passed) - {*seen.only})
         run.told.signs += written(files, seen)
     return report.model_copy(update={
         "verdicts": tuple(believed(report.verdicts, run.told.signs, said, wanted, texts))

@@ -11,16 +11,20 @@ from typing import Any
 import pytest
 from _pytest.assertion.rewrite import rewrite_asserts
 
-from agent.core.domain import Verdict
+from agent.core.domain import Report, Verdict
 from agent.judge.programs.plain.expecting import Expecting
 from agent.judge.project_doubt import (
     AGAIN,
     LOST,
+    MOST_ASKED_S,
+    NOT_RUN_AGAIN,
     PASSED_BY,
     UNREACHED,
+    Heard,
     Told,
     Watching,
     believed,
+    chosen,
     ending,
     heard,
 )
@@ -328,3 +332,12 @@ def test_a_test_that_sets_itself_aside_is_not_healed() -> None:
     assert [one.fails for one in believed(seen, raised, heard(Told(), {}, ""), [], "")] == [
         False, True,
     ]
+
+
+def test_a_repair_asks_few_of_many_slow_tests_and_a_check_asks_all() -> None:
+    slow = [_verdict(name=name, wall_s=0.6 * MOST_ASKED_S) for name in "abc"]
+    report = Report(solution="s", verdicts=tuple(slow))
+    assert chosen(report, ["c"]) == ("c", "a")
+    assert chosen(report, []) == ("a", "b", "c")
+    *_, left = believed(slow, [], Heard(left_out=frozenset("c")), [], "")
+    assert (left.integrity, left.reason) == ("in-process", NOT_RUN_AGAIN)
