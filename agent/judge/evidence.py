@@ -61,7 +61,8 @@ class _Gathering:
         self._spoilt = PlainRun()
 
     async def gather_evidence(self) -> tuple[PlainRun, dict[str, Evidence]]:
-        if asks_only_calls(self._group):
+        decides = any(map(self._group.decides, self._group.left((), ())))
+        if not decides or asks_only_calls(self._group):
             await run_tests(self._group, self._plain)
         else:
             wall_s = min(self._group.subject.wall_s, HURRY_S)
@@ -94,8 +95,8 @@ class _Gathering:
                     rows[key] = _flaky(run.rows.get(key, {}))
         signs = {key: self._plain.signs_of(key) for key in rows}
         within = [
-            key for key in passing
-            if key not in against and (key not in isolated or belief.may_be_vacuous(rows[key]))
+            key for key in passing if self._group.decides(key)
+            and key not in against and (key not in isolated or belief.may_be_vacuous(rows[key]))
         ]
         vacuous = await self._canaries(within, signs) if within else frozenset[str]()
         return {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.core.domain import Script, TestCase
+from agent.core.trust import WEIGHTS
 from agent.judge import belief
 from agent.judge.subject import Subject
 from sandbox.types import Json
@@ -37,6 +38,10 @@ class Group:
         """Whether a test is a snippet that reads what the program prints."""
         test = self.tests[int(key)] if self.code is None else None
         return isinstance(test, Script) and test.uses_output
+
+    def decides(self, key: str) -> bool:
+        """Whether a test has any weight: it matters of no other why it passes."""
+        return self.code is not None or WEIGHTS[self.tests[int(key)].origin] > 0
 
     def left(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
         """Those of these keys, or all, that are not done; of a file all, since what its nodes are

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from agent.core.domain import File, Origin, Property, Solution, Task
+from agent.judge import check
 from agent.judge.plain.canary import Canary
+from sandbox.sandbox import Sandbox
 from tests.agent.values import table
 
 PROGRAMS = table(__file__, "programs.toml")["canary"]
@@ -118,3 +121,15 @@ async def test_a_test_that_any_answer_passes_is_vacuous(judge: Any) -> None:
     (verdict,) = (await judge(AREA, test)).verdicts
 
     assert (verdict.passed, verdict.integrity, verdict.vacuous) == (True, "in-process", True)
+
+
+@pytest.mark.parametrize(("origin", "vacuous"), [("spec", True), ("adversarial", False)])
+async def test_why_a_test_without_weight_passes_is_not_asked(
+    jail: Sandbox, origin: Origin, vacuous: bool
+) -> None:
+    solution = Solution(files=(File(path="program.py", text=AREA),), entry="program.py")
+    returns = Property(name="p", origin=origin, call="area(2)", predicate="True")
+
+    (verdict,) = (await check(solution, [returns], Task(), jail)).verdicts
+
+    assert (verdict.passed, verdict.vacuous) == (True, vacuous)
