@@ -16,6 +16,7 @@ from agent.healing.rounds import fingerprint, is_small
 from agent.healing.strategies import Attempt, pins, searched_near
 from agent.intake import untouched, without_added_asserts
 from agent.repair.ranking.blindness import blindness
+from agent.repair.wording import edit_in_words
 from agent.thinking.branching import ALTERNATIVES, branches
 from agent.thinking.roles import (
     SMALL_GENERATOR,
@@ -39,6 +40,8 @@ PLAIN_FORMS = ("repair", "repair", "reasoned", "reasoned")
 other repairs than the first, and is asked later because its answers are longer."""
 BRANCHES = 12
 """Changes of one line that are tried around the first answer."""
+MOST_NOTE = 160
+"""Characters of an edit that is told in words."""
 SECOND_SAMPLES, SECOND_DRAFTS = 1, 3
 """Where a repair is there already, and another is asked for to compare it with: repairs of a
 program, and drafts of one that was written from words, for which an edit is seldom enough."""
@@ -84,7 +87,8 @@ async def one_try(
     except LlmError as error:
         return Try(fault=str(error), by=_model(ctx), is_models_fault=True)
     by = _model(ctx)
-    candidate = candidate.model_copy(update={"note": f"a repair by {by}"})
+    note = _note(attempt, candidate.text, by) if len(candidate.files) == 1 else f"a repair by {by}"
+    candidate = candidate.model_copy(update={"note": note})
     if candidate.files == attempt.solution.files:
         return Try(fault="leaves the program as it is", by=by)
     fault, report = await _judged(attempt, ctx, candidate)
@@ -128,7 +132,7 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
             changed = branches(ctx, question, reply, BRANCHES)
             first = attempt.solution.with_text(
                 text, origin="model", estimate=of_a_draft() if drafted else None,
-                note=f"another draft by {by}" if drafted else f"a repair by {by}",
+                note=f"another draft by {by}" if drafted else _note(attempt, text, by),
             )
             some = _candidates(first, changed, by, attempt.solution.text)
             async with aclosing(some) as candidates:
@@ -158,6 +162,12 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
         if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
             break
     return await _near_a_sample(attempt, ctx, failing, last)
+
+
+def _note(attempt: Attempt, text: str, by: str) -> str:
+    """What a model changed and who it is, as far as one line tells it."""
+    edit = edit_in_words(attempt.solution.text, text)
+    return f"{edit} ({by})" if len(edit) <= MOST_NOTE else f"a repair by {by}"
 
 
 async def _candidates(

@@ -199,6 +199,7 @@ async def test_a_small_model_is_asked_plainly_then_for_samples_until_one_passes(
     assert found.solution is not None
     assert found.report is not None
     assert (found.report.passed, found.by) == (True, "llamacpp/m")
+    assert "`+ 1` in line 2" in found.solution.note and "llamacpp/m" in found.solution.note
     assert [(one.temperature, one.seed) for one in asked] == [(0.0, 0), (0.7, 1), (0.7, 2)]
     questions = [one.messages[-1].text for one in asked]
     assert questions[0] == questions[1] != questions[2], "the last is put in another form"
