@@ -9,26 +9,16 @@ from __future__ import annotations
 
 import gc
 import shlex
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from agent.doors import options
-from agent.doors.conclude import conclude
 from agent.doors.exits import EXIT_CODES, USAGE
 from agent.doors.memory.cli import app as memory
-
-if TYPE_CHECKING:
-    from agent.core.settings import Settings
-    from agent.doors.commands import Display
-    from agent.doors.prepared import OpenSession
-    from agent.doors.request import HealRequest
-    from agent.run.session import Session
+from agent.doors.options import Call, command, do
 
 HELP = """Runs Python in a jail, finds what is broken, repairs it and proves the repair.
 
@@ -94,337 +84,129 @@ def start(
         typer.echo(context.get_help())
         typer.echo(f"\n{NOWHERE.format(Path.cwd())}", err=True)
         raise typer.Exit(USAGE)
-    context.invoke(run, context, path=str(project))
+    do(run, context, {"path": str(project)})
 
 
-@app.command(epilog=EPILOG)
-def run(
-    context: typer.Context,
-    path: options.PathArgument = None,
-    args: options.ArgvArgument = None,
-    task: Annotated[
-        str | None, typer.Option(
-            "--task", metavar="TEXT", help="A task in words, or what the file PATH is to do."
-        )
-    ] = None,
-    out: options.OutOption = None,
-    tests: options.TestsOption = None,
-    tests_file: options.TestsFileOption = None,
-    deselect: options.DeselectOption = None,
-    doctests: options.DoctestsOption = False,
-    with_files: options.WithOption = None,
-    python: options.PythonOption = None,
-    stdin: options.StdinOption = None,
-    test_cmd: options.TestCommandOption = "",
-    test_timeout: options.TestTimeoutOption = 0,
-    timeout: options.TimeoutOption = None,
-    keyword: Annotated[
-        str, typer.Option("-k", metavar="EXPR", help="In a project: tests as pytest's -k has them.")
-    ] = "",
-    last_failed: Annotated[
-        bool, typer.Option("--lf", help="In a project: tests that failed in pytest's last run.")
-    ] = False,
-    only: options.OnlyOption = None,
-    exclude: options.ExcludeOption = None,
-    since: options.SinceOption = "",
-    grant: options.GrantOption = False,
-    report: options.ReportOption = None,
-    junit: options.JunitOption = None,
-    apply: options.ApplyOption = False,
-    commit: options.CommitOption = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the patch and write nothing (the default).")
-    ] = False,
-    force: options.ForceOption = False,
-    as_json: options.JsonOption = False,
-    max_iterations: Annotated[
-        int | None, typer.Option("--max-iterations", min=1, help="Rounds of repair (default 5).")
-    ] = None,
-    require_proof: options.ProofOption = "E1",
-    require_integrity: options.IntegrityOption = None,
-    require_confidence: options.ConfidenceOption = None,
-    accept_proposed: options.AcceptOption = False,
-    ask: Annotated[
-        bool, typer.Option(
-            "--ask", help="Where the tests leave several behaviours open, ask which is right."
-        )
-    ] = False,
-    provider: options.ProviderOption = None,
-    model: options.ModelOption = None,
-    role: options.RoleOption = None,
-    budget_usd: options.BudgetOption = None,
-    log: options.LogOption = None,
-    verbose: options.VerboseOption = False,
-) -> None:
+@command(
+    app, "path args task out tests tests_file deselect doctests with_files python stdin test_cmd "
+    "test_timeout timeout keyword last_failed only exclude since grant report junit apply commit "
+    "dry_run force as_json max_iterations require_proof require_integrity require_confidence "
+    "accept_proposed ask provider model role budget_usd log verbose", epilog=EPILOG,
+)
+def run(call: Call) -> int:
     """Heal a project whose tests fail, one Python file, or a task in words.
 
     PATH is a folder of the project or a test of it: its own suite judges. Of a file the tests are
     given by --tests or --tests-file.
     """
-
     from agent.doors import commands
 
-    _conclude(locals(), commands.run)
+    return commands.run(call.opener, call.request, call.face)
 
 
-@app.command(epilog=EPILOG)
-def pytest(
-    context: typer.Context,
-    args: Annotated[
-        list[str] | None, typer.Argument(metavar="-- ARGS", help="What pytest is given.")
-    ] = None,
-    python: options.PythonOption = None,
-    only: options.OnlyOption = None,
-    exclude: options.ExcludeOption = None,
-    since: options.SinceOption = "",
-    grant: options.GrantOption = False,
-    test_timeout: options.TestTimeoutOption = 0,
-    timeout: options.TimeoutOption = None,
-    out: options.OutOption = None,
-    report: options.ReportOption = None,
-    junit: options.JunitOption = None,
-    apply: options.ApplyOption = False,
-    commit: options.CommitOption = False,
-    force: options.ForceOption = False,
-    as_json: options.JsonOption = False,
-    log: options.LogOption = None,
-    require_confidence: options.ConfidenceOption = None,
-    accept_proposed: options.AcceptOption = False,
-    provider: options.ProviderOption = None,
-    budget_usd: options.BudgetOption = None,
-    verbose: options.VerboseOption = False,
-) -> None:
+@command(
+    app, "pytest_args python only exclude since grant test_timeout timeout out report junit apply "
+    "commit force as_json log require_confidence accept_proposed provider budget_usd verbose",
+    epilog=EPILOG,
+)
+def pytest(call: Call) -> int:
     """Run the project's pytest as it is, outside of the jail, and heal what fails."""
-
     from agent.doors.project import after_pytest
 
-    _conclude(locals(), after_pytest.heal_pytest)
+    request = replace(call.request, args=call.given["pytest_args"] or ())
+    return after_pytest.heal_pytest(call.opener, request, call.face)
 
 
-@app.command(epilog=EPILOG)
-def check(
-    context: typer.Context,
-    path: options.PathArgument = None,
-    args: options.ArgvArgument = None,
-    tests: options.TestsOption = None,
-    tests_file: options.TestsFileOption = None,
-    deselect: options.DeselectOption = None,
-    doctests: options.DoctestsOption = False,
-    with_files: options.WithOption = None,
-    python: options.PythonOption = None,
-    test_cmd: options.TestCommandOption = "",
-    test_timeout: options.TestTimeoutOption = 0,
-    grant: options.GrantOption = False,
-    stdin: options.StdinOption = None,
-    as_json: options.JsonOption = False,
-    require_integrity: options.IntegrityOption = None,
-    verbose: options.VerboseOption = False,
-) -> None:
+@command(
+    app, "path args tests tests_file deselect doctests with_files python test_cmd test_timeout "
+    "grant stdin as_json require_integrity verbose", epilog=EPILOG,
+)
+def check(call: Call) -> int:
     """Judge a Python file by its tests, or a project by its own suite, and repair nothing."""
-
     from agent.doors import commands
 
-    _conclude({**locals(), "require_proof": "E0"}, commands.check)
+    return commands.check(call.opener, replace(call.request, require_proof="E0"), call.face)
 
 
-@app.command()
-def replay(
-    context: typer.Context,
-    log: Annotated[str, typer.Argument(metavar="LOG", help="A file by --log; - is stdin.")],
-    as_json: options.JsonOption = False,
-    verbose: options.VerboseOption = False,
-) -> None:
+@command(app, "saved as_json verbose")
+def replay(call: Call) -> int:
     """Show a saved run again, with no model and no execution. Exits 0 once it is shown."""
-
     from agent.doors import commands
 
-    _conclude({**locals(), "log": None}, lambda _, __, face: commands.replay(log, face))
+    return commands.replay(call.given["saved"], call.face)
 
 
-@app.command(epilog=EPILOG)
-def resume(
-    context: typer.Context,
-    run_id: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="A run's id; all when left out.")
-    ] = None,
-    as_json: options.JsonOption = False,
-    require_proof: options.OwnProofOption = None,
-    require_integrity: options.IntegrityOption = None,
-    accept_proposed: options.AcceptOption = False,
-    verbose: options.VerboseOption = False,
-) -> None:
+@command(
+    app, "unfinished as_json require_proof require_integrity accept_proposed verbose",
+    epilog=EPILOG,
+)
+def resume(call: Call) -> int:
     """Take up the runs whose process was ended, or answer RUN, which waits for a word of yours."""
-
     from agent.doors import commands
 
-    _conclude(
-        locals(), lambda opener, request, face: commands.resume(opener, run_id, request, face)
-    )
+    return commands.resume(call.opener, call.given["unfinished"], call.request, call.face)
 
 
-@app.command()
-def runs(
-    context: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
-    as_json: options.JsonOption = False,
-) -> None:
+@command(app, "limit as_json")
+def runs(call: Call) -> int:
     """List what was run, the newest first."""
-
     from agent.doors import history
 
-    _conclude(locals(), lambda _, __, face: history.list_runs(limit, face))
+    return history.list_runs(call.given["limit"], call.face)
 
 
-@app.command()
-def show(
-    context: typer.Context,
-    run: options.RunArgument,
-    iteration: Annotated[
-        int | None, typer.Option(
-            "--iteration", min=0, metavar="N", help="Print the program of this iteration, and "
-            "tell what it changed and which tests it passed."
-        )
-    ] = None,
-    as_json: options.JsonOption = False,
-) -> None:
+@command(app, "run iteration as_json")
+def show(call: Call) -> int:
     """Show a run: each program that was judged, and how it ended."""
-
     from agent.doors import history
 
-    _conclude(locals(), lambda _, __, face: history.show_run(run, iteration, face))
+    return history.show_run(call.given["run"], call.given["iteration"], call.face)
 
 
-@app.command()
-def compare(
-    context: typer.Context, left: options.RunArgument, right: options.RunArgument,
-    as_json: options.JsonOption = False,
-) -> None:
+@command(app, "left right as_json")
+def compare(call: Call) -> int:
     """Compare two runs: how each ended, which tests differ, and the diff between their programs."""
-
     from agent.doors import history
 
-    _conclude(locals(), lambda _, __, face: history.compare_runs(left, right, face))
+    return history.compare_runs(call.given["left"], call.given["right"], call.face)
 
 
-@app.command(epilog=EPILOG)
-def fork(
-    context: typer.Context,
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run's id, or its beginning; see `runs`.")
-    ],
-    iteration: Annotated[
-        int, typer.Option("--iteration", min=0, metavar="N", help="Start with its program.")
-    ],
-    code: Annotated[
-        list[str] | None, typer.Option(
-            "--code", metavar="FILE", help="Start with this text instead; PATH=FILE for one file "
-            "of several. Repeatable."
-        )
-    ] = None,
-    tests: options.TestsOption = None,
-    tests_file: options.TestsFileOption = None,
-    deselect: options.DeselectOption = None,
-    provider: options.ProviderOption = None,
-    model: options.ModelOption = None,
-    role: options.RoleOption = None,
-    out: options.OutOption = None,
-    log: options.LogOption = None,
-    force: options.ForceOption = False,
-    as_json: options.JsonOption = False,
-    require_proof: options.OwnProofOption = None,
-    require_integrity: options.IntegrityOption = None,
-    require_confidence: options.ConfidenceOption = None,
-    accept_proposed: options.AcceptOption = False,
-    verbose: options.VerboseOption = False,
-) -> None:
+@command(
+    app, "parent start code tests tests_file deselect provider model role out log force as_json "
+    "require_proof require_integrity require_confidence accept_proposed verbose", epilog=EPILOG,
+)
+def fork(call: Call) -> int:
     """Run again from any iteration, as a run of its own, with other code, tests or models."""
-
     from agent.doors import history
 
-    _conclude(locals(), lambda opener, request, face: history.fork_run(
-        opener, run, iteration, code or (), request, face
-    ))
+    parent, start, code = (call.given[name] for name in ("parent", "start", "code"))
+    return history.fork_run(call.opener, parent, start, code or (), call.request, call.face)
 
 
-@app.command()
-def plan(
-    context: typer.Context,
-    provider: options.ProviderOption = None,
-    model: options.ModelOption = None,
-    role: options.RoleOption = None,
-    test: Annotated[
-        bool, typer.Option(
-            "--test", help="Ask each provider for its models, which tests the keys and spends "
-            "nothing."
-        )
-    ] = False,
-    as_json: options.JsonOption = False,
-    verbose: options.VerboseOption = False,
-) -> None:
+@command(app, "provider model role test as_json verbose")
+def plan(call: Call) -> int:
     """Show who would answer, at what price, in which sandbox, and where runs are kept."""
-
     from agent.doors import planning
 
-    _conclude(
-        locals(), lambda opener, request, face: planning.plan(opener, request, face, test=test)
-    )
+    return planning.plan(call.opener, call.request, call.face, test=call.given["test"])
 
 
-@app.command(epilog=EPILOG)
-def example(
-    context: typer.Context,
-    name: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Which one; the first when left out.")
-    ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the worked tasks.")] = False,
-    as_json: options.JsonOption = False,
-    provider: options.ProviderOption = None,
-    log: options.LogOption = None,
-    force: options.ForceOption = False,
-    verbose: options.VerboseOption = False,
-) -> None:
+@command(app, "name listed as_json provider log force verbose", epilog=EPILOG)
+def example(call: Call) -> int:
     """Run a worked task in words, from a first draft with a bug."""
-
     from agent.doors import commands
 
-    _conclude(
-        locals(), lambda opener, request, face: commands.list_examples(face) if listed
-        else commands.run_example(opener, name, request, face)
-    )
+    if call.given["listed"]:
+        return commands.list_examples(call.face)
+    return commands.run_example(call.opener, call.given["name"], call.request, call.face)
 
 
-@app.command()
-def mcp(
-    context: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="The one that its tools may read.")
-    ] = Path("."),
-    verbose: options.VerboseOption = False,
-) -> None:
+@command(app, "folder verbose")
+def mcp(call: Call) -> int:
     """Serve healing to other programs, over the Model Context Protocol on stdin and stdout."""
-
     from agent.doors import mcp_server
 
-    _conclude(locals(), lambda opener, _, __: mcp_server.serve(folder, opener))
-
-
-def _conclude(
-    given: Mapping[str, Any], work: Callable[[OpenSession, HealRequest, Display], int]
-) -> None:
-    """Does what a command is for, with the request that its options make: each is called as its
-    field. Ends the process with an exit code."""
-    from agent.doors.request import HealRequest
-
-    known = {one.name for one in fields(HealRequest)}
-
-    def asked(face: Display) -> int:
-        request = HealRequest(**{
-            name: value for name, value in given.items() if name in known and value is not None
-        })
-        # As the caller of the app says, else the real one.
-        return work(given["context"].obj or _open_session, request, face)
-
-    conclude(asked, as_json=given.get("as_json", False), verbose=given.get("verbose", False))
+    return mcp_server.serve(call.given["folder"], call.opener)
 
 
 def main() -> None:
@@ -436,10 +218,3 @@ def main() -> None:
         app()
     finally:
         gc.freeze()
-
-
-def _open_session(settings: Settings) -> AbstractAsyncContextManager[Session]:
-    # What a session needs takes a while to import: bad input is told before that.
-    from agent.run.session import open_session
-
-    return open_session(settings)

@@ -7,95 +7,31 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from agent.doors.conclude import conclude
 from agent.doors.exits import HEALED, NOT_HEALED, USAGE
+from agent.doors.options import Call, command
 
 if TYPE_CHECKING:
     from agent.doors.commands import Display
     from agent.memory import Memory
 
 WHERE_TOKENS = "https://huggingface.co/settings/tokens"
-
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on standard output.")
-]
 app = typer.Typer(
     help="What healed failures before: list, show, forget, export, import, sync.",
     no_args_is_help=True, rich_markup_mode=None,
 )
 
 
-@app.command("list")
-def list_all(as_json: JsonOption = False) -> None:
+@command(app, "as_json", name="list")
+def list_all(call: Call) -> int:
     """List all fixes and lessons, the newest first."""
-    conclude(_list, as_json=as_json)
-
-
-@app.command()
-def show(
-    key: Annotated[str, typer.Argument(metavar="ID", help="As `memory list` names it.")],
-    as_json: JsonOption = False,
-) -> None:
-    """Show one fix with its patch, or one lesson."""
-    conclude(lambda face: _show(key, face), as_json=as_json)
-
-
-@app.command()
-def forget(
-    keys: Annotated[
-        list[str] | None, typer.Argument(metavar="ID...", help="As `memory list` names them.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Forget everything.")] = False,
-    sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Forget fixes and lessons, for good."""
-    conclude(
-        lambda face: _forget(keys or [], face, everything=everything, sure=sure), as_json=as_json
-    )
-
-
-@app.command()
-def export(
-    target: Annotated[str, typer.Argument(metavar="FILE", help="- is standard output.")],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Write everything remembered as JSON lines, with the programs in it."""
-    conclude(lambda face: _export(target, face, force=force), as_json=as_json)
-
-
-@app.command("import")
-def take_in(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="An export.")],
-    trusted: Annotated[
-        bool, typer.Option("--trust", help="Rank its fixes as your own, with their record.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Take in an export of someone else's; every fix is replayed before use."""
-    conclude(lambda face: _import(source, face, trusted=trusted), as_json=as_json)
-
-
-@app.command()
-def sync(
-    with_fixes: Annotated[
-        bool, typer.Option("--with-fixes", help="Share fixes too: they hold your code.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Share lessons through the dataset HF_LESSONS_REPO, and take in those of others."""
-    conclude(lambda face: _sync(face, with_fixes=with_fixes), as_json=as_json)
-
-
-def _list(face: Display) -> int:
     from agent.core.domain import counted
     from agent.doors.memory import tables as memory_tables
 
+    face = call.face
     with _opened(face) as memory:
         fixes, lessons = memory.fixes(), memory.lessons()
         skipped = memory.skipped
@@ -116,12 +52,15 @@ def _list(face: Display) -> int:
     return HEALED
 
 
-def _show(key: str, face: Display) -> int:
+@command(app, "key as_json")
+def show(call: Call) -> int:
+    """Show one fix with its patch, or one lesson."""
     from agent.doors.memory import tables as memory_tables
     from agent.doors.terminal import age, printable
 
+    face = call.face
     with _opened(face) as memory:
-        fixes, lessons = _known(memory, [key])
+        fixes, lessons = _known(memory, [call.given["key"]])
         for row in memory.lessons():
             if row.number in lessons:
                 text = f"{row.lesson.category}, {age(row.created)}, {row.origin}"
@@ -138,17 +77,19 @@ def _show(key: str, face: Display) -> int:
     return HEALED
 
 
-def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool) -> int:
-    """Drops rows that are named, or all after a question."""
+@command(app, "keys everything sure as_json")
+def forget(call: Call) -> int:
+    """Forget fixes and lessons, for good."""
     from agent.core.domain import counted
     from agent.doors.request import Usage
 
+    keys, everything = call.given["keys"] or [], call.given["everything"]
     if everything == bool(keys):
         raise Usage("Name what to forget (see `memory list`), or give --all; not both.")
-    with _opened(face) as memory:
+    with _opened(call.face) as memory:
         if everything:
-            if not (sure or _agreed(face, "Forget all fixes and lessons?")):
-                face.terminal.say("Nothing was forgotten.")
+            if not (call.given["sure"] or _agreed(call.face, "Forget all fixes and lessons?")):
+                call.face.terminal.say("Nothing was forgotten.")
                 return NOT_HEALED
             count = len(memory.fixes()) + len(memory.lessons())
             memory.forget_all()
@@ -156,23 +97,26 @@ def _forget(keys: Sequence[str], face: Display, *, everything: bool, sure: bool)
             found = _known(memory, keys)
             memory.forget(*found)
             count = sum(map(len, found))
-    return _told(face, {"forgotten": count}, f"Forgot {counted(count, 'row')}.")
+    return _told(call.face, {"forgotten": count}, f"Forgot {counted(count, 'row')}.")
 
 
-def _export(target: str, face: Display, *, force: bool) -> int:
+@command(app, "target overwrite as_json")
+def export(call: Call) -> int:
+    """Write everything remembered as JSON lines, with the programs in it."""
     from agent.core.domain import counted
     from agent.doors.request import Usage
     from agent.doors.writeback import write_new
     from agent.memory.exchange import exported
 
-    if target == "-" and face.json:
+    target = call.given["target"]
+    if target == "-" and call.face.json:
         raise Usage("The lines go to standard output; --json needs a FILE.")
-    with _opened(face) as memory:
+    with _opened(call.face) as memory:
         found = exported(memory)
     if target == "-":
         sys.stdout.write(found.text)
     else:
-        write_new(Path(target), found.text.encode(), overwrite=force)
+        write_new(Path(target), found.text.encode(), overwrite=call.given["overwrite"])
     words = (
         f"Wrote {counted(found.fixes, 'fix', 'fixes')}, with the programs, and "
         f"{counted(found.lessons, 'lesson')}."
@@ -182,33 +126,37 @@ def _export(target: str, face: Display, *, force: bool) -> int:
         words += f" Left out {left}: of a project, too long, or with what looks like a key or a "
         words += "home folder."
     document = {"fixes": found.fixes, "lessons": found.lessons, "held_back": found.held_back}
-    return _told(face, document, words)
+    return _told(call.face, document, words)
 
 
-def _import(source: Path, face: Display, *, trusted: bool) -> int:
-    """Takes in an export; lines that are refused are told, and the others are taken."""
+@command(app, "source trusted as_json", name="import")
+def take_in(call: Call) -> int:
+    """Take in an export of someone else's; every fix is replayed before use."""
     from agent.doors.memory.tables import import_document, import_words
     from agent.doors.request import Usage
     from agent.memory.exchange import LARGEST_FILE, BadExchange, import_lines
 
+    source = call.given["source"]
     try:
         if source.stat().st_size > 4 * LARGEST_FILE:
             raise Usage(f"{source} is larger than {LARGEST_FILE:,} characters.")
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise Usage(f"{source} cannot be read: {error}") from error
-    with _opened(face) as memory:
+    with _opened(call.face) as memory:
         try:
-            found = import_lines(memory, text, source.name, trusted=trusted)
+            found = import_lines(memory, text, source.name, trusted=call.given["trusted"])
         except BadExchange as error:
             raise Usage(f"{source} cannot be imported: {error}.") from error
     for refusal in found.refused[:20]:
-        face.terminal.say(f"refused {refusal}", "yellow")
-    _told(face, import_document(found), import_words(found))
+        call.face.terminal.say(f"refused {refusal}", "yellow")
+    _told(call.face, import_document(found), import_words(found))
     return USAGE if found.refused else HEALED
 
 
-def _sync(face: Display, *, with_fixes: bool) -> int:
+@command(app, "with_fixes as_json")
+def sync(call: Call) -> int:
+    """Share lessons through the dataset HF_LESSONS_REPO, and take in those of others."""
     from agent.core.domain import counted
     from agent.core.settings import Settings
     from agent.doors.memory.tables import import_document, import_words
@@ -228,17 +176,17 @@ def _sync(face: Display, *, with_fixes: bool) -> int:
     place = Dataset(
         settings.hf_lessons_repo, settings.hf_token, settings.environment.get("HF_ENDPOINT", "")
     )
-    with _opened(face) as memory:
+    with _opened(call.face) as memory:
         try:
-            done = sync(memory, place, with_fixes=with_fixes)
+            done = sync(memory, place, with_fixes=call.given["with_fixes"])
         except HubFault as error:
             raise Usage(f"Nothing was shared: {error}.") from error
     shared = f"Shared {counted(done.lessons, 'lesson')}"
-    shared += f" and {counted(done.fixes, 'fix', 'fixes')}" if with_fixes else ""
+    shared += f" and {counted(done.fixes, 'fix', 'fixes')}" if call.given["with_fixes"] else ""
     document = {
         "pulled": import_document(done.pulled), "lessons": done.lessons, "fixes": done.fixes,
     }
-    return _told(face, document, f"{shared}. {import_words(done.pulled)}")
+    return _told(call.face, document, f"{shared}. {import_words(done.pulled)}")
 
 
 @contextmanager
