@@ -1,8 +1,5 @@
-"""How far two texts, or two lists of lines, are the same from their beginning and from their end.
-
-Thousands of candidates differ from a long program in one place each; halves are compared as
-slices, at the speed of C.
-"""
+"""How far two texts or lists of lines are equal from both ends; slices are compared at the speed of
+C."""
 
 from __future__ import annotations
 
@@ -10,10 +7,8 @@ from collections.abc import Sequence
 
 
 def common_ends(first: Sequence[object], second: Sequence[object]) -> tuple[int, int]:
-    """How many leading parts both share, and how many trailing ones of what is left of them.
-
-    Both are of one type: slices of a list and of a tuple are never equal.
-    """
+    """How many leading parts both share, and how many trailing ones of the rest; both of one
+    type."""
     start = common_start(first, second)
     return start, common_start(first[start:][::-1], second[start:][::-1])
 

@@ -6,7 +6,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 
 MOST_KNOWN = 10_000
-"""Visitors of whom it is known from where they came."""
 
 
 class Crowds:
@@ -23,8 +22,8 @@ class Crowds:
             self._from.popitem(last=False)
 
     def first_to_go(self, visitors: Sequence[str], beside: Iterable[str] = ()) -> str:
-        """Of visitors, the oldest first: the oldest of those who share an address with the most
-        others, those `beside` them among these."""
+        """The oldest visitor of those who share an address with the most others, `beside`
+        included."""
         places = [self.place(one) for one in visitors]
         crowds = Counter([*places, *map(self.place, beside)])
         return visitors[places.index(max(places, key=crowds.__getitem__))]

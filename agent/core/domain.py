@@ -1,8 +1,5 @@
-"""The values everything speaks in: tasks, tests, solutions, verdicts, proofs.
-
-All are frozen and refuse unknown fields. Whatever can be computed is a property
-and is never stored: whether a report passed, a patch, an identity.
-"""
+"""The values that all packages use: tasks, tests, solutions, verdicts, proofs; frozen and
+strict."""
 
 from __future__ import annotations
 
@@ -31,7 +28,6 @@ Integrity = Literal["isolated", "in-process"]
 StoredIntegrity = Annotated[Integrity, BeforeValidator(
     lambda name: {"outside": "isolated", "observed": "in-process"}.get(name, name)
 )]
-"""Integrity in a log, where that of an earlier version may have another name."""
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "isolated")
 REST = "*"
 """The node of a test that stands for whatever else pytest finds in a file."""
@@ -42,8 +38,7 @@ Standing = Literal[Status, "vacuous", "not believed", "set aside"]
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Strategy = Literal["memory", "search", "model", "person"]
 Approach = Literal["search", "minimal", "tournament", "rewrite", "fresh"]
-"""Ways to a repair by rising cost: no model, one small edit, several at once, the function anew,
-the program anew."""
+"""Approaches to a repair, cheapest first."""
 Category = Literal[
     "syntax", "import", "name", "crash", "wrong_result", "endless", "missing_package",
     "input_exhausted", "deliberate_exit", "invalid_tests", "flaky_tests",
@@ -53,12 +48,10 @@ RunOutcome = Literal[
     "healthy", "healed", "proposed", "crash_stopped", "unresolved", "not_fixable", "needs_model",
     "model_failed", "budget", "cancelled", "awaiting_review",
 ]
-"""How a run has ended; `awaiting_review` has not, and goes on with a person's word on its repair,
-or their leave to ask a model."""
+"""How a run has ended; `awaiting_review` goes on once a person has answered."""
 
 Unheld = Literal["", "together", "no value", "known", "seen", "edited"]
-"""Why no test is held out though there are enough: they fail together, none that fails names a
-value, others tell what each asks, a person has seen them all, or a fork edited them."""
+"""Why no test is held out though there are enough."""
 PROOF_ORDER: tuple[ProofLevel, ...] = ("E0", "E1", "E2", "E3", "E4")
 
 
@@ -80,8 +73,7 @@ class Value(BaseModel):
         return address(self.to_json())
 
     def to_json(self) -> str:
-        """This value as ASCII JSON. Unlike pydantic's own, it carries lone surrogates, which
-        untrusted programs print and return."""
+        """This value as ASCII JSON, which also carries lone surrogates, unlike pydantic's own."""
         return json.dumps(self.model_dump(), separators=(",", ":"))
 
     @classmethod
@@ -96,8 +88,8 @@ def address(text: str) -> str:
 
 
 class File(Value):
-    """A file of a program; `path` is relative and uses forward slashes. What is no UTF-8 in a file
-    of data stands in its `text` as lone surrogates (`surrogateescape`)."""
+    """A file of a program, by its relative POSIX path; bytes that are no UTF-8 are lone
+    surrogates."""
 
     path: str
     text: str
@@ -184,12 +176,9 @@ LEAST_CHANCE, MOST_LOG_ODDS = 1e-6, 30.0
 class Estimate(Value):
     """How likely a patch is right, given that it passes its tests."""
 
-    log_odds: float
-    """The natural logarithm of the odds."""
+    log_odds: float  # natural logarithm
     reason: str = ""
-    """What lowers it most, in words."""
     features: Mapping[str, float] = Field(default_factory=dict)
-    """What it was computed from; empty where it was not computed."""
 
     @classmethod
     def of(cls, probability: float, reason: str = "") -> Estimate:
@@ -229,16 +218,14 @@ class Solution(Value):
         return self._changed(files=files, **changes)
 
     def with_file(self, path: str, text: str, **changes: object) -> Solution:
-        """The same program with another text of one of its files, which is the entry from now on;
-        `changes` replace other fields."""
+        """The same program with another text of one file, which becomes the entry."""
         files = tuple(one for one in self.files if one.path != path)
         return self._changed(
             files=(*files, File(path=path, text=text)), entry=path, **changes
         )
 
     def with_texts(self, texts: Mapping[str, str], **changes: object) -> Solution:
-        """The same program with other texts of some of its files, the first of which is the entry
-        from now on; `changes` replace other fields."""
+        """The same program with other texts of some files, the first of which becomes the entry."""
         files = tuple(
             File(path=one.path, text=texts.get(one.path, one.text)) for one in self.files
         )
@@ -282,7 +269,6 @@ def unified(path: str, before: str, after: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as git counts them: only a newline ends one."""
     return [part + "\n" for part in text.split("\n")[:-1]] + (
         [text.rsplit("\n", 1)[-1]] if text and not text.endswith("\n") else []
     )
@@ -292,26 +278,20 @@ class Project(Value):
     """A repository; its files are the `support` of the task that it belongs to."""
 
     root: str
-    """Where it lies on this machine; nothing is read from there any more."""
     name: str
     import_roots: tuple[str, ...] = ("",)
     """Folders that modules are imported from, the likeliest first; "" is the top."""
     arguments: tuple[str, ...] = ()
-    """What its pytest is started with."""
     editable: tuple[str, ...] = ()
-    """Files that a repair may change."""
     aside: tuple[str, ...] = ()
     """Tests that failed before and are not to be healed, by their node ids."""
     tests: tuple[str, ...] = ()
     """Node ids that its suite had before: a repair in which one is missing is none."""
     loopback: bool = False
-    """Its tests use the network of this machine."""
     python: str = ""
     """The interpreter that its suite runs on, by its path; empty is the one that runs this."""
     environment: tuple[str, ...] = ()
-    """Names of variables of this machine that its tests may read."""
     readable: tuple[str, ...] = ()
-    """Folders beside it that its tests may read."""
     test_s: float = 0.0
     """What one test may take by the wall clock; 0 is the usual."""
     changed: tuple[tuple[str, tuple[int, ...]], ...] = ()
@@ -329,13 +309,10 @@ class Task(Value):
     solution: Solution | None = None
     tests: tuple[TestCase, ...] = ()
     support: tuple[File, ...] = ()
-    """Files the program may import; they are never edited."""
     stdin: str = ""
     argv: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
-    """Folders whose packages the program may import."""
     project: Project | None = None
-    """The repository that the program is part of, where its whole suite decides."""
     doctests: bool = False
     """Doctests count beside other tests even where they failed before the repair."""
 
@@ -347,8 +324,7 @@ class Ending(Value):
     exit_code: int | None = None
     exception: str = ""
     message: str = ""
-    """What an exception or an exit says. Where an exit that failed says nothing, the last line of
-    the error stream: then it is no more than the program's own word."""
+    """The exception's or exit's message, else the last line of the error stream."""
     line: int | None = None
     """The last line of the entry file on the traceback."""
     traceback: str = ""
@@ -385,7 +361,6 @@ class Jail(Value):
     words: str
     """The backend, its level and what that means, for people."""
     level: str = ""
-    """The level seen to hold; empty where none was looked at."""
     layers: tuple[JailLayer, ...] = ()
 
 
@@ -397,8 +372,7 @@ class Verdict(Value):
     origin: Origin
     status: Status
     integrity: StoredIntegrity | None = None
-    """How far a pass is believed, or where the comparison was made; `None` where a test does not
-    pass, or sets itself aside, since nobody was asked whether that can be believed."""
+    """How far a pass is believed; `None` where a test does not pass."""
     reason: str = ""
     """Why a pass is not `isolated`."""
     doubt: str = ""
@@ -471,8 +445,8 @@ class Report(Value):
 
     @property
     def oracle(self) -> tuple[Verdict, ...]:
-        """The verdicts that decide: those of trusted tests, and where no test is the user's own
-        also those of tests that were derived from the task's words."""
+        """The verdicts that decide: trusted tests, and derived ones where no test is the user's
+        own."""
         if self.is_pinned:
             return self.trusted
         deciding = VETOING_ORIGINS | DERIVED_ORIGINS
@@ -498,14 +472,12 @@ class Report(Value):
 
     @property
     def is_contested(self) -> bool:
-        """Whether so many derived tests are doubts that they would forbid success, were they not
-        contested, where no test of the user says what the program does."""
+        """Whether the doubts would forbid success if they were not contested."""
         return not self.is_pinned and WEIGHTS["spec"] * len(self.doubts) >= VETO
 
     @property
     def weakest(self) -> Verdict | None:
-        """The pass that is believed least, of those that decide and show something; of several,
-        the one whose reason is the shortest. `None` where there is none."""
+        """The least believed pass of those that decide; `None` where there is none."""
         return min(
             (one for one in self.oracle if one.shows and one.integrity is not None),
             key=lambda one: (
@@ -544,8 +516,7 @@ def passing(passed: int, of: int, noun: str = "test", plural: str = "") -> str:
 
 
 def tally(verdicts: Sequence[Verdict], noun: str = "test", plural: str = "") -> str:
-    """How many pass, and what those come to that neither pass nor fail plainly, as
-    `2 of 4 tests pass, 1 skipped, 1 not believed`."""
+    """Counts verdicts, as `2 of 4 tests pass, 1 skipped, 1 not believed`."""
     counts = Counter(verdict.standing for verdict in verdicts)
     others = [
         f"{counts[one]} {one}"
@@ -563,7 +534,6 @@ class BlamedLine(Value):
     suspicion: float
     text: str = ""
     values: tuple[tuple[str, str], ...] = ()
-    """Pairs of a name and the `repr` of its value."""
 
 
 class SuspectFunction(Value):
@@ -583,7 +553,6 @@ class SuspectFile(Value):
     line: int | None = None
     """Its last line on the way to the failure."""
     values: tuple[tuple[str, str], ...] = ()
-    """Names and their `repr` there."""
 
 
 class Behaviour(Value):
@@ -594,7 +563,6 @@ class Behaviour(Value):
     gives: str = ""
     """What it answers to the call that tells them apart: a `repr`; empty where it `raises`."""
     raises: str = ""
-    """The name of the exception that it raises there."""
     solution: Solution
     note: str = ""
     diff: str = ""
@@ -642,7 +610,6 @@ class Diagnosis(Value):
     blamed: tuple[BlamedLine, ...] = ()
     confidence: float = 0.5
     suggests: Approach | None = None
-    """The way to a repair that the debugger would go."""
 
 
 class Lesson(Value):
@@ -662,7 +629,6 @@ class Evidence(Value):
     wavering: tuple[str, ...] = ()
     """Tests' calls that it answered otherwise among changed inputs than before the judge."""
     others: int = 0
-    """Other behaviours found to fit all tests, at most three."""
     refuted: int = 0
     """Competing patches that pass the tests shown to the search and fail a held-out one."""
     siblings: int = 0
@@ -683,9 +649,7 @@ class Evidence(Value):
     around: bool = False
     """The repaired lines have few mutants, so these are of the whole function around them."""
     reruns: int = 0
-    """Re-runs of all tests, each with seeds of its own."""
     disagreeing: tuple[str, ...] = ()
-    """Tests whose verdicts differed in a re-run."""
     cut: str = ""
     """What of mutants and re-runs there was no time for, in words."""
 
@@ -700,7 +664,6 @@ class Proof(Value):
     unheld: Unheld = ""
     """Why no test of theirs could be held out, where that is what keeps it."""
     evidence: Evidence | None = None
-    """Absent where the level does not rest on more than verdicts."""
 
     def but(
         self, lacks: str, *, at_most: ProofLevel = "E4", evidence: Evidence | None = None

@@ -1,9 +1,5 @@
-"""`.env` files: what they may set, since a repository may bring one.
-
-The working directory of a command is often a repository that somebody else wrote, and nothing in it
-may choose where its code runs, where keys and texts are sent, where files are written, or how much
-is spent. A file that is trusted, named by `HEAL_ENV_FILE` or beside `app.py`, may set anything.
-"""
+"""`.env` files: one in a repository may not choose where code runs, where keys go or what is spent;
+one named by `HEAL_ENV_FILE` or beside `app.py` may set anything."""
 
 from __future__ import annotations
 
@@ -21,7 +17,6 @@ from llm.provider import PROVIDERS
 
 log = logging.getLogger("agent")
 TRUSTED = "HEAL_ENV_FILE"
-"""Names a file that may set anything."""
 _GUARDED = {
     "ALLOW_HOST_KEYS", "HEAL_DATA_DIR", "HEAL_PRICES", "HEAL_PROMPTS", "HEAL_ROLE_BUDGETS",
     "HEAL_SANDBOX", "HEAL_SHARE", "HEAL_TRACE_CONTENT", "HF_LESSONS_REPO",
@@ -34,7 +29,7 @@ _NOT_SETTINGS = {
     "LANGCHAIN_ENDPOINT", "LANGCHAIN_PROJECT", "LANGCHAIN_TRACING_V2", "LANGSMITH_API_KEY",
     "LANGSMITH_ENDPOINT", "LANGSMITH_TRACING", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE",
 }
-"""What libraries read, and nobody finds in vain."""
+"""What libraries read."""
 _KEYS = {row.key for row in PROVIDERS.values() if row.key} | {"DAYTONA_API_KEY", "E2B_API_KEY"}
 _ADDRESSES = {
     setting.variable for row in PROVIDERS.values()
@@ -43,11 +38,8 @@ _ADDRESSES = {
 
 
 def read_dotenv(path: Path = Path(".env"), *, trusted: bool = False) -> str:
-    """Adds what a `.env` file, and the one that `HEAL_ENV_FILE` names, set and the environment does
-    not. Returns what was left out of the former, in words; empty where nothing was.
-
-    No file is fine, except one that is named; raises `BadSettings` for one that cannot be read.
-    """
+    """Adds what `.env` files set and the environment does not; returns what was left out, in words.
+    Raises `BadSettings` for a file that cannot be read, or a named one that is missing."""
     if named := os.environ.get(TRUSTED, "").strip():
         if not Path(named).expanduser().is_file():
             raise BadSettings(f"{TRUSTED}={named} is no file")
@@ -102,7 +94,6 @@ def _is_missed(name: str, value: str) -> bool:
 
 
 def _known() -> dict[str, str]:
-    """Every setting, aliases too, with its default."""
     found = {one.name: one.shown for one in table()}
     aliases = {
         setting.alias: "" for row in PROVIDERS.values() for setting in row.settings.values()
@@ -120,7 +111,6 @@ def _lowers(name: str, value: str) -> bool:
 
 
 def _is_here(address: str) -> bool:
-    """Whether an address is of this machine alone."""
     try:
         host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
         return host == "localhost" or ip_address(host).is_loopback

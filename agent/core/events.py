@@ -1,9 +1,5 @@
-"""What happens in a run, as a closed union of values; a run is the list of its events.
-
-`Stamped` is an event in its place: `seq` orders the run's log, while `task`, `attempt`
-and `ordinal` tell a repeated step from a new one. A step that is re-entered after a
-crash writes the same `task` with a higher `attempt`; `fold_attempts` keeps the last.
-"""
+"""What happens in a run, as a closed union of values; a run is the list of its events. A step that
+is re-entered after a crash writes the same `task` with a higher `attempt`."""
 
 from __future__ import annotations
 
@@ -56,7 +52,6 @@ class Parent(Value):
     run: str
     iteration: int
     edits: tuple[str, ...] = ()
-    """What is other than it was there, in words."""
 
 
 class RunStarted(Value):
@@ -72,16 +67,12 @@ class RunStarted(Value):
     """The level that was seen to hold; empty where none was looked at."""
     layers: tuple[JailLayer, ...] = ()
     roles: tuple[RoleChoice, ...] = ()
-    """One for each role that a model answers."""
     parent: Parent | None = None
-    """Where it was forked from; `None` for a run that begins by itself."""
     require_proof: ProofLevel = "E1"
-    """The least proof that is asked of it."""
     require_integrity: StoredIntegrity | None = None
     limit_s: float = 0.0
     """Seconds after which it ends, or asks for more; 0 where that is not recorded."""
     remembers: bool = True
-    """It looks in memory, and keeps there what helped."""
     project: bool = False
     """Its program is one of a project's, which the project's own suite judges."""
 
@@ -142,7 +133,6 @@ class Diagnosed(Value):
     iteration: int
     diagnosis: Diagnosis
     solution: str = ""
-    """The address of the program that was looked at."""
 
 
 class Searched(Value):
@@ -167,7 +157,6 @@ class Recalled(Value):
     replayed: bool = False
     note: str
     lessons: tuple[str, ...] = ()
-    """What earlier failures like this one have taught."""
 
 
 class RoundEnded(Value):
@@ -190,7 +179,6 @@ class TestRuled(Value):
     ruling: Ruled
     why: str
     quote: str = ""
-    """The sentence of the task that settles it, word by word; empty where none does."""
 
 
 class Looked(Value):
@@ -201,7 +189,6 @@ class Looked(Value):
     arguments: str
     """As JSON text, by the model's word."""
     seen: str
-    """What it was shown."""
 
 
 class PatchProposed(Value):
@@ -218,7 +205,7 @@ class Outdone(Value):
     kind: Literal["outdone"] = "outdone"
     iteration: int
     by: str
-    """The model, by its name."""
+    """The model."""
     diff: str
     passed: int
     total: int
@@ -247,11 +234,9 @@ class Ambiguous(Value):
 class Critiqued(Value):
     kind: Literal["critiqued"] = "critiqued"
     verdict: Literal["approve", "reject", "object", "unreviewed"]
-    """`object` is a doubt that could not be made a test, and forbids nothing; `unreviewed` that
-    nobody answered."""
+    """`object` is a doubt that forbids nothing; `unreviewed`: nobody answered."""
     note: str
     tests: tuple[str, ...] = ()
-    """Names of tests that its objections became."""
 
 
 class Proved(Value):
@@ -265,9 +250,7 @@ class Proved(Value):
     confidence: float | None = None
     """How likely the patch is right, from 0 to 1; `None` where nothing was changed."""
     unsure: str = ""
-    """What lowers the confidence most."""
     features: Mapping[str, float] = Field(default_factory=dict)
-    """What the confidence was computed from."""
 
     @property
     def settles_rivals(self) -> bool:
@@ -308,10 +291,8 @@ class ModelAsked(Value):
     provider: str
     model: str
     tokens: int
-    cost_usd: float | None
-    """`None` is unknown."""
+    cost_usd: float | None  # None: unknown
     prompt: str = ""
-    """The hash of the prompt's template."""
     asked: tuple[tuple[str, str], ...] = ()
     """Who says what in the question, keys taken out and long texts cut."""
 
@@ -340,11 +321,10 @@ class ModelCalled(Value):
     cached: bool = False
     """It came from this run's log or a record: nothing was sent."""
     question: str = ""
-    """The hash of what was asked."""
     said: str = ""
-    """The address of the answer's text, so that a step that is run again does not pay again."""
+    """The address of the answer's text, which a repeated step uses again."""
     answer: str = ""
-    """That text, cut where it is long, so that a log tells by itself what was said."""
+    """That text, shortened."""
 
 
 class ModelFailed(Value):
@@ -361,7 +341,6 @@ class ModelFailed(Value):
     cost_usd: float | None
     wall_s: float
     answer: str = ""
-    """What had come of one."""
 
 
 class FellBack(Value):
@@ -370,7 +349,6 @@ class FellBack(Value):
     kind: Literal["fell_back"] = "fell_back"
     role: str
     provider: str
-    """The `provider/model` that could not be reached."""
     to: str
     why: str
 
@@ -405,20 +383,16 @@ class Waiting(Value):
     question: str
     diff: str = ""
     rivals: Rivals | None = None
-    """The behaviours to choose from, where that is the question."""
     needs: Literal["answer", "review", "leave", "help", "budget", "key", "visitor"] = "answer"
-    """What it waits for: which behaviour is right, a word on a repair, leave to ask a model, what
-    else to try, higher caps, a key that is gone, or somebody who looks at it."""
+    """What it waits for."""
     code: str = ""
-    """The text of the entry file as a repair under review leaves it, or as it stands where help is
-    asked for."""
+    """The text of the entry file under review."""
     tried: str = ""
-    """The text that a person has brought in its place, and that failed."""
+    """A person's text that failed."""
     unhinted: str = ""
     """Why a hint cannot be followed; empty where a model reads it."""
     more: Extended | None = None
-    """What is added to the cap that was reached, where an answer names nothing else; `None` where
-    no more is to be had."""
+    """What is offered at the cap; `None` where nothing is."""
 
 
 class Answered(Value):
@@ -438,23 +412,19 @@ class RunFinished(Value):
     kind: Literal["run_finished"] = "run_finished"
     outcome: RunOutcome
     stopped: Stop | None = None
-    """Why no further round was tried, where it stopped short of its goal."""
     proof: ProofLevel | None
     confidence: float | None = None
-    """How likely the patch is right, from 0 to 1."""
     unsure: str = ""
-    """What lowers the confidence most."""
     fitting: int = 1
-    """How many repairs are known to fit the tests and behave otherwise, this one among them."""
+    """How many different repairs fit the tests, this one included."""
     strategy: Strategy | None
     edit: str = ""
-    """What the repair does, in words; empty where nothing is repaired."""
     reason: str
-    """Why it ended so, apart from the edit."""
+    """Why it ended so, without the edit."""
     diff: str
     code: str = ""
     solution: str = ""
-    """The address of the program that `code` is the entry of; empty where there is none."""
+    """The address of the program that `code` is the entry of; else empty."""
     stdout: str = ""
     iterations: int
     candidates: int

@@ -1,10 +1,5 @@
-"""Keeps a process's event loop prompt while threads think about long programs.
-
-A thread that parses ten thousand lines makes half a million objects. Python then looks through
-all of them for cycles, which stops every thread for as long as it takes, up to a second; and each
-time the loop lets go of the interpreter's lock, to read a file, it waits for the thread's turn to
-end. Syntax trees have no cycles: they go away by themselves.
-"""
+"""Keeps a process's event loop prompt while threads parse long programs: shorter turns of threads,
+and rarer full garbage collections, which stop every thread for up to a second."""
 
 from __future__ import annotations
 
@@ -21,13 +16,12 @@ YOUNG_BETWEEN_FULL = 1_000
 
 _LOCK = Lock()
 _FOUND: list[tuple[float, tuple[int, int, int]]] = []
-"""What each holder has found, in the order of their coming; the first found the process's own."""
+"""What each holder has found; the first found the process's own."""
 
 
 @contextmanager
 def low_latency() -> Iterator[None]:
-    """Short turns and rare full collections, in the whole process, until the last such context is
-    left."""
+    """Short turns and rare full collections until the last such context is left."""
     with _LOCK:
         turn_s, (first, second, full) = sys.getswitchinterval(), gc.get_threshold()
         _FOUND.append((turn_s, (first, second, full)))

@@ -7,10 +7,8 @@ from typing import Any
 
 
 def literal_source(value: Any, atom: Callable[[Any], str] = repr) -> str:
-    """A value of built-in types as a literal whose sets are sorted.
-
-    `atom` writes what holds no other values. `Any`, since a plain value may be of many types.
-    """
+    """A value of built-in types as a literal whose sets are sorted; `atom` writes what holds no
+    other values."""
     kind = type(value)
     if kind in (list, tuple, set, frozenset):
         words = [literal_source(one, atom) for one in value]

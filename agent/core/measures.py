@@ -1,7 +1,4 @@
-"""Measures of a program's text, each by its name; a new one is a function and a row of `MEASURES`.
-
-They say how a program is written, never whether it is right.
-"""
+"""Measures of a program's text, by name: how it is written, never whether it is right."""
 
 from __future__ import annotations
 
@@ -21,8 +18,7 @@ _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def cyclomatic_complexity(text: str) -> int | None:
-    """McCabe's number of the whole program: one, and one more for each branch, loop, handler and
-    case, each condition of a comprehension, and each `and` and `or`."""
+    """McCabe's number of the whole program."""
     if not is_legible(text):
         return None
     nodes = nodes_of(text)

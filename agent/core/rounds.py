@@ -7,12 +7,10 @@ from typing import Literal
 from agent.core.domain import Approach, Report, Solution, Value
 
 Stop = Literal["iterations", "no_model", "stuck", "model", "time", "critic", "person"]
-"""Why no further round is tried: as many as allowed, no model to ask, nothing new to try, models
-that give no answer, no time, nobody who reviews, or a person's word."""
+"""Why no further iteration is tried."""
 
 Ruled = Literal["confirmed", "set aside", "contested", "undecided"]
-"""What comes of a derived test in dispute. The last two leave it open; of one that is contested
-somebody says what the program does, and nobody what the test does."""
+"""What comes of a derived test in dispute; the last two leave it open."""
 
 
 class Try(Value):
@@ -23,7 +21,6 @@ class Try(Value):
     fault: str = ""
     """What is wrong with it, in words; empty where it passes."""
     by: str = ""
-    """The model, by its name."""
     is_models_fault: bool = False
     """There is no program, since the model gave no usable answer."""
     capped: bool = False
@@ -39,9 +36,7 @@ class Round(Value):
     program: str = ""
     """The hash of its program's syntax tree; empty where it brought none."""
     signature: str = ""
-    """The hash of which tests fail and how."""
     better: bool = False
-    """It has come nearer than all before it."""
     refuted: bool = False
     """Its program passed all that it had seen, and failed another test."""
     told: str = ""
@@ -57,8 +52,7 @@ class Rounds(Value):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What rounds with models came to, each once, and what was said against them, for the next
-        one."""
+        """What earlier attempts of models and their reviewers said, for the next one."""
         tried = [one.told for one in self.all if one.told and one.approach != "search"]
         return (*dict.fromkeys(tried), *self.notes)
 

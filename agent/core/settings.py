@@ -1,8 +1,5 @@
-"""Every setting, its default, its environment name and what it does, in one place.
-
-`Settings.from_env` is the only reader of the environment. The README's table and `.env.example`
-are written from the fields here: see `agent.doors.settings_docs`.
-"""
+"""Every setting with its default, variable and meaning; `agent.doors.settings_docs` writes the
+tables of README and `.env.example` from it. Only `Settings.from_env` reads the environment."""
 
 from __future__ import annotations
 
@@ -33,13 +30,11 @@ ROLES: Mapping[str, Work] = {
     GENERATOR: "write", "debugger": "think", "critic": "think", "arbiter": "think",
     "planner": "think", "spec_tester": "list", "qa_adversary": "list", "memory_summariser": "list",
 }
-"""The roles that models answer, and what each does."""
 
 
 _IS_HEAL = __name__.startswith("selfheal.") or Path(sys.argv[0]).stem == "heal"
 COMMAND = "heal" if _IS_HEAL else "python -m agent"
-"""The command to type at a terminal. An editable install has the script `heal` too, and keeps the
-module names of the checkout."""
+"""The command to type at a terminal; an editable install has the script `heal` too."""
 
 
 class BadSettings(Exception):
@@ -74,8 +69,8 @@ Targets = Annotated[
 
 
 def _set(variable: str, default: object, about: str, *, shown: str = "", **more: Any) -> Any:
-    """A field that an environment variable sets; `about` is Markdown, and `shown` stands in tables
-    for a default that is otherwise not said well."""
+    """A field set by a variable; `about` is Markdown, `shown` replaces an unreadable default in
+    tables."""
     if shown:
         more["json_schema_extra"] = {"shown": shown}
     return Field(default, validation_alias=variable, description=about, **more)
@@ -266,10 +261,8 @@ class Settings(BaseSettings):
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None, **given: object) -> Settings:
-        """Settings from the environment, the process's by default; `given` values win.
-
-        Raises `BadSettings` for a value that cannot be used.
-        """
+        """Settings from the environment, the process's by default; `given` values win. Raises
+        `BadSettings`."""
         env = dict(os.environ if environment is None else environment)
         told = {name: text.strip() for name, text in env.items() if text.strip()}
         wanted = {name: value for name, value in given.items() if value is not None}
@@ -344,7 +337,6 @@ class Variable:
     shown: str
     """The default, as an environment would say it; empty where nothing is set."""
     about: str
-    """In Markdown."""
     field: str = ""
     """Its name in `AgentConfig`; empty for what rows of providers name."""
 
@@ -385,11 +377,8 @@ def _shown(default: object) -> str:
 
 
 def data_folder(settings: Settings) -> tuple[Path, str]:
-    """The folder for what outlives a process, made if needed, and a warning or an empty text.
-
-    A home that cannot be written gives a temporary folder and a warning, since nothing kept
-    there survives a restart.
-    """
+    """The folder for what outlives a process, made if needed, and a warning where it is only
+    temporary. Raises `BadSettings` where `HEAL_DATA_DIR` cannot be written."""
     wanted = settings.data_dir
     if wanted == Path():
         home = settings.environment.get("XDG_DATA_HOME") or "~/.local/share"

@@ -14,8 +14,7 @@ _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 def use_wal(db: sqlite3.Connection) -> None:
-    """Puts a file into WAL mode, unless it is. SQLite does not wait for another process that is
-    making the same change."""
+    """Puts a file into WAL mode; SQLite does not wait for another process that does the same."""
     until = time.monotonic() + PATIENCE_S
     while True:
         try:

@@ -1,8 +1,5 @@
-"""What LangGraph carries between steps: identifiers, counters and short words only.
-
-Values live in the store, by content. So nothing here can meet the checkpoint's codec, which
-returns unknown types as dicts with only a warning and tuples as lists.
-"""
+"""What LangGraph carries between steps: identifiers, counters and short words. Values are in the
+store, as the checkpoint's codec returns unknown types as dicts and tuples as lists."""
 
 from __future__ import annotations
 
@@ -50,8 +47,8 @@ class Suite(Value):
     heard: tuple[str, ...] = ()
     """Names of derived tests that were judged beside a program which they fail."""
     flaky: tuple[str, ...] = ()
-    """Names of tests that fail in some runs of the first program only: no search goes by them,
-    and a repair must pass them in every run."""
+    """Tests that fail in some runs of the first program only; a repair must pass them in every
+    run."""
     together: tuple[str, ...] = ()
     """Names of tests that fail only where the others run before them."""
 
@@ -111,8 +108,7 @@ class Suite(Value):
         )})
 
     def seen_of(self, report: Report) -> Report:
-        """What may be told of a report to whoever repairs: of the tests held out, not even how they
-        fail."""
+        """A report without the tests that are held out, for whoever repairs."""
         held = {test.name for test in self.held_out}
         verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
         return report.model_copy(update={"verdicts": verdicts})
@@ -135,14 +131,12 @@ class AttemptCandidate(TypedDict):
     round: int
     place: int
     try_id: str
-    """The address of its `Try`."""
 
 
 def of_the_newest_round(
     before: list[AttemptCandidate] | None, after: list[AttemptCandidate] | None
 ) -> list[AttemptCandidate]:
-    """Attempts of one round side by side; those of an earlier one are gone with the first of a
-    later one."""
+    """The attempts of the newest round, in order."""
     both = [*(before or ()), *(after or ())]
     newest = max((one["round"] for one in both), default=0)
     kept = {one["place"]: one for one in both if one["round"] == newest}
@@ -154,43 +148,33 @@ class State(TypedDict, total=False):
 
     suite_id: str
     base_id: str
-    """The first program, as brought or drafted."""
     solution_id: str
-    """The program now judged."""
     around_id: str
     """The program that a search goes around, where a fork starts with another than the first."""
     report_id: str
-    """The newest report, of `solution_id`."""
     diagnosis_id: str
     doubted_id: str
-    """A program that passes the tests of the user and fails confirmed ones, while another is tried;
-    empty where there is none."""
+    """A program that fails confirmed tests only, while another is tried; else empty."""
     urged_from: int
     """The iteration in which that began."""
     iteration: int
     """Judged rounds so far: a search, a model's repair and a tournament are one each."""
     paid: bool
-    """From here on the plan's models are asked: there was no program to begin with, or no repair
-    was found without a model."""
+    """The plan's models are asked from here on."""
     escalated: bool
-    """The failure is diagnosed once more before the next round: by a model, or of a program that
-    came nearer."""
+    """The failure is diagnosed again before the next iteration."""
     approach: Approach
     """How the next round goes about it."""
     rounds_id: str
-    """The `Rounds` so far; absent before the first."""
     place: int
-    """Which candidate of a tournament one attempt makes."""
     candidates_now: Annotated[list[AttemptCandidate], of_the_newest_round]
-    """What the attempts of the newest round came to."""
     taken: bool
     """The newest round's program passed what it had seen, and is judged by all."""
     objected: bool
     """Its objections were just made tests, which are to be judged."""
     objection: str
-    """What the critic said against the program and could not be made a test; else empty."""
+    """What the critic said and could not be made a test; else empty."""
     risk: str
-    """What a risky call that was written says against the program; else empty."""
     reviewed: str
     """The address of the program that the critic has seen."""
     strategy: Strategy
@@ -198,7 +182,6 @@ class State(TypedDict, total=False):
     proposed_id: str
     """The program that the last repair has brought; empty where it brought none."""
     proposed_rivals_id: str
-    """The `Alternatives` that pass too; empty without any."""
     rivals_id: str
     """The `Alternatives` of the current program; empty where no other is known to pass."""
     asked: int
@@ -209,9 +192,7 @@ class State(TypedDict, total=False):
     failed_edits: int
     """Programs of a person's that failed since one passed."""
     edit_told: str
-    """What the last of them was told; else empty."""
     edit_tried: str
-    """The text of the last of them; else empty."""
     edited: bool
     """A person has just changed the program, which is to be judged."""
     permitted: bool
@@ -222,14 +203,11 @@ class State(TypedDict, total=False):
     confidence: float
     """How likely the current patch is right; 1 where nothing was changed."""
     unsure: str
-    """What lowers that most."""
     accepted: bool
-    """A person has accepted the patch."""
     doubtful_id: str
     """The `Reserve` with a patch below the required confidence, while a model is asked."""
     reserve_id: str
-    """The `RecalledFix` whose program is taken where the search finds none; it is searched all the
-    same, since someone can be asked which of several repairs is right."""
+    """The `RecalledFix` that is taken where the search finds none; else empty."""
     caveat: str
     """What is told of the recalled fix: that other repairs passed too; else empty."""
     others_fit: bool
@@ -239,15 +217,12 @@ class State(TypedDict, total=False):
     written_id: str
     """The estimate for a first program that was written from words."""
     failure_id: str
-    """The first failure, as the memory knows it; absent where there was none, or no test, or no
-    program was brought."""
+    """The first failure, as the memory knows it; may be absent."""
     outcome: RunOutcome | None
-    """How the run ends, where that is decided before its last step."""
     reason: str
     helped: bool
     """A person was asked what else to try, and had nothing to say."""
     stopped: Stop | None
-    """Why no further round was tried, where a run stops short of its goal."""
     proof: ProofLevel
     proof_why: str
 

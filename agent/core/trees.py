@@ -1,7 +1,4 @@
-"""Syntax trees of texts that many rooms read: a long program takes longer to parse than to judge.
-
-The trees are shared: whoever wants to change one parses the text anew.
-"""
+"""Syntax trees, cached and shared: whoever wants to change one parses the text again."""
 
 from __future__ import annotations
 
@@ -19,21 +16,19 @@ MOST = 6
 """Texts whose trees are kept; one of ten thousand lines takes some tens of megabytes."""
 
 MOST_LEVELS = 400
-"""Levels of a syntax tree that is read. Readers go down it by calling themselves, most of them
-twice a level, and Python allows a thousand calls."""
+"""Levels of a tree that is read: readers recurse twice a level, and Python allows 1,000 calls."""
 
 
 _PARSER = threading.RLock()
-"""Up to Python 3.12 two threads in the parser at once disturb each other's count of levels, and a
-`SystemError` comes of it (CPython issue 106905)."""
+"""Two threads in the parser at once raise `SystemError` up to Python 3.12 (CPython issue
+106905)."""
 _TRIES, _PAUSE_S = 25, 0.01
-"""Libraries parse in threads of their own, as LangGraph does where it makes a graph, unlocked, and
-on a busy machine that may take a while."""
+"""LangGraph parses in threads of its own, without this lock."""
 
 
 def undisturbed(parses: Callable[[], T]) -> T:
-    """What a call of Python's parser gives, by one thread at a time; made again where a thread of
-    somebody else has disturbed it."""
+    """What a parser call gives, one thread at a time; repeated where another thread disturbed
+    it."""
     with _PARSER:
         for _ in range(_TRIES - 1):
             try:
@@ -109,8 +104,7 @@ def is_legible(text: str) -> bool:
 
 
 def literal(node: ast.expr) -> tuple[object] | None:
-    """The value of an expression that is made of constants and displays of them only, alone in a
-    tuple; `None` for any other."""
+    """The value of a literal expression, alone in a tuple; `None` for any other."""
     try:
         return (ast.literal_eval(node),)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -138,7 +132,6 @@ def is_call(text: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """An expression written anew on one line, without the comments that could hide what follows
-    it; as it is where it is none."""
+    """An expression on one line without comments; unchanged where it does not parse."""
     tree = expression(text)
     return text if tree is None else ast.unparse(tree)

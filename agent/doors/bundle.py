@@ -1,5 +1,4 @@
-"""What a run leaves to be taken along: its patch, its tests as files of pytest, a report, JUnit XML
-and its log, all of it in one zip; pure."""
+"""What a run leaves as files: patch, pytest files, report, JUnit XML and log, in one zip; pure."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from agent.log.result import KEPT, Result, fold
 from agent.log.words import partial_words
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
-"""The time of each file in a zip: the same run always gives the same bytes."""
+"""One time for all files, so that a run always gives the same bytes."""
 
 
 def true_name(task: Task) -> str:
@@ -31,8 +30,8 @@ def true_name(task: Task) -> str:
 
 
 def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
-    """The tests of a run as files that pytest takes beside the program. Files of tests that were
-    brought stay as they are; the others become functions of one."""
+    """The tests of a run as pytest files: submitted ones unchanged, the others as functions of
+    one."""
     stem = module_stem(true_name(task))
     files: dict[str, str] = {}
     loose: list[TestCase] = []
@@ -79,8 +78,7 @@ def unkept(result: Result) -> str:
 
 
 def patch(result: Result) -> bytes:
-    """That patch as a file, which says first what it is where it is no repair; `git apply` passes
-    over that."""
+    """That patch as a file, with a comment where it was not kept."""
     said = unkept(result) and result.partial and " ".join(partial_words(result.partial).split())
     head = f"# {said}\n" if said else ""
     return f"{head}{patch_of(result)}".encode("utf-8", "surrogateescape")
@@ -118,7 +116,6 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 
 
 def _written(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> str:
-    """A test file of pieces of code, which see the program's names and what it printed."""
     text = "\n".join(test.code for test in tests)
     used = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)}
     names = sorted(used & visible_names(program))
@@ -154,7 +151,7 @@ def _functions(tests: Sequence[TestCase]) -> Iterator[str]:
 
 
 def _indented(code: str) -> str:
-    """Code as the body of a function; the lines of a text that goes on stay as they are."""
+    """Code as the body of a function; inside a multi-line string nothing is indented."""
     inside = {
         line for node in ast.walk(parse(code)) if isinstance(node, ast.Constant | ast.JoinedStr)
         for line in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)

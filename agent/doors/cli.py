@@ -1,9 +1,5 @@
-"""The terminal face: `python -m agent …`, or `heal …` once installed.
-
-Progress and talk go to standard error. Standard output carries data only: the patch, the
-program for a task in words, or with `--json` exactly one document. Importing this module is
-cheap; what a command needs is imported when it runs.
-"""
+"""The terminal: `python -m agent …`, or `heal …`. Standard output carries data only; what a command
+needs is imported when it runs."""
 
 from __future__ import annotations
 
@@ -51,7 +47,6 @@ NOWHERE = (
     "`heal run FOLDER` or `heal run FILE --tests \"assert …\"`."
 )
 COLLECT_AFTER = 200_000
-"""Objects that are made before Python looks for garbage among them."""
 
 
 def _print_version(asked: bool) -> None:

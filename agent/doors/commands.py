@@ -1,8 +1,4 @@
-"""What the terminal's commands do; each returns its exit code.
-
-Everything a user did wrong leaves here as an exception with a sentence for people; `cli`
-turns it into an exit code, and with `--json` into a document.
-"""
+"""What the terminal's commands do; each returns its exit code, and raises what a user did wrong."""
 
 from __future__ import annotations
 
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
     from agent.run.session import Session
 
 REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled"}
-"""The outcome of a command that ended before a run had one, by exit code."""
+"""The outcome of a command that ended before a run had one."""
 
 @dataclass(frozen=True)
 class Display:
@@ -85,8 +81,7 @@ def ended(
     result: Result, log: tuple[Stamped, ...], request: HealRequest, face: Display,
     prepared: Prepared = NOTHING,
 ) -> int:
-    """Shows what a run came to, and writes where that was asked for; returns the exit code. Of a
-    task in words the program is shown, unless it was written to where it was to go."""
+    """Shows a run's result, writes what was asked for, and returns the exit code."""
     code = exit_code(result, request.least)
     done = write(result, code, request, log, prepared)
     result = replace(result, error=" ".join([result.error, *done.refusals]).strip())
@@ -157,8 +152,7 @@ def read_log(source: str) -> tuple[Stamped, ...]:
 
 
 def resume(opener: OpenSession, run_id: str | None, request: HealRequest, face: Display) -> int:
-    """Takes up the runs whose process was ended, or the one that is named; one that waits is asked
-    about, also while the process that has asked lives on."""
+    """Resumes the interrupted runs, or the named one; one that waits is asked about."""
     settings, least = request.settings(drafts=_drafts()), request.least
 
     async def drive() -> tuple[Result, ...]:
@@ -236,7 +230,6 @@ def refused(face: Display, code: int, words: str) -> int:
 
 
 def _drafts() -> Mapping[str, str]:
-    """The programs of the worked tasks, by their words."""
     from agent.thinking.drafts import by_words, read_drafts
 
     return by_words(read_drafts())
@@ -296,7 +289,6 @@ async def _answered(session: Session, run: str, face: Display) -> bool:
 
 
 def _reviewed(question: Waiting) -> dict[str, object]:
-    """A person's word on a repair: yes, no, the program as they would have it, or a hint."""
     hinted = "" if question.unhinted else ", or what to do otherwise"
     asked = f"{question.question}\n[y]es, [n]o, [e]dit{hinted}"
     said: str = typer.prompt(asked, err=True).strip()
@@ -321,7 +313,6 @@ def attended(face: Display) -> bool:
 
 
 def _chosen(asked: str, rivals: Rivals, face: Display) -> str:
-    """A person's choice among behaviours, asked for until it is one."""
     from agent.repair.ranking.question import SKIP, BadAnswer, answered_test
 
     face.terminal.question(rivals)

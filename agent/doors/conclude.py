@@ -1,5 +1,5 @@
-"""How a command of the terminal ends: with its exit code, or with a sentence and one. The details
-of our own faults go to a file in the data folder, not to the terminal."""
+"""How a command of the terminal ends: an exit code, and a message where it fails. Details of
+internal errors go to a file in the data folder."""
 
 from __future__ import annotations
 
@@ -64,10 +64,7 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
 
 
 class FaultLog(logging.Handler):
-    """Appends warnings and errors, with their tracebacks, to `faults.log`.
-
-    The file is made by the first of them; `path` is `None` until then.
-    """
+    """Appends warnings and errors to `faults.log`; `path` is `None` until there is one."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

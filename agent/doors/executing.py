@@ -35,7 +35,6 @@ class PlanResult:
     plan: Plan
     workspace: Workspace
     log: tuple[Stamped, ...]
-    """The steps as they came out, and what models were asked."""
 
     @property
     def success(self) -> bool:
@@ -111,8 +110,6 @@ async def aexecute(
 
 
 def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-untyped-def]
-    """The tool that heals a workspace; its type is its schema."""
-
     async def heal_tests(tests: str = "") -> dict[str, Json]:
         """Repair the program by its failing tests; the whole suite judges the repair.
 
@@ -140,7 +137,7 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
 
 
 def _laid(name: str, workspace: Workspace) -> Path:
-    """Lays the files into a folder; returns where that lies, through all links."""
+    """Writes the files into a folder; returns its real path."""
     folder = Path(name).resolve()
     for path, text in workspace.files.items():
         place = folder / path

@@ -29,7 +29,6 @@ EXIT_CODES: dict[int, str] = {
 }
 
 Lack = Literal["", "confidence", "proof", "integrity"]
-"""What a result has too little of."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,10 @@ class Requirements:
     """What a user asks of a result, on both axes."""
 
     proof: ProofLevel | None = None
-    """`None` asks for what the run was started with."""
+    """`None`: what the run was started with."""
     integrity: Integrity | None = None
-    """`None` asks for any that is believed."""
+    """`None`: any that is believed."""
     accept_proposed: bool = False
-    """A patch below the required confidence is enough."""
 
     def proof_of(self, result: Result) -> ProofLevel:
         """The least proof of that result."""
@@ -73,8 +71,8 @@ def exit_code(result: Result, least: Requirements = USUAL) -> int:
 
 
 def lacking(result: Result, least: Requirements) -> Lack:
-    """What keeps a result below what was asked for. A program that its user brought, and that was
-    healthy as it came, needs no proof; one that was written does."""
+    """What keeps a result below what was asked for; a submitted program that is healthy needs no
+    proof."""
     if result.error or result.outcome not in ("healthy", "healed", "proposed", "crash_stopped"):
         return ""
     if result.outcome == "proposed" and not least.accept_proposed:
@@ -105,8 +103,7 @@ def shortfall(result: Result, least: Requirements) -> str:
 
 
 def against(result: Result, least: Requirements) -> Result:
-    """The result with its shortfall, where it has one, before its reason, and the next step
-    after it."""
+    """The result with its shortfall before its reason, and the next step after it."""
     from agent.doors.next_step import TERMINAL, next_step
 
     missing = shortfall(result, least)

@@ -33,9 +33,7 @@ from agent.log.store import UnknownRun
 from agent.log.words import APPROACH_WORDS, best_words
 
 SHOWN_ID = 8
-"""Characters of an id in a list."""
 FOUND_OUT = (Diagnosed, TestRuled, Critiqued)
-"""What is told of a run beside its programs."""
 
 
 def list_runs(limit: int, face: Display) -> int:
@@ -55,8 +53,7 @@ def list_runs(limit: int, face: Display) -> int:
 
 
 def show_run(name: str, iteration: int | None, face: Display) -> int:
-    """A run with the programs that it judged, or one of them: its text is what is printed, and
-    what it changed and what its tests say is told."""
+    """Shows a run with its programs, or prints one of them."""
     with _history() as history:
         log = _log(history, name)
         if iteration is None:
@@ -99,9 +96,8 @@ def fork_run(
     opener: OpenSession, name: str, iteration: int, code: Sequence[str], request: HealRequest,
     face: Display,
 ) -> int:
-    """Runs a run anew from one of its programs, as a run of its own, and shows what that came to;
-    without other models those of the parent answer. Each `code` is a file, or `PATH=FILE` for a
-    program of several."""
+    """Forks a run at one of its programs, and shows the result; each `code` is a file, or
+    `PATH=FILE`."""
     from agent.run.fork import Edits
 
     request.refuse_overwriting()
@@ -177,12 +173,11 @@ def _fork_of(parent: Parent | None) -> str:
 
 
 def _log(history: History, name: str) -> tuple[Stamped, ...]:
-    """The log of a run, or of a file that `--log` wrote."""
+    """The log of a run, or of a file written by `--log`."""
     return read_log(name) if Path(name).is_file() else history.log(name)
 
 
 def _code(given: Sequence[str]) -> dict[str, str]:
-    """Texts of files by their paths in the program, of which the only one needs none."""
     found = {}
     for one in given:
         path, _, file = one.rpartition("=")
@@ -206,7 +201,7 @@ def _history() -> Iterator[History]:
 
 @contextmanager
 def _as_usage() -> Iterator[None]:
-    """What is not there is told as something that the user can put right."""
+    """Turns unknown runs and bad forks into `Usage`."""
     from agent.run.fork import BadFork
 
     try:

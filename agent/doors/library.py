@@ -43,13 +43,12 @@ if TYPE_CHECKING:
     from agent.tools.workspace import Workspace
 
 Ask = Callable[[Rivals], str | None]
-"""Says which behaviour is right: its label, the right value as Python writes it, `raises` and the
-name of an exception, or `None` to leave the question open."""
+"""Chooses a behaviour: a label, a Python value, `raises` and an exception, or `None` to leave it
+open."""
 
 
 Approve = Callable[[Waiting], "bool | Review"]
-"""Says whether a repair is kept, shown as `diff` and `code` beside the `question`; a `Review` may
-give a hint for another try, or the program as it should be."""
+"""Reviews a repair: whether it is kept, or a `Review` with a hint or a program."""
 
 
 class RunFault(Exception):
@@ -57,8 +56,8 @@ class RunFault(Exception):
 
 
 class UnusableAnswer(BadAnswer):
-    """What `ask` gave answers nothing. The question was left open, and the run went on to its
-    end: `result` is what it came to."""
+    """The answer of `ask` is unusable; the run left the question open, and `result` is its
+    result."""
 
     def __init__(self, reason: str, result: HealResult) -> None:
         super().__init__(reason)
@@ -74,8 +73,8 @@ class HealResult(Result):
 
     @property
     def success(self) -> bool:
-        """The user's tests pass, or without any the program was healthy as it came. A crash
-        that merely stops is no success."""
+        """The user's tests pass, or without any the program was healthy; a stopped crash is no
+        success."""
         return self.healed
 
     @property
@@ -128,17 +127,16 @@ KEYS: dict[str, str] = {
         "tokens", "cost_usd", "seconds", "metrics", "degraded",
     )},
 }
-"""Subscript to attribute; every measure of the program's text is there beside these."""
+"""Subscript to attribute; the measures of the program's text are available too."""
 
 
 class SelfHealingAgent:
-    """Heals code that is handed to it as text, or writes it from a task in words. What begins with
-    `a` is a coroutine; the same without it, as `run` of `arun`, also works inside a running loop.
+    """Heals code given as text, or writes it from a task in words.
 
-    `model_provider` is a provider's name, or `None` for the best of what is configured. One
-    that cannot be had raises `llm.NoProvider` when a run starts; no other takes its place. What
-    `config` sets wins over the environment, and a further argument over both. A patch that is less
-    likely right than `require_confidence` (0.9) is `proposed` and no success.
+    What begins with `a` is a coroutine; the same without it also works inside a running loop.
+    Arguments win over `config`, and that over the environment. A patch below `require_confidence`
+    (0.9) is `proposed` and no success. `model_provider` is a provider's name, or `None` for the
+    best configured one; an unavailable one raises `llm.NoProvider`.
     """
 
     def __init__(
@@ -178,20 +176,19 @@ class SelfHealingAgent:
         deselect: Sequence[str] = (),
         doctests: bool = False,
     ) -> HealResult:
-        """Heals `code` by `tests`, or does a task in words; a single string is a task in words.
+        """Heals `code` by `tests`, or does a task in words; a single string is a task.
 
-        Where the tests leave several behaviours open, `ask` is called with them, in a thread of
-        its own, and says which is right. What answers nothing leaves the question open and, once
-        the run has ended, raises `UnusableAnswer`, which holds the result. Tests to `deselect`
-        are named by their ids; `doctests` has those that failed before count beside other tests.
+        Args:
+            ask: Chooses between several behaviours that fit the tests, in a thread.
+            approve: Reviews each repair, in a thread. Without it a run that is reviewed ends as
+                `awaiting_review`, and `decide` goes on with it.
+            deselect: Ids of tests to leave out.
+            doctests: Failing doctests count beside other tests.
 
-        With `approve` each repair is reviewed: it is called with the question in the same way.
-        Where repairs are reviewed (`autonomy_level`) and it is not given, a run that asks for a
-        review or for leave ends as `awaiting_review`, and `decide` goes on with it; so it does
-        where `approve` gives neither a bool nor a `Review`, which raises `BadReview`.
-
-        Raises `agent.intake.BadInput` for input that cannot be used and `RunFault` for a fault of
-        ours; every other end is in the result.
+        Raises:
+            BadInput: The input cannot be used.
+            RunFault: Internal error; every other end is in the result.
+            UnusableAnswer, BadReview: What `ask` or `approve` gave is no answer.
         """
         if code_or_task is not None and task is not None:
             raise TypeError("the task was given twice: as the first argument and as task=")
@@ -220,12 +217,8 @@ class SelfHealingAgent:
     async def adecide(
         self, run_id: str, *, approve: bool = False, hint: str = "", code: str | None = None
     ) -> HealResult:
-        """Goes on with a run that is `awaiting_review`, under this agent's `data_dir`: keeps its
-        repair or gives leave, refuses, has another tried by a `hint`, or has `code` judged instead.
-
-        Raises `UnknownRun` for an id that is not known and `BadReview` where the run waits for no
-        review, or another caller was first.
-        """
+        """Goes on with a run that is `awaiting_review`: keeps its repair or gives leave, refuses,
+        has another tried by a `hint`, or `code` judged. Raises: UnknownRun, BadReview."""
         review = Review(approve=approve, hint=hint, code=code)
         opened = await asyncio.to_thread(self.opener)
         settings = await asyncio.to_thread(self.settings)
@@ -246,16 +239,10 @@ class SelfHealingAgent:
         approve: ApproveStep | None = None, max_steps: int = MOST_STEPS,
         replan_on_failure: bool = True,
     ) -> PlanResult:
-        """Does a task of several steps over a private copy of a folder, by the workspace's tools.
-
-        Rules plan what they know plainly; else the planner's model does. In the mode `parallel`
-        steps that only read run side by side; in `interactive` each is put to `approve`, in a
-        thread. Raises `ValueError` for an empty task or an unknown mode, and where no plan comes of
-        a model an `llm.LlmError`, whose `spent` is what that has cost: `llm.NoModel` without one,
-        `llm.BadReply` for an answer that is no plan, and of `llm.errors` `OverBudget` at a cap,
-        `TimedOut` after a run's seconds, and `ProviderDown` or another `CallFailed` where the
-        model cannot be asked.
-        """
+        """Does a task of several steps over a private copy of a folder. `mode`: `sequential`,
+        `parallel` (reading steps side by side) or `interactive` (each step is put to `approve`).
+        Raises: ValueError, and where no plan is made an `llm.LlmError`, whose `spent` is its cost:
+        `NoModel`, `BadReply`, `OverBudget`, `TimedOut` or another `CallFailed`."""
         from agent.doors.executing import aexecute
 
         return await aexecute(
@@ -271,8 +258,7 @@ class SelfHealingAgent:
             return history.runs(limit)
 
     def iterations(self, run_id: str) -> tuple[Iteration, ...]:
-        """The programs that a run has judged, each with its text, its report and its diff; raises
-        `agent.log.store.UnknownRun`."""
+        """The programs that a run has judged. Raises: agent.log.store.UnknownRun."""
         with open_history(self.settings(), OWNER) as history:
             return iterations(history.log(run_id))
 
@@ -285,13 +271,9 @@ class SelfHealingAgent:
         self, run_id: str, iteration: int, *, code: str | Mapping[str, str] | None = None,
         tests: str | Sequence[str] = (), deselect: Sequence[str] = (),
     ) -> HealResult:
-        """Runs again from the program of an iteration, as a run of its own, with other code or
-        tests where they are given: texts by path for a program of several files.
-
-        The parent's models answer within its bounds, or those that this agent was made with. Raises
-        `agent.log.store.UnknownRun`, `agent.log.iterations.UnknownIteration` and
-        `agent.run.fork.BadFork` for what cannot be forked, else as `run` does.
-        """
+        """Forks a run at an iteration, with other `code` (by path for several files) or `tests`;
+        the parent's models answer unless this agent names others. Raises: UnknownRun,
+        UnknownIteration, BadFork, and as `run` does."""
         from agent.run.fork import Edits
 
         edits = Edits(
@@ -316,7 +298,6 @@ class SelfHealingAgent:
     fork = blocking(afork)
 
     def _own(self, named: Set[str], name: str) -> Any:
-        """What this agent was made with; `None` where it was not."""
         given = getattr(self, name)
         return getattr(self.config, name) if given is None and name in named else given
 
@@ -337,8 +318,7 @@ class SelfHealingAgent:
         )
 
     async def healed(self, request: HealRequest, say: Say = unsaid) -> tuple[Prepared, Result]:
-        """Heals the file or the project that a request means; raises `BadInput`, and `RunFault` for
-        an internal error."""
+        """Heals the file or project that a request means. Raises: BadInput, RunFault."""
         settings = await asyncio.to_thread(self.settings)
         prepared = NOTHING
         try:
@@ -356,8 +336,7 @@ class SelfHealingAgent:
         self, settings: Settings, task: Task, ask: Ask | None = None,
         approve: Approve | None = None,
     ) -> tuple[tuple[Stamped, ...], str]:
-        """The whole log of one run, and what was wrong with an answer of `ask`, if anything was.
-        A cancelled caller cancels the run."""
+        """The log of one run, and what was wrong with an answer of `ask`, if anything was."""
         opened = await asyncio.to_thread(self.opener)
         async with opened(settings) as session:
             plan = self._plan(session)
@@ -369,7 +348,7 @@ class SelfHealingAgent:
             return await _to_its_end(session, run, ask, approve)
 
     def _plan(self, session: Session) -> Plan:
-        """Who answers; raises `NoProvider`."""
+        """Who answers. Raises: NoProvider."""
         plan = session.plan(model=self.model_name)
         if self.model_name is not None and not plan.has_model:
             raise NoProvider(
@@ -381,7 +360,7 @@ class SelfHealingAgent:
     def _result(
         self, log: tuple[Stamped, ...], task: Task, settings: Settings
     ) -> HealResult:
-        """What a run came to; raises `RunFault`."""
+        """Raises: RunFault."""
         result = fold(log)
         if result.error:
             raise RunFault(result.error)
@@ -399,8 +378,7 @@ class SelfHealingAgent:
 async def _to_its_end(
     session: Session, run: str, ask: Ask | None, approve: Approve | None = None
 ) -> tuple[tuple[Stamped, ...], str]:
-    """The log of a run that has ended, and what was wrong with an answer of `ask`, if anything
-    was; a cancelled caller cancels the run."""
+    """The log of an ended run and an error of `ask`; a cancelled caller cancels the run."""
     try:
         unusable = await _followed(session, run, ask, approve)
     except asyncio.CancelledError:
@@ -412,8 +390,7 @@ async def _to_its_end(
 async def _followed(
     session: Session, run: str, ask: Ask | None, approve: Approve | None
 ) -> str:
-    """Waits for the run's end, and answers what it asks meanwhile; returns what was wrong with an
-    answer, if anything was."""
+    """Answers what the run asks until it ends; returns what was wrong with an answer."""
     seen = 0
     unusable = ""
     while True:
@@ -434,7 +411,7 @@ async def _followed(
 
 
 def _review(run: str, said: object) -> Review:
-    """What `approve` gave as a review; raises `BadReview`, and the run waits on."""
+    """Raises: BadReview."""
     if isinstance(said, Review):
         return said
     if not isinstance(said, bool):
@@ -446,7 +423,7 @@ def _review(run: str, said: object) -> Review:
 
 
 def _unusable(rivals: Rivals, given: object) -> str:
-    """Why what `ask` gave answers nothing; empty where it does."""
+    """Why the answer of `ask` is unusable; else empty."""
     if given is None:
         return ""
     if not isinstance(given, str):
@@ -465,7 +442,6 @@ def _brought(
     code: str | None, tests: str | Sequence[str] | None, words: str, deselect: Sequence[str],
     doctests: bool,
 ) -> Task:
-    """What was handed over as a task; several texts of tests know nothing of each other."""
     if tests is None or isinstance(tests, str):
         return from_page(code or "", tests or "", words, deselect, doctests).task
     return make_task(

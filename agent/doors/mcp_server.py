@@ -1,8 +1,5 @@
-"""Healing over the Model Context Protocol: `heal mcp FOLDER`, on standard input and output.
-
-Nothing is written into the folder: what is healed leaves as a patch, and the tools of `agent.tools`
-work on a private copy. Paths lead nowhere outside of the folder. The protocol itself is the SDK's.
-"""
+"""Healing over the Model Context Protocol: `heal mcp FOLDER`, on stdin and stdout. Nothing is
+written into the folder, and no path leads out of it."""
 
 from __future__ import annotations
 
@@ -35,13 +32,12 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
 MOST_KEPT = 50
-"""Reports that can be read again."""
 TOLD = (
     "run_id", "outcome", "confidence", "unsure", "proof", "integrity", "integrity_reason", "reason",
     "diff", "strategy", "candidates", "cost_usd", "seconds", "suspects", "not_a_fix", "best",
     "project",
 )
-"""What of a heal's document is told at once; the rest is in its report."""
+"""What of a heal's document is returned at once; the rest is in its report."""
 CHECKED = ("outcome", "proof", "integrity", "integrity_reason", "reason", "sandbox", "project")
 INSTRUCTIONS = """Heals failing Python tests, and says how far each repair is proven.
 
@@ -61,7 +57,7 @@ class FolderTools:
     """What can be done to one folder; `registry` holds it as tools."""
 
     def __init__(self, root: Path, opener: OpenSession) -> None:
-        """Reads the folder; raises `BadInput` for what is none."""
+        """Raises: BadInput: no folder."""
         self.root = Path(os.path.realpath(root))
         self._opener = opener
         self._reports: dict[str, object] = {}
@@ -152,8 +148,8 @@ class FolderTools:
         return [*self.workspace.notices]
 
     def _inside(self, path: str) -> tuple[Path, str]:
-        """A path of the folder, with links followed, and the rest of a test's id; raises
-        `BadPath` for one that leads out, or whose project does."""
+        """A real path of the folder, and the rest of a test's id. Raises: BadPath: it or its
+        project leads out."""
         name, mark, rest = path.partition("::")
         place = Path(os.path.realpath(self.root / name))
         if not place.is_relative_to(self.root):
@@ -171,7 +167,7 @@ class FolderTools:
     def _request(
         self, path: str, tests: str, only: Sequence[str], deselect: Sequence[str]
     ) -> HealRequest:
-        """What a call asks for; raises `BadPath` and `Usage`."""
+        """Raises: BadPath, Usage."""
         place, name = self._inside(path)
         request = HealRequest(
             f"{place}{name}", tests=(tests,) if tests.strip() else (), only=only, deselect=deselect,
@@ -181,7 +177,7 @@ class FolderTools:
         return request
 
     def _from_the_top(self, prepared: Prepared, result: Result) -> Result:
-        """The result of a file with its patch as `git apply` takes it in the folder."""
+        """The result with its patch as `git apply` takes it in the folder."""
         source = prepared.brought.source if prepared.brought is not None else None
         if not result.diff or source is None or source.path is None:
             return result
@@ -189,7 +185,6 @@ class FolderTools:
         return replace(result, diff=unified(name, source.text, result.code))
 
     def _kept(self, found: dict[str, object], report: object) -> dict[str, object]:
-        """What is told of a heal at once; its report is kept for its run's id."""
         if found["run_id"]:
             self._reports[str(found["run_id"])] = report
             while len(self._reports) > MOST_KEPT:
@@ -198,7 +193,6 @@ class FolderTools:
 
 
 def _checked(found: dict[str, object]) -> dict[str, object]:
-    """What is told of a check: of its tests those that did not simply pass."""
     tests: list[dict[str, object]] = found["tests"]  # type: ignore[assignment] # as it writes them
     return {key: found.get(key) for key in CHECKED} | {"tests": [
         one for one in tests if one["status"] != "passed" or one["doubt"] or one["vacuous"]
@@ -207,7 +201,7 @@ def _checked(found: dict[str, object]) -> dict[str, object]:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Makes errors of what refuses a user's input, or the surroundings, a tool's own."""
+    """Turns refusals into errors of a tool."""
     try:
         yield
     except (BadInput, BadSettings, LlmError, NotFixable, Usage) as error:
@@ -220,11 +214,8 @@ def _refusals() -> Iterator[None]:
 
 
 def serve(root: Path, opener: OpenSession) -> int:
-    """Serves the tools of a folder until standard input ends, or Ctrl-C ends the process; returns
-    the exit code.
-
-    Raises `Usage` where the SDK is not installed, and `BadInput` for what is no folder.
-    """
+    """Serves the tools of a folder until standard input ends or Ctrl-C. Raises: Usage: the SDK is
+    missing; BadInput: no folder."""
     try:
         from mcp.server.stdio import stdio_server
     except ImportError as error:
@@ -253,7 +244,7 @@ def serve(root: Path, opener: OpenSession) -> int:
 
 
 async def _leave(calls: Calls) -> NoReturn:
-    """Ends the process. The SDK would first wait for the next line of standard input."""
+    """Ends the process: the SDK would wait for another line."""
     await calls.ended()
     os._exit(INTERRUPTED)
 
@@ -266,8 +257,8 @@ class Calls:
         self._running: set[asyncio.Task[ToolResult]] = set()
 
     async def made(self, name: str, arguments: dict[str, object]) -> ToolResult:
-        """What a call comes to. One whose caller is cancelled is cancelled, and not waited for:
-        the SDK would cut off whatever it does to end its run."""
+        """The result of a call. A cancelled one is cancelled here, as the SDK would cut off its
+        end."""
         call = asyncio.create_task(self._tools.registry.call(name, arguments))
         self._running.add(call)
         call.add_done_callback(self._running.discard)

@@ -10,7 +10,6 @@ from agent.log.result import Result
 from agent.log.words import advice_words
 
 Words = Mapping[str, str]
-"""Sentences by the step; one that is missing there has no words."""
 
 TERMINAL: Words = {
     "no answer": "a model gave no answer: {result.unanswered}. "
@@ -118,12 +117,11 @@ def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
 
 
 def _longer(result: Result) -> str:
-    """What was tried to its end comes to the same with more seconds."""
     return "" if result.cut_after is None else ", or give it more seconds under “Options”"
 
 
 def _more(result: Result) -> str:
-    """What a run lacked that has reached a cap."""
+    """What a run at a cap lacked."""
     added = result.offered.model_dump(exclude={"kind"}) if result.offered is not None else {}
     unit = next((name for name, more in added.items() if more), "").replace("usd", "dollars")
     return f"more {unit} under “Options”, or " if unit else ""

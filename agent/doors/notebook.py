@@ -1,8 +1,5 @@
-"""`%%heal` for IPython and notebooks: `%load_ext selfheal` brings it.
-
-A cell is healed by itself, in the jail: it does not see the notebook's names, and nothing of it is
-run in the notebook's own process.
-"""
+"""`%%heal` for IPython and notebooks, by `%load_ext selfheal`. A cell is healed alone, in the
+jail."""
 
 from __future__ import annotations
 

@@ -193,8 +193,8 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "trusted": _switch("--trust", "Rank its fixes as your own, with their record."),
     "with_fixes": _switch("--with-fixes", "Share fixes too: they hold your code."),
 }
-"""By the field of `HealRequest` that each sets, or by a name that its command knows: its type, its
-default and what typer is told."""
+"""By field of `HealRequest`, or a name that its command knows: type, default, and what typer is
+told."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
-"""The files that a command writes once its run has ended: log, repair, report, suite, commit.
-
-One that is refused keeps no other from being written.
-"""
+"""The files that a command writes at the end; one that is refused keeps no other from being
+written."""
 
 from __future__ import annotations
 
@@ -74,7 +72,7 @@ def _log(request: HealRequest, log: Sequence[Stamped]) -> Iterator[str]:
 
 
 def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:
-    """The healed program, several files of one below a folder, or the patch of a project."""
+    """The healed program, or the patch of a project."""
     if request.out is None:
         return
     texts = {path: text.encode("utf-8", "surrogateescape") for path, text in result.files}
@@ -94,7 +92,6 @@ def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[s
 
 
 def _applied(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:
-    """The healed files in their places, with what they were."""
     if not request.apply:
         return
     if not result.diff:
@@ -105,8 +102,8 @@ def _applied(result: Result, request: HealRequest, prepared: Prepared) -> Iterat
 
 
 def _changes(result: Result, prepared: Prepared) -> list[Change]:
-    """What the repair changes on disk. A file is kept beside itself, and those of a project outside
-    of its tree."""
+    """What the repair changes on disk; backups of a project's files are kept outside of its
+    tree."""
     seen = prepared.seen
     if seen is not None:
         root = seen.tree.layout.root
@@ -150,7 +147,6 @@ def _committed(
 
 
 def _report(result: Result, request: HealRequest, seen: Seen) -> Iterator[str]:
-    """The report, however the heal ended."""
     if request.report is not None:
         from agent.doors.project.reports import markdown
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 LINES = 100
 TYPED = f"{'x' * 39}\n" * LINES
-"""As long as the program that prices are shown for."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,9 @@ class Look:
     plan: Plan
     jail: Jail
     most_usd: dict[str, float | None]
-    """Dollars that one call of a role may come to; `None` is unknown."""
+    """Dollars of one call by role; `None` is unknown."""
     reached: dict[str, str]
-    """What is wrong with a model by its name, or what its provider said when it was tested."""
+    """Errors of models by name, or what their provider said."""
     good: bool
 
 
@@ -69,8 +68,8 @@ def plan(opener: OpenSession, request: HealRequest, face: Display, *, test: bool
 async def _reached(
     session: Session, found: Plan, test: bool
 ) -> tuple[dict[str, str], bool]:
-    """What is wrong with each model of the plan; where it is to be tested, also what its provider
-    says when it is asked for its models."""
+    """Errors of the plan's models by name, with their lists where tested; and whether all are
+    usable."""
     told: dict[str, str] = {}
     good = True
     named = (*found.choices, *found.fallbacks)

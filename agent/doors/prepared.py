@@ -1,5 +1,5 @@
-"""A request made ready: the task of a file, or a project as its suite stands; and, once its run
-has ended, what that came to."""
+"""A request made ready: the task of a file, or a project with its suite; and the result of its
+run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
 Say = Callable[[str, str], None]
-"""Takes a line of talk, and how it is styled."""
 NOTE = "yellow"
 
 
@@ -42,12 +41,11 @@ class Prepared:
     brought: PreparedTask | None = None
     seen: Seen | None = None
     notices: tuple[str, ...] = ()
-    """What its reader must know, where nobody was told meanwhile."""
+    """What was reported where nobody was shown it."""
 
     @property
     def task(self) -> Task | None:
-        """The task of a run; `None` for a project in which nothing is to be healed. Raises
-        `NotFixable` for one in which nothing may be edited."""
+        """The task of a run; `None` for a project without failures. Raises: NotFixable."""
         if self.seen is None:
             return self.brought.task if self.brought is not None else None
         from agent.doors.project.look import task_to_heal
@@ -75,8 +73,7 @@ NOTHING = Prepared()
 
 
 async def standing(prepared: Prepared, integrity: Integrity | None) -> Result:
-    """What the suite says of a project as it is; where integrity is required also how far that is
-    believed, which takes two more runs."""
+    """The result of a project as it is, with its integrity where required."""
     from agent.doors.project.look import as_it_stands, believed_report
 
     assert prepared.seen is not None, "of a file a session says it"
@@ -99,8 +96,7 @@ async def judged(
     session: Session, task: Task | None, title: str = "", say: Say = unsaid,
     visitor: str | None = None,
 ) -> Result:
-    """What its tests say of the program of a task. Raises `NotFixable` for tests that run another
-    program, and `Usage` where there is none."""
+    """What its tests say of a task's program. Raises: NotFixable, Usage."""
     from agent.healing.models import OWNER
     from agent.intake import outside_failure_words, with_outside_failures
 
@@ -136,7 +132,7 @@ async def judged(
 
 
 def _unshown(report: Report) -> str:
-    """Why verdicts without a failure show nothing; empty where they do."""
+    """Why passing verdicts show nothing; else empty."""
     if report.weakest is not None:
         return ""
     if not report.verdicts:
@@ -145,8 +141,7 @@ def _unshown(report: Report) -> str:
 
 
 async def prepare(request: HealRequest, settings: Settings, say: Say) -> Prepared:
-    """Reads what is asked for, and says what its reader must know; the suite of a project is run
-    once. Raises `BadInput` and `NotFixable` for what cannot be healed."""
+    """Reads a request; a project's suite is run once. Raises: BadInput, NotFixable."""
     if not request.is_project:
         from agent.intake import from_command_line
 

@@ -1,8 +1,4 @@
-"""What a user asks for, as one value that every interface makes and hands on.
-
-What follows from it alone is decided here: whether it means a file or a project, which options
-cannot go together, and what the run is asked for.
-"""
+"""What a user asks for, as one value that every interface makes, and what follows from it alone."""
 
 from __future__ import annotations
 
@@ -28,13 +24,13 @@ OF_FILES = {
     "task": "--task", "tests": "--tests", "tests_file": "--tests-file", "with_files": "--with",
     "stdin": "--stdin", "doctests": "--doctests", "ask": "--ask",
 }
-"""Options that mean nothing in a project, by the names of their fields."""
+"""Options that mean nothing in a project, by field."""
 OF_PROJECTS = {
     "test_cmd": "--test-cmd", "test_timeout": "--test-timeout", "keyword": "-k",
     "last_failed": "--lf", "only": "--only", "exclude": "--exclude", "report": "--report",
     "junit": "--junit", "commit": "--commit", "grant": "--grant", "since": "--since",
 }
-"""Options that mean nothing elsewhere."""
+"""Options that mean nothing outside of a project."""
 
 
 class Usage(Exception):
@@ -43,8 +39,7 @@ class Usage(Exception):
 
 @dataclass(frozen=True)
 class HealRequest(Inputs):
-    """What a user asks for. Each field is an option of `heal run`, whose help says what it
-    means."""
+    """What a user asks for; the fields are options of `heal run`."""
 
     test_cmd: str = ""
     test_timeout: float = 0.0
@@ -55,29 +50,26 @@ class HealRequest(Inputs):
     since: str = ""
     grant: bool = False
     means_project: bool = False
-    """`path` lies in the project that is meant, whatever it is."""
+    """`path` is part of a project, whatever it is."""
     files: tuple[SentFile, ...] = ()
-    """Those that were sent, in place of a path."""
+    """Submitted files, in place of a path."""
     failed_outside: bool = False
     """These tests failed just now, outside of the jail."""
     alone: bool = False
-    """`path` is the project whatever lies above it, and nothing that it asks for is given: so it
-    is where a stranger has sent its files."""
+    """`path` is the project, sent by a stranger: it is granted nothing."""
 
     provider: str | None = None
     model: str | None = None
     role: Sequence[str] = ()
-    """As `ROLE=PROVIDER/MODEL`."""
     budget_usd: float | None = None
     max_iterations: int | None = None
     timeout: float | None = None
     """Wall seconds of the run."""
     ask: bool | None = None
-    """Whether a person is asked where the tests leave several behaviours open."""
     autonomy: Autonomy | None = None
     learn: bool = True
     caps: Caps | None = None
-    """What may be spent on models, all of it, in place of `budget_usd`."""
+    """Caps on models, in place of `budget_usd`."""
     require_confidence: float | None = None
     require_proof: ProofLevel | None = None
     require_integrity: Integrity | None = None
@@ -137,8 +129,7 @@ class HealRequest(Inputs):
         return self.apply or self.commit or self.out is not None
 
     def asked(self, *, pauses: bool, asks: bool) -> Asked:
-        """What the run is asked for; whether it `pauses` at a cap, and `asks` where the tests leave
-        something open, depends on whether a person is there."""
+        """What is asked of the run; `pauses` and `asks` depend on whether a person is there."""
         return {
             "max_iterations": self.max_iterations, "budget_s": self.timeout, "pauses": pauses,
             "ask": self.ask if asks else False, "caps": self.caps, "learn": self.learn,

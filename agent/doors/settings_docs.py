@@ -1,8 +1,5 @@
-"""Writes what documents say of settings and providers from the tables that the program reads.
-
-`python -m agent.doors.settings_docs` writes `.env.example` and, between their marks, the README's
-tables of providers and of settings.
-"""
+"""`python -m agent.doors.settings_docs` writes `.env.example` and the README's tables of providers
+and settings."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ PAGE = (
     "Space), `7860` | where `app.py` serves; `0.0.0.0` lets other machines in, and makes the page "
     "public (see `SANDBOX_ALLOW_WEAK`) |"
 )
-"""Read by `app.py`, and no setting of a session."""
+"""Read by `app.py`; no setting of a session."""
 
 HEAD = """\
 # Copy to .env. It is read at start from the working directory; the real environment wins.
@@ -73,8 +70,7 @@ def providers_table() -> str:
 
 
 def example() -> str:
-    """The text of `.env.example`: every setting with its default. What would change the plan by
-    being set, and what is secret, stands there as a comment."""
+    """The text of `.env.example`; secrets, and what changes who answers, are comments."""
     local = {
         setting.variable for row in PROVIDERS.values() if row.small
         for option, setting in row.settings.items() if option in ("model", "base_url")
@@ -98,7 +94,6 @@ def _keys() -> str:
 
 
 def _remark(about: str) -> str:
-    """Markdown as a comment."""
     plain = re.sub(r"\[([^]]*)\]\(#[^)]*\)", r"\1 in README.md", about)
     plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", plain).replace("`", "")
     first = plain[0] if about.startswith("`") else plain[0].upper()

@@ -1,8 +1,5 @@
-"""A run shown to a person at a terminal: talk on standard error, the patch on standard output.
-
-Whatever untrusted code wrote passes `printable` first, so that it cannot move the cursor,
-recolour or retitle the terminal.
-"""
+"""Shows a run at a terminal: messages on standard error, the patch on standard output. Untrusted
+text passes `printable` first, so that it cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -72,27 +69,22 @@ STYLES: dict[RunOutcome, str] = {
     "needs_model": "bold yellow", "model_failed": "bold red",
     "cancelled": "bold yellow", "awaiting_review": "bold yellow",
 }
-"""How each outcome is printed."""
 OPEN_STYLE = "bold magenta"
-"""That of a repair beside which others are known to fit."""
+"""Of a repair where others are known to fit."""
 
 STANDING_STYLES: dict[Standing, str] = {
     "passed": "green", "failed": "red", "error": "red", "timeout": "yellow", "skipped": "cyan",
     "xfailed": "cyan", "xpassed": "cyan", "vacuous": "yellow", "not believed": "bold red",
     "set aside": "cyan",
 }
-"""How what a verdict comes to is printed; its sign and the word always stand there too."""
 TONE_STYLES: dict[Tone, str] = {"plain": "dim", "good": "green", "bad": "red", "warning": "yellow"}
 
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
-MOST_SHOWN = 20
-"""Tests of a project that are listed."""
-MOST_LINES = 5
-"""Lines of what a test says."""
+MOST_SHOWN = 20  # tests
+MOST_LINES = 5  # of a test's message
 MOST_SUSPECTS = 4
-SHOWN_CHARACTERS = 200
-"""Values longer than this are cut in the table."""
+SHOWN_CHARACTERS = 200  # of a value in a table
 
 
 def printable(text: str) -> str:
@@ -120,8 +112,7 @@ class Terminal:
         self.talk.print(Text(printable(text), style=style))
 
     def progress(self, *, calm: bool = False) -> Progress:
-        """A live view of a run's events; a calm one leaves lines of what asks for attention
-        alone, as the result tells the rest."""
+        """A live view of events; a calm one shows only what needs attention."""
         return Progress(self, calm=calm and not self.verbose)
 
     def patch(self, diff: str) -> None:
@@ -133,7 +124,7 @@ class Terminal:
         self._data(code, Text(printable(code)))
 
     def _data(self, text: str, shown: Text) -> None:
-        """On a terminal what a person is shown; for a program the text, byte for byte."""
+        """Coloured on a terminal, byte for byte for a program."""
         if self.out.is_terminal:
             self.out.print(shown, end="")
         else:
@@ -144,8 +135,8 @@ class Terminal:
         self, result: Result, *, before: Mapping[str, str] = {}, named: Sequence[str] | None = None,
         steps: Sequence[str] | None = None,
     ) -> None:
-        """All that was found out, except the patch of a run that has one. Of a project also its
-        files as they were `before`, the tests `named` to be healed and its own next `steps`."""
+        """The result, except the patch of a run that has one. Of a project: files as they were
+        `before`, tests that were `named`, its own next `steps`."""
         own = result.of_submitted
         unhealed = result.outcome in ("unresolved", "budget", "cancelled")
         self.talk.print(status_line(result))
@@ -176,8 +167,7 @@ class Terminal:
     def tests(
         self, report: Report | None, console: Console, named: Sequence[str] | None = None
     ) -> None:
-        """The verdicts, or how the program ended when there are none; of a project only those that
-        fail or were `named`."""
+        """The verdicts, or how the program ended; of a project only failing or `named` tests."""
         if report is None:
             return
         # Our own probes decide nothing, and what they show stands in the proof.
@@ -225,8 +215,7 @@ class Terminal:
         self.say(" · ".join(filter(None, (said, proof))), "bold")
 
     def not_kept(self, result: Result) -> None:
-        """The best patch and the best program of a run that keeps none; a program that was written
-        from words has no patch that anybody needs."""
+        """The best patch and program of a run that keeps none."""
         if result.outcome in KEPT:
             return
         if result.partial is not None and not (result.best is not None and result.drafted):
@@ -240,13 +229,12 @@ class Terminal:
 
 
 STRONG = ("L3", "L4")
-"""Levels of the jail of which a calm view says nothing."""
 TOLD_AT_THE_END = (
     RunStarted, TestsFrozen, Judged, Diagnosed, Searched, Recalled, PatchProposed, LessonLearned,
 )
-"""Events of which the result tells."""
+"""Events that the result shows."""
 LONG_STEPS = ("recall", "repair", "attempt", "prove")
-"""Steps whose beginning is told where no spinner can."""
+"""Steps whose beginning is shown without a spinner."""
 
 
 class Progress:
@@ -287,7 +275,6 @@ class Progress:
             self._report = event.report
 
     def _begun(self, step: Step) -> None:
-        """Says what goes on, where nothing else would be said of it."""
         words = step_words(step, self._start)
         if self._spinner is not None:
             self._spinner.update(words)
@@ -299,8 +286,7 @@ def shown_lines(
     event: Event, judged: Report | None = None, start: RunStarted | None = None, *,
     verbose: bool = False,
 ) -> list[Line]:
-    """The lines that an event leaves; details among them, and what no face else tells of steps,
-    suspects and evidence, where every detail is wanted."""
+    """The lines of an event; in verbose mode with details of steps, suspects and evidence."""
     lines = [line for line in event_lines(event, judged) if verbose or not line.detail]
     if not verbose:
         return lines
@@ -413,8 +399,7 @@ def rival_words(result: Result) -> Iterator[str]:
 
 
 def evidence_words(result: Result, before: Mapping[str, str] = {}) -> Iterator[str]:
-    """The smallest failing test, and the places in which the fault may lie; of files as they were
-    `before`, also statements there that do nothing."""
+    """The smallest failing test and the suspects; with `before` also statements that do nothing."""
     failure = result.smallest_failure
     if failure is not None:
         yield f"Smallest failing {'call' if failure.call else 'test'}: " \
@@ -456,7 +441,7 @@ def suspect_words(one: SuspectFile) -> str:
 
 
 def _steps(result: Result) -> Iterator[str]:
-    """What to do next, unless the reason says it."""
+    """The next step, unless the reason names it."""
     step = next_step(result, TERMINAL)
     if step and result.outcome != "proposed" and step.rstrip(".") not in result.reason:
         yield f"Next: {step}"
@@ -505,8 +490,7 @@ def sentence(words: str) -> str:
 
 
 def make_writable(stream: TextIO) -> None:
-    """Makes a stream take any text: a patch goes out as UTF-8 whatever the locale, and on a
-    terminal what cannot be shown becomes an escape instead of an error."""
+    """Makes a stream take any text: UTF-8 in a pipe, escapes on a terminal."""
     if isinstance(stream, TextIOWrapper):
         if stream.isatty():
             stream.reconfigure(errors="backslashreplace")

@@ -1,7 +1,4 @@
-"""Puts a healed program back where it came from: whole or not at all, with a backup beside it.
-
-    NotWritten   the file was left as it is; the message says why and what would help
-"""
+"""Puts a healed program back, whole or not at all, with a backup; `NotWritten` where it cannot."""
 
 from __future__ import annotations
 
@@ -23,11 +20,8 @@ class NotWritten(Exception):
 
 
 def write_back(path: Path, seen: bytes, healed: bytes, folder: Path | None = None) -> Path:
-    """Replaces the file by `healed` and returns the backup made of it, in `folder` or beside it.
-
-    `seen` is what the file held when it was read: a file that changed since is refused.
-    A symbolic link stays one; its target is replaced. Permissions are kept.
-    """
+    """Replaces a file by `healed` and returns its backup, in `folder` or beside it. Refuses one
+    that is not as `seen`; links and permissions stay. Raises: NotWritten."""
     target = path.resolve()
     _refuse_read_only(path, target)
     try:
@@ -59,14 +53,11 @@ class Change:
     healed: bytes
     backups: Path
     within: Path
-    """Nothing is written outside of this folder, wherever links lead by now."""
+    """Nothing is written outside of this folder."""
 
 
 def write_all_back(changes: Sequence[Change]) -> dict[Path, Path]:
-    """Replaces all of the files or none, and returns the backup made of each.
-
-    Where two write into one folder, the second finds what the first has written, and is refused.
-    """
+    """Replaces all of the files or none, and returns their backups. Raises: NotWritten."""
     with contextlib.ExitStack() as held:
         for folder in dict.fromkeys(one.within for one in changes):
             held.enter_context(_held(folder))
@@ -90,7 +81,7 @@ def _write_all(changes: Sequence[Change]) -> dict[Path, Path]:
 
 
 def _take_back(changes: Sequence[Change], backups: Mapping[Path, Path], why: NotWritten) -> None:
-    """Gives files their texts back; raises `NotWritten` with where those are that it cannot."""
+    """Restores files; raises `NotWritten` with the backups of those that cannot be."""
     left = []
     for one in changes:
         try:
@@ -103,7 +94,6 @@ def _take_back(changes: Sequence[Change], backups: Mapping[Path, Path], why: Not
 
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Keeps other writers of ours out of a folder meanwhile; nothing is left in it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
@@ -130,7 +120,7 @@ def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:
 
 
 def _write_whole(path: Path, text: bytes) -> None:
-    """Writes a file that is not there; a part of it is taken away again."""
+    """Writes a new file; a partial one is removed."""
     with path.open("xb") as file:
         try:
             file.write(text)
@@ -187,7 +177,7 @@ def _back_up(target: Path, text: bytes, folder: Path) -> Path:
 
 
 def _replace(target: Path, text: bytes) -> None:
-    """Swaps the content in one rename, so that a reader sees the old file or the new one."""
+    """Replaces the content in one rename."""
     before = target.stat()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

@@ -1,5 +1,5 @@
-"""Who lives: each holds a lock on a file of its own, which the system lets go when its process
-ends, however it ends. So whoever shares the folder can tell, in a container of its own as well."""
+"""Which processes live: each holds a lock on a file of its own, which the system releases when the
+process ends, in another container too."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The best program of a run so far: the one rule by which it is chosen, from the log alone; pure.
-
-The report decides: one that passes, then the score; of several alike the latest. A program that a
-user brought is outdone only by one that is better.
-"""
+"""Chooses the best program of a run from its log: a passing report first, then the score, then the
+latest; the user's own program only loses to a better one."""
 
 from __future__ import annotations
 
@@ -25,9 +22,7 @@ class Best:
 
     solution: Solution
     diff: str
-    """From the first program; empty for that itself."""
     report: Report | None = None
-    """`None` where no test has judged it."""
     iteration: int | None = None
     """By which it is shown; `None` where another program stands at the end of its iteration."""
     review: Review = "none"
@@ -63,8 +58,7 @@ class Best:
 
 
 def best_of(log: Sequence[Stamped]) -> Best | None:
-    """The best program of a log whose attempts are folded; `None` where none was written or
-    brought."""
+    """The best program of a log whose attempts are folded; `None` where there is none."""
     written: dict[str, Solution] = {}
     newest: dict[str, tuple[int, Report]] = {}
     seen: dict[tuple[int, str], None] = {}

@@ -1,9 +1,5 @@
-"""The event bus: append-only per run, any number of followers, replay from any place.
-
-Followers read pages from the store and sleep on one `asyncio.Event` each, so nothing is
-queued in memory for a slow reader, nothing is lost, and a late reader starts at the log's
-beginning like everyone else.
-"""
+"""The event bus: append-only per run, with any number of followers, who read pages from the store
+and sleep on one `asyncio.Event` each."""
 
 from __future__ import annotations
 
@@ -49,8 +45,8 @@ class EventBus:
         return self._store.log(run)
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
-        """Batches of events behind place `after`, as they come; ends after the final one, or when
-        the bus is closed."""
+        """Batches of events behind place `after`; ends after the final one, or when the bus is
+        closed."""
         awake = asyncio.Event()
         self._sleepers[run].add(awake)
         try:

@@ -1,5 +1,4 @@
-"""The runs of one visitor as the store keeps them: listed, found by the beginning of their ids, and
-read. Nothing is run for that, and no model is asked."""
+"""The stored runs of one visitor: listed, found by the beginning of their ids, and read."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ from agent.core.events import Parent, RunFailed, RunFinished, RunStarted, Stampe
 from agent.core.settings import Settings, data_folder
 from agent.log.store import RunRow, Store, UnknownRun
 
-LEAST_NAMED = 4
-"""Characters of an id by which a run may be named."""
+LEAST_NAMED = 4  # characters of an id
 LONGEST_TITLE = 80
 Standing = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
 
@@ -25,10 +23,8 @@ class Listed:
 
     id: str
     title: str
-    created: float
-    """Seconds since the epoch."""
+    created: float  # seconds since the epoch
     standing: Standing
-    """Its outcome, or how far it is."""
     parent: Parent | None
     proof: ProofLevel | None = None
     fitting: int = 1
@@ -51,17 +47,13 @@ class History:
         self._store = store
         self._visitor = visitor
         self.lists = "`heal runs`"
-        """What lists them where this is asked."""
 
     def runs(self, limit: int = 20) -> tuple[Listed, ...]:
         """The newest runs first."""
         return tuple(map(self._listed, self._store.runs(limit, self._visitor)))
 
     def named(self, name: str) -> str:
-        """The id of the run that a name means: its id, or the beginning of it that no other has.
-
-        Raises `UnknownRun` with the next step.
-        """
+        """The id of the run whose id is, or alone begins with, `name`; raises `UnknownRun`."""
         if len(name) < LEAST_NAMED:
             raise UnknownRun(f"{name!r} is too short: give {LEAST_NAMED} characters or more of the "
                              f"run's id; {self.lists} lists them.")

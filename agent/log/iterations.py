@@ -15,7 +15,6 @@ SIDE = (
     "run_id", "parent", "outcome", "proof", "strategy", "iterations", "calls", "tokens", "cost_usd",
     "seconds",
 )
-"""What a comparison tells of each run, of what its own document has."""
 
 
 class UnknownIteration(LookupError):
@@ -28,13 +27,10 @@ class Iteration:
 
     iteration: int
     approach: Approach | Literal[""]
-    """How its round went about it; empty where none did, as for a program that was brought."""
     solution: Solution
     report: Report
     parent: int | None
-    """The iteration whose program it was made from; `None` for the first."""
     diff: str
-    """What it changes of that program."""
 
     @property
     def by(self) -> str:
@@ -65,8 +61,7 @@ class Iteration:
 
 
 def iterations(log: Iterable[Stamped]) -> tuple[Iteration, ...]:
-    """The programs that a run has judged, in order. Several may stand in one iteration: a fork's
-    first program and the one it starts with, or those before and after a person's answer."""
+    """The programs that a run has judged, in order; one iteration may have several."""
     log = tuple(log)
     approaches = {
         entry.event.iteration: entry.event.approach for entry in fold_attempts(log)
@@ -121,9 +116,7 @@ class Comparison:
     left: Result
     right: Result
     related: str
-    """How they belong together, in words; empty where neither comes from the other."""
     diff: str
-    """From the program of the left run to that of the right one."""
     differing: tuple[Differing, ...]
 
     @property

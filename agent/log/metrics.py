@@ -22,14 +22,11 @@ class NodeMetrics:
     """What the runs of one step took together."""
 
     runs: int = 0
-    """How often it was begun, after a crash too."""
     seconds: float = 0.0
     calls: int = 0
-    """Calls of models, those that failed and those that were made again among them."""
     failed: int = 0
     tokens: int = 0
-    cost_usd: float | None = 0.0
-    """`None` is unknown."""
+    cost_usd: float | None = 0.0  # None: unknown
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,7 @@ class Degraded:
 
 
 def node_metrics(log: Iterable[Stamped]) -> dict[Step, NodeMetrics]:
-    """By step, in the order in which they first began. What is asked belongs to the step that began
-    last: only attempts run side by side. Of a step that a crash cut short the calls count too."""
+    """By step, in the order in which they began; a call belongs to the step that began last."""
     found: dict[Step, NodeMetrics] = {}
     last: Step | None = None
     for entry in log:

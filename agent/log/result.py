@@ -1,8 +1,4 @@
-"""What a run came to and how: the one pure fold of its events, at any point of the log.
-
-Any prefix of a log folds, so the live page, a reload and a replay are the same function. Nothing
-here judges: every word of success comes from a report, a proof or the run's own end.
-"""
+"""The result of a run: a pure fold of its events, at any point of the log."""
 
 from __future__ import annotations
 
@@ -92,14 +88,13 @@ Phase = Literal["empty", "running", "waiting", "finished", "failed"]
 REPAIRED = ("healed", "proposed", "crash_stopped")
 """Outcomes of runs whose program is a repaired one."""
 KEPT = ("healthy", *REPAIRED)
-"""Outcomes of runs that leave a program which is kept."""
+"""Outcomes of runs whose program is kept."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A run as its reader wants it; `outcome` is `None` until the run has ended well or badly, or
-    waits for a person's word: on its repair, which then stands in `code` and `diff`, on asking a
-    model, or on what else to try."""
+    """A run as its reader wants it; `outcome` is `None` until it has ended or waits for a
+    person."""
 
     run_id: str = ""
     title: str = ""
@@ -107,26 +102,23 @@ class Result:
     proof: ProofLevel | None = None
     proof_why: str = ""
     lacks: str = ""
-    """What keeps it from the next level of proof."""
     unheld: Unheld = ""
     evidence: Evidence | None = None
     """What proof above E2 was looked for in; `None` where it was not."""
     confidence: float | None = None
     """How likely the patch is right, from 0 to 1; `None` where there is none."""
     unsure: str = ""
-    """What lowers the confidence most."""
     strategy: Strategy | None = None
     edit: str = ""
-    """What the repair does, in words; empty where nothing is repaired."""
     reason: str = ""
     """The edit, and why the run ended so."""
     why: str = ""
-    """The same without the edit, for whom it stands beside its diff."""
+    """The reason without the edit."""
     diff: str = ""
     code: str = ""
     """The text of the entry file as the run leaves it."""
     kept: str = ""
-    """The address of the program as the run leaves it, once it has ended."""
+    """The address of that program, once the run has ended."""
     files: tuple[tuple[str, str], ...] = ()
     """Path and text of every editable file as the run leaves it."""
     stdout: str = ""
@@ -138,66 +130,52 @@ class Result:
     diagnosis: Diagnosis | None = None
     critique: Critiqued | None = None
     rulings: tuple[TestRuled, ...] = ()
-    """Derived tests that were in dispute, and what came of them."""
     stopped: Stop | None = None
-    """Why no further round was tried, where the run stopped short of its goal."""
     best: Best | None = None
-    """The best program so far of a run that stopped and keeps none, where it is not the user's own;
-    of a run that waits for a review, the one that it asks about or a better one."""
+    """The best program of a run that keeps none, or that waits for a review; never the user's
+    own."""
     partial: PartialFound | None = None
-    """The best patch of such a run, its best program's or a search's: not a fix."""
+    """The best patch of such a run: not a fix."""
     cut_after: float | None = None
     """Seconds after which the last search was cut by its budget."""
     suspects: tuple[SuspectFile, ...] = ()
-    """In a project, the files in which the fault may lie, the likeliest first."""
     rivals: Rivals | None = None
-    """Repairs that the tests did not tell apart, where there were several."""
     waiting: Waiting | None = None
     offered: Extended | None = None
-    """What was offered at the cap that was reached last."""
     iterations: int = 0
     candidates: int = 0
     calls: int = 0
-    """Calls of models, those that failed and those that were made again among them."""
     unanswered: str = ""
-    """Why a model gave no answer when one was last asked; empty where it did."""
+    """Why a model gave no answer when last asked."""
     tokens: int = 0
     cost_usd: float | None = 0.0
     """Dollars spent; `None` when a model's price is unknown."""
     seconds: float = 0.0
-    """From its first event to its last, `waited_s` among them."""
+    """From the first event to the last, `waited_s` included."""
     waited_s: float = 0.0
     """How long it waited for a person."""
     waits_from: float | None = None
     away_s: float = 0.0
-    """How long no process drove it: from the last event of one that is gone to the next one's."""
+    """How long no process drove it."""
     told_at: float = 0.0
-    """When its last event was told."""
+    """When its last event was written."""
     provider: str = ""
     provider_why: str = ""
     sandbox: str = ""
     level: str = ""
-    """The level of the jail that was seen to hold."""
     error: str = ""
-    """A fault of ours that ended the run."""
+    """An internal error that ended the run."""
     start: RunStarted | None = None
     timeline: tuple[TimelineStep, ...] = ()
-    """The timeline: its steps in the order in which they began."""
     columns: tuple[Column, ...] = ()
-    """Each program that was judged, with its report."""
     recalled: Recalled | None = None
     patch: PatchProposed | None = None
-    """The last patch that was proposed, which need not have stood."""
     talk: Talk = ()
-    """The conversations with models, in order."""
     outdone: tuple[Outdone, ...] = ()
-    """Repairs of tournaments that were not taken."""
     programs: Mapping[str, Solution] = field(default_factory=dict)
     """Every program of the run, by its address; under `BROUGHT` the text it began with."""
     metrics: Mapping[Step, NodeMetrics] = field(default_factory=dict)
-    """What each step took, in the order in which they first began."""
     degraded: tuple[Degraded, ...] = ()
-    """Roles that failed, and what the run went on with."""
 
     @property
     def program(self) -> str:
@@ -226,8 +204,8 @@ class Result:
 
     @property
     def of_submitted(self) -> Result:
-        """The result to explain a failure by: about the user's own program where the best one found
-        is no fix of it, with the last diagnosis of that program."""
+        """The result for explaining a failure: about the user's own program where the best is no
+        fix."""
         best, own = self.best, self.report
         if own is None or self.drafted or best is None or best.report is None:
             return self
@@ -289,8 +267,7 @@ class Result:
 
     @property
     def question(self) -> Rivals | None:
-        """The behaviours a person may choose from now: the run waits for it, or has healed and
-        left it open."""
+        """The behaviours that a person may choose from now."""
         if self.waiting is not None:
             return self.waiting.rivals
         if self.outcome not in ("healed", "proposed") or self.rivals is None:
@@ -299,8 +276,7 @@ class Result:
 
     @property
     def unlikely(self) -> tuple[Behaviour, ...]:
-        """The best patches, each of another behaviour, of a run whose patches all pass the tests
-        and are too unlikely to be right to propose one."""
+        """The best patches of a run whose patches pass and are all too unlikely to be right."""
         known = self.outcome == "unresolved" and self.confidence is not None and self.rivals
         return known.behaviours if known else ()
 
@@ -310,14 +286,12 @@ class Result:
 
     @property
     def _judged(self) -> Report | None:
-        """The report that a proof rests on: the last one, while the run goes on."""
         ended = self.phase == "finished"
         return self.columns[-1].report if self.columns and not ended else self.report
 
     @property
     def integrity(self) -> Integrity | None:
-        """How far the passes behind the proof are believed; `None` where none is claimed, or no
-        pass stands behind it."""
+        """How far the passes behind the proof are believed; `None` where nothing is claimed."""
         return self._judged.integrity if self.proof is not None and self._judged else None
 
     @property
@@ -343,8 +317,7 @@ class Result:
 
     @property
     def below(self) -> str:
-        """The proof or the integrity that was required, where the run has ended below it; empty
-        where nothing beyond the usual was."""
+        """The required proof or integrity that the run has ended below; else empty."""
         start = self.start
         if start is None or self.outcome not in KEPT:
             return ""
@@ -361,8 +334,7 @@ class Result:
 
     @property
     def fitting(self) -> int:
-        """How many repairs are known to fit the tests and behave otherwise, the patch among them;
-        1 where no other is known."""
+        """How many different repairs are known to fit the tests; 1 where no other is known."""
         return self.fitting_so_far if self.outcome in ("healed", "proposed") else 1
 
     @property
@@ -471,8 +443,8 @@ def fold(log: Iterable[Stamped]) -> Result:
 
 
 class Folding:
-    """A fold that goes on with a log that grows, at the price of what is new: it gives what `fold`
-    gives of all so far, but for what each step took and which roles failed."""
+    """A fold of a growing log that costs only what is new; it leaves out `metrics` and
+    `degraded`."""
 
     def __init__(self) -> None:
         self._entries: list[Stamped] = []
@@ -499,7 +471,6 @@ class Folding:
 
 
 def _after(result: Result, stamped: Stamped) -> Result:
-    """The result after one more event."""
     event, waited_s, away_s, before = stamped.event, result.waited_s, result.away_s, result
     if result.waits_from is not None:
         waited_s += max(0.0, stamped.at - result.waits_from)
@@ -628,7 +599,7 @@ def _after(result: Result, stamped: Stamped) -> Result:
 
 
 def _settled(result: Result) -> Result:
-    """The result with the files and the report that belong to its code."""
+    """Adds the files and the report that belong to the final code."""
     start = result.start.code if result.start is not None else ""
     written = result.programs
     same = {
@@ -649,8 +620,7 @@ def _settled(result: Result) -> Result:
 
 
 def _with_best(result: Result, entries: Sequence[Stamped]) -> Result:
-    """The result with the best program, where the run stopped and keeps none. Its patch is told in
-    place of a search's, which no judge has seen, where that passes no more."""
+    """Adds the best program and its patch, unless a search's partial patch passes more."""
     stopped = result.phase == "failed" if result.outcome is None else result.outcome not in KEPT
     best = best_of(entries) if stopped else None
     if best is None or not (best.diff or result.drafted):
@@ -668,8 +638,7 @@ def _with_best(result: Result, entries: Sequence[Stamped]) -> Result:
 
 
 def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int, float, int, str]:
-    """Trusted verdicts first, then the shortest call, then what names none and took the least
-    time."""
+    """Trusted verdicts first, then the shortest call, then the fastest test."""
     return (
         verdict.origin not in VETOING_ORIGINS, not verdict.call, len(verdict.call),
         verdict.wall_s, len(verdict.name), verdict.name,
@@ -677,5 +646,4 @@ def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int, float, int, str]:
 
 
 def _sum(left: float | None, right: float | None) -> float | None:
-    """Unknown as soon as one part is unknown."""
     return None if left is None or right is None else left + right

@@ -1,8 +1,4 @@
-"""What a run has spent on models, from its log, and what it may come to before it starts; pure.
-
-The log is the ledger. A call that was charged and has no end there was cut off by a kill: whoever
-takes the run up says so, and its whole charge stands.
-"""
+"""What a run has spent on models, read from its log, and what it may come to before it starts."""
 
 from __future__ import annotations
 
@@ -74,8 +70,7 @@ def next_call(log: Iterable[Stamped]) -> int:
 
 
 def lost_calls(log: Iterable[Stamped]) -> tuple[ModelFailed, ...]:
-    """The ends of calls that a kill cut off: nobody knows what they came to, so they came to the
-    most they could."""
+    """The ends of calls that a kill cut off, counted with the most they could cost."""
     open_calls: dict[int, ModelAsked] = {}
     for entry in log:
         match entry.event:
@@ -113,9 +108,7 @@ class Said(Value):
 
 
 def paid_in_unfinished_step(log: Iterable[Stamped]) -> tuple[ModelCalled, ...]:
-    """The calls that a run has paid for since it last began a step when no other went on: one that
-    is taken up again asks for their answers again. A step may have told its end, and be gone
-    before that was kept; and of steps side by side one ends before another."""
+    """The paid calls of the steps that a kill cut off; a repeated step uses their answers again."""
     calls: list[ModelCalled] = []
     newest: set[str] = set()
     going_on: set[str] = set()
@@ -138,8 +131,8 @@ def event_of(
     occurrence: CallEvent, first: int, redacted: Callable[[str], str],
     keep: Callable[[Said], str],
 ) -> Event:
-    """What a router told, as an event; `first` is the number of calls before its own, `redacted`
-    takes keys out of what providers said, and `keep` gives the address of an answer."""
+    """A router's report as an event. `first`: calls before its own; `redacted` removes keys; `keep`
+    stores an answer and returns its address."""
     match occurrence:
         case CallStarted():
             return ModelAsked(
@@ -195,17 +188,14 @@ class CostEstimate:
 
     role: str
     words: str
-    """Who answers it."""
     tokens: int
     usd: float | None
-    """`None` is unknown."""
 
 
 def estimate_costs(
     plan: Plan, prices: Prices, prompts: Prompts, typed: str, today: date
 ) -> tuple[CostEstimate, ...]:
-    """What one call of each role may come to, for what was typed: its question by an estimate
-    that is rather too high, and the longest answer with the longest thoughts."""
+    """The most that one call of each role may cost for the text that was typed."""
     found = []
     for choice in plan.choices:
         if not choice.asks:

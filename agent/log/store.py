@@ -1,9 +1,5 @@
-"""What outlives a process: runs, their events, and a content-addressed table of values.
-
-One SQLite file in WAL mode, apart from LangGraph's checkpoint file: a second connection to
-that one would meet `database is locked`, since its saver holds a write transaction across
-awaits. Each write commits before its method returns.
-"""
+"""Runs, their events and content-addressed values in one SQLite file in WAL mode, apart from
+LangGraph's, whose saver holds write transactions across awaits."""
 
 from __future__ import annotations
 
@@ -46,12 +42,10 @@ insert into kept select '', id from artifacts where not exists (select 1 from ke
 
 _VISITOR = "coalesce(json_extract(options, '$.visitor'), '')"
 _OWN = f"{_VISITOR} = ?"
-"""Holds of the runs of one visitor."""
 _WAITS = (
     "(select json_extract(body, '$.kind') from events where run = id order by seq desc limit 1)"
     " = 'waiting'"
 )
-"""Holds of the runs that wait for a person."""
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
@@ -201,8 +195,8 @@ class Store:
         self._db.execute("update runs set title = ? where id = ?", (title, run))
 
     def delete(self, run: str) -> None:
-        """Deletes a run that has ended: its log, its answers, and each value that no other run
-        keeps. That its id was taken stays known."""
+        """Deletes a run that has ended, with each value that no other run keeps; its id stays
+        taken."""
         with changing(self._db):
             self._db.execute(
                 "delete from artifacts where id in (select artifact from kept where run = ?1) and "
@@ -220,9 +214,8 @@ class Store:
         return bool(self._db.execute("select 1 from deleted where id = ?", (run,)).fetchone())
 
     def outlived(self, before: float, most: int, place: Callable[[str], str]) -> tuple[str, ...]:
-        """The runs of visitors that began before a time, and those above `most`: the oldest of the
-        visitors whose `place` has the most, those that wait last. What goes on is never among
-        them, and what the owner has run is not theirs."""
+        """Finished or waiting runs of visitors that began before a time or exceed `most`, counted
+        by `place`."""
         self._db.create_function("place", 1, place)
         rows = self._db.execute(
             "select id from (select id, created,"
@@ -309,5 +302,4 @@ class Store:
 
 @lru_cache(maxsize=256)
 def _event(body: str) -> Event:
-    """What was told; a run's log is read over and over while it grows."""
     return _EVENT.validate_python(json.loads(body))

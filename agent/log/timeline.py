@@ -1,5 +1,4 @@
-"""The steps of a run and what each of them saw, the conversations with models, and its tests over
-all judged programs."""
+"""The steps of a run, its conversations with models, and its tests over all judged programs."""
 
 from __future__ import annotations
 
@@ -39,7 +38,6 @@ class TimelineStep:
     task: str
     wall_ms: float | None = None
     events: tuple[Event, ...] = ()
-    """What happened in it; of a search's reports of progress only the last."""
 
     @property
     def search(self) -> Searched | None:
@@ -49,7 +47,7 @@ class TimelineStep:
 
 Timeline = tuple[TimelineStep, ...]
 BROUGHT = "brought"
-"""Stands for the program that a user brings, which need not be written down by its address."""
+"""The key of the program that the user submitted."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +55,10 @@ class Call:
     """One question to a model: what was asked, and what came of it."""
 
     asked: ModelAsked | None
-    """`None` in a log that tells the end alone."""
     ended: ModelCalled | ModelFailed | None
-    """`None` while it is under way."""
 
 
 Talk = tuple[Call | FellBack, ...]
-"""What came of asking models, in the order in which it began."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +69,8 @@ class Column:
     iteration: int
     report: Report
     solution: Solution | None = None
-    """The program; `None` where the log does not hold it."""
     parent: int | None = None
-    """The place of the column whose program it was made from; `None` for the first."""
     diagnosis: Diagnosis | None = None
-    """Why it fails, where that was looked for."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +147,8 @@ def with_diagnosis(columns: tuple[Column, ...], event: Diagnosed) -> tuple[Colum
 def with_report(
     columns: tuple[Column, ...], event: Judged, programs: Mapping[str, Solution]
 ) -> tuple[Column, ...]:
-    """The judged programs after one more report. A program judged again in its iteration, under
-    a grown suite, keeps its column, and what was set aside there and not judged since."""
+    """The judged programs after one more report; one judged again in its iteration keeps its
+    column."""
     for index, column in enumerate(columns):
         if (column.report.solution, column.iteration) == (event.report.solution, event.iteration):
             again = replace(column, report=with_set_aside(event.report, column.report))
@@ -169,7 +161,7 @@ def with_report(
 
 
 def _label(columns: tuple[Column, ...], iteration: int, origin: str) -> str:
-    """What a program is called: by its iteration, with a letter where that has brought others."""
+    """By its iteration, with a letter where that has several."""
     if not columns:
         return "draft" if origin in ("draft", "model") else "before"
     name = f"try {iteration}" if iteration else "memory" if origin == "memory" else "start"

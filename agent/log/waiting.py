@@ -11,7 +11,6 @@ from agent.core.domain import RunOutcome, Value
 from agent.core.events import Answered, Extended, Resumed, Stamped, Waiting
 
 REVIEWED = ("review", "leave", "help")
-"""What is answered by a `Review`."""
 
 
 class Review(Value):
@@ -19,9 +18,8 @@ class Review(Value):
 
     approve: bool = False
     hint: str = ""
-    """What another try is told; a repair that is rejected without one ends the run."""
     code: str | None = None
-    """The entry file as the person has changed it: judged, and asked about, like a repair."""
+    """The entry file as the person has changed it."""
 
     @classmethod
     def of(cls, given: object) -> Review:

@@ -1,8 +1,5 @@
-"""What is said of a run, in one place: the page and the terminal read it, and the documents agree.
-
-The keys of the tables are what `--json`, the logs and the Python face say. Nothing here is made
-safe to show: each face does that with what it is given.
-"""
+"""All wording about a run, for every interface; the keys of the tables appear in JSON and logs.
+Nothing here is escaped."""
 
 from __future__ import annotations
 
@@ -86,12 +83,12 @@ OUTCOME_WORDS: dict[RunOutcome, str] = {
 }
 TIME_IS_UP, BUDGET_IS_SPENT = "NOT HEALED: TIME IS UP", "NOT HEALED: THE BUDGET IS SPENT"
 RUNS = "RUNS, NOT SHOWN TO BE RIGHT"
-"""In place of a healthy run's word, where no test shows anything."""
+"""Instead of HEALTHY where no test shows anything."""
 WRITTEN = {
     OUTCOME_WORDS["healthy"]: "WRITTEN", OUTCOME_WORDS["healed"]: "WRITTEN AND HEALED",
     RUNS: "WRITTEN, NOT SHOWN TO BE RIGHT",
 }
-"""The words of a run that began with a task in words, in place of those for a program."""
+"""Instead of those words for a run that began with a task in words."""
 PROOF_MEANING: dict[ProofLevel, str] = {
     "E0": "nothing shown, or only the crash is gone",
     "E1": "your tests pass",
@@ -106,7 +103,6 @@ INTEGRITY_MEANING: dict[Integrity, str] = {
 INTEGRITY_SHORT: dict[Integrity, str] = {
     "isolated": "compared outside of its process", "in-process": "in one process",
 }
-"""The same in two or three words, for those who do not know ours."""
 STEP_WORDS: dict[Step, str] = {
     "recall": "Run your tests, look in memory",
     "branch": "Go on from a program of another run",
@@ -350,7 +346,6 @@ def integrity_words(result: Result) -> str:
 
 
 def _facts(result: Result) -> Iterator[str]:
-    """Proof and integrity, their meaning, by what the program was mended, and at what price."""
     if likely := confidence_words(result):
         doubt = result.unsure if result.outcome in ("proposed", "healthy") else ""
         yield ": ".join(filter(None, (likely, doubt)))
@@ -380,8 +375,7 @@ def _facts(result: Result) -> Iterator[str]:
 
 
 def confidence_words(result: Result) -> str:
-    """The estimated probability that a patch, or a program that was written from words, is right,
-    as `62 % likely right`; empty where there is none. It stays between 1 and 99 %."""
+    """A confidence as `62 % likely right`, between 1 and 99 %; else empty."""
     if result.confidence is None:
         return ""
     return f"{max(1, min(99, round(100 * result.confidence)))} % likely right"
@@ -429,14 +423,12 @@ def advice_words(result: Result) -> str:
 
 
 def _progress(seen: Searched) -> Iterator[str]:
-    """How many candidates a search has tried, how fast, and what the best of them passes."""
     rate = f", {seen.candidates / seen.wall_s:,.0f} a second" if seen.wall_s >= 0.1 else ""
     yield counted(seen.candidates, "candidate") + rate
     yield f"best passes {seen.best_passed} of {seen.total}"
 
 
 def _awaited(waiting: Waiting) -> str:
-    """What a run waits for, in a few words where its question stands elsewhere too."""
     match waiting.needs:
         case "answer" | "review" | "leave" | "help":
             return waiting.question
@@ -532,8 +524,7 @@ def partial_facts(partial: PartialFound) -> str:
 
 
 def best_words(result: Result) -> str:
-    """What the best program of a run that keeps none is, and how it is had; empty where the run
-    keeps one, or leaves the user's own."""
+    """What the best program of a run that keeps none is, and how to get it; else empty."""
     best = result.best
     if best is None:
         return ""
@@ -563,8 +554,7 @@ def report_words(report: Report) -> str:
 
 
 def passing_words(report: Report) -> str:
-    """What passes: of the tests that decide, as the verdict's line has it, and apart from them of
-    those that were added on the way."""
+    """What passes: of the deciding tests, and separately of those that were added."""
     added = [one for one in report.verdicts if one.origin not in VETOING_ORIGINS]
     if not added or not report.trusted:
         return report_words(report)

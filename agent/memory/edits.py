@@ -1,9 +1,6 @@
-"""An edit that another program can take over: small, local, and without its author's words.
-
-A hunk is the smallest group of statements that was changed, as patterns (see `patterns`). It is
-applied wherever statements of the same pattern stand. No constant but those every program uses
-is ever carried over: an edit brings a way to mend, never an answer.
-"""
+"""An edit that another program can take over. A hunk is the smallest group of changed statements,
+as patterns (see `patterns`), and carries no constants but common ones: a way to mend, never an
+answer."""
 
 from __future__ import annotations
 
@@ -28,11 +25,9 @@ from agent.memory.patterns import (
 )
 
 MOST_CHANGES = 4
-LONGEST_HUNK = 600
-"""Characters of a pattern."""
+LONGEST_HUNK = 600  # characters
 Kind = Literal["line", "statements", "before", "after"]
-"""What is done: one statement is changed but for what stands in its blocks, or statements are
-replaced, or some are put before or after one."""
+"""What is done: one statement without its blocks, or whole statements, or insertions beside one."""
 
 _UNSEEN = frozenset({"ctx", "type_comment", "kind"})
 _Text = Annotated[str, Field(max_length=LONGEST_HUNK)]
@@ -97,8 +92,7 @@ def edit_between(before: str, after: str) -> Edit | None:
 
 
 def changes(statements: Sequence[ast.stmt], before: str, after: str) -> list[Change]:
-    """What differs, in the order of the text; raises `TooDifferent`. The statements are those of
-    `before`, which may have stood in another layout."""
+    """What differs, in the order of the text. Raises: TooDifferent."""
     found = list(_blocks(statements, tree_of(after).body, dumps(before), dumps(after)))
     if not 0 < len(found) <= MOST_CHANGES:
         raise TooDifferent
@@ -112,8 +106,7 @@ def dumps(text: str) -> tuple[str, ...]:
 
 
 def differing(old: ast.AST, new: ast.AST) -> list[tuple[ast.expr, ast.expr]] | None:
-    """The smallest expressions in which two nodes differ, blocks apart; `None` where something
-    else does."""
+    """The smallest differing expressions of two nodes, blocks apart; `None` where more differs."""
     if type(old) is type(new):
         pairs: list[tuple[ast.expr, ast.expr]] = []
         for name, value in ast.iter_fields(old):
@@ -183,7 +176,6 @@ def _in_field(old: object, new: object) -> list[tuple[ast.expr, ast.expr]] | Non
 
 
 def _stands_alone(node: ast.AST) -> bool:
-    """Whether a node is an expression by itself, as a slice or a starred one is not."""
     if isinstance(node, ast.Tuple):
         return all(_stands_alone(one) for one in node.elts)
     return isinstance(node, ast.expr) and not isinstance(
@@ -192,14 +184,12 @@ def _stands_alone(node: ast.AST) -> bool:
 
 
 def _shown(statements: Iterable[ast.stmt], *, whole: bool) -> list[ast.stmt]:
-    """What a pattern shows of statements: all, or not what stands in their blocks."""
     return [one if whole else header(one) for one in statements]
 
 
 def _refuse_foreign(
     new: Iterable[ast.stmt], words: Abstraction, own: set[str], *, defines: bool
 ) -> None:
-    """Refuses what would carry another program's answers or inventions over."""
     for one in (inner for statement in new for inner in ast.walk(statement)):
         match one:
             case ast.Constant(value=value):

@@ -1,11 +1,5 @@
-"""Fixes and lessons as JSON lines, to be read, edited and given to others.
-
-    BadExchange    what is read is no export of ours; the message says why
-
-The first line names the format and its version. What comes in is untrusted: each line must be
-of its schema and within the limits, edits are derived anew, and its origin is kept. What looks
-like a key or a home folder does not go out.
-"""
+"""Fixes and lessons as JSON lines. Imported lines are untrusted: they are validated, and edits
+derived again. What looks like a key or a home folder is not exported."""
 
 from __future__ import annotations
 
@@ -33,8 +27,7 @@ from agent.memory.fixes import (
 from agent.memory.locality import is_local
 from llm.redaction import may_hold_a_key
 
-LARGEST_FILE = 20_000_000
-"""Characters of a file that is read."""
+LARGEST_FILE = 20_000_000  # characters
 MOST_LINES = 10_000
 LONGEST_NOTE = 1_000
 LONGEST_LESSON = 600
@@ -76,10 +69,8 @@ class FixLine(Value):
     note: Annotated[str, Field(max_length=LONGEST_NOTE), _Clean] = ""
     proof: ProofLevel
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """As its owner had it."""
     standing: Standing = "unknown"
-    """As its owner saw it, without the question itself; `settled` is believed only of somebody who
-    is trusted."""
+    """`settled` is believed only of a trusted owner."""
     successes: Count = 0
     failures: Count = 0
     before: _Program
@@ -115,16 +106,13 @@ class Imported:
     fixes: int = 0
     lessons: int = 0
     known: int = 0
-    """Lines that were here already and are left as they are."""
     refused: tuple[str, ...] = ()
-    """Why a line was not taken, by its number."""
     trusted: int = 0
-    """Fixes that were here untrusted, and are trusted now."""
 
 
 def exported(memory: Memory) -> Exported:
-    """Everything remembered, as lines; rows of a project, and rows with what looks like a key or a
-    home, are left out."""
+    """Everything as lines, without a project's rows and those that may hold a key or a home
+    folder."""
     fixes = [fix_line(known) for known in memory.fixes()]
     lessons = [
         None if row.origin.startswith(OF_PROJECT) else lesson_line(row.lesson)
@@ -145,8 +133,7 @@ def as_text(lines: Iterable[FixLine | LessonLine]) -> str:
 
 
 def fix_line(known: StoredFix) -> FixLine | None:
-    """A fix as a line; `None` where it is a project's own, or over the limits of what others take
-    in."""
+    """A fix as a line; `None` for a project's own, or one over the limits."""
     fix = known.fix
     if fix.project:
         return None
@@ -183,11 +170,8 @@ def take_in(
     memory: Memory, lines: Iterable[tuple[int, FixLine | LessonLine | str]], source: str, *,
     trusted: bool = False,
 ) -> Imported:
-    """Takes in numbered lines, as imported from `source`.
-
-    A record counts only when it is trusted; what was learned here, or is trusted, is never
-    changed by what is not.
-    """
+    """Takes in numbered lines. Untrusted records do not count and change nothing that is
+    trusted."""
     origin = f"imported from {cleaned(source)[:60] or 'elsewhere'}"
     taken: Counter[_Taken] = Counter()
     refused: list[str] = []
@@ -236,7 +220,6 @@ def _line(text: str) -> FixLine | LessonLine | str:
 
 
 def _fix(line: FixLine, *, trusted: bool) -> Fix | str:
-    """The fix of a line, or why it is refused."""
     if line.before == line.after or not is_local(line.before, line.after):
         return "the fix is no small edit"
     failure = Failure(**line.model_dump(include=set(Failure.model_fields)))

@@ -1,10 +1,4 @@
-"""What identifies a failure: exactly, and in the way it is like failures of other programs.
-
-    signature  the program without comments and layout, its tests, and how they fail; what its
-               file is called is no part of it
-    alike      the exception, its message without what varies, the kind of statement that
-               raised it, and how the failing tests failed
-"""
+"""What identifies a failure: its `signature` exactly, and `alike` across programs."""
 
 from __future__ import annotations
 
@@ -37,7 +31,6 @@ class Failure(Value):
     """How a program fails, in words that another program's failure can share."""
 
     signature: str
-    """The exact failure of the exact program."""
     exception: str
     """The exception's own name, or `wrong result`, or `timeout`."""
     message: str = ""
@@ -47,7 +40,6 @@ class Failure(Value):
     shape: str = ""
     """How the failing tests failed: `error`, `error, failed`."""
     passed: str = ""
-    """How many tests passed, in words."""
 
     @property
     def words(self) -> str:
@@ -81,11 +73,8 @@ def failure_of(
 
 
 def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> str:
-    """What identifies a failure: the program, its tests, and how they fail.
-
-    The program counts without comments, layout and the name of its file, where it parses. Numbers
-    and addresses in messages are left out, since they vary between runs.
-    """
+    """Identifies a failure: program (without comments, layout and file name), tests, and messages
+    without numbers."""
     entry = solution.entry
     parts = [
         f"{PASTED if file.path == entry else file.path}\0{skeleton(file.text)}"
@@ -107,8 +96,8 @@ def project_key(project: Project) -> str:
 
 
 def project_signature(project: Project, report: Report) -> str:
-    """What identifies a project's failure: which of its tests fail, and how. Its files are no part
-    of it: they change from day to day, and a fix is fitted to them."""
+    """Identifies a project's failure: which tests fail, and how; files are left out, as they change
+    daily."""
     failing = sorted(
         f"{one.name}\0{one.status}\0{normalised(one.message)}" for one in report.failing
     )
@@ -124,8 +113,7 @@ def skeleton(text: str) -> str:
 
 
 def nameless_test(code: str, entry: str) -> str:
-    """A test's code with the program's file called as a pasted one is: where it imports the
-    program, and what it reads of it by its name."""
+    """A test's code in which the program's file is called as a pasted one is."""
     name = PurePosixPath(entry).stem
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
     if not any(word.search(line) for line in _IMPORT.findall(code)):
@@ -156,7 +144,6 @@ def normalised(message: str) -> str:
 
 
 def _kind_at(text: str, line: int | None) -> str:
-    """The kind of the innermost statement at a line; empty where it is not known."""
     if line is None:
         return ""
     nodes = readable_nodes(text)

@@ -1,13 +1,5 @@
-"""The file of the memory: its tables, and what is done with a file that is not of their form.
-
-    MemoryFault        the file cannot be used; the message says why. One of a newer version of ours
-                       stays as it is, for that version
-      NotOurs          it is damaged, foreign or of an older version: it is set aside, under a new
-                       name beside its place, and a new one is begun
-
-Nothing is ever deleted or overwritten. The file is in WAL mode, so that several processes read and
-write it at once; of those that find a bad one, one sets it aside while the others wait.
-"""
+"""The memory's SQLite file. A damaged, foreign or older one is renamed, and a new one begun; a
+newer one is left as it is. Nothing is deleted or overwritten."""
 
 from __future__ import annotations
 
@@ -24,7 +16,6 @@ from agent.core.sqlite import PATIENCE_S, changing, use_wal
 FORMAT = 5
 """The version of the tables."""
 APPLICATION = 0x6865616C
-"""Marks our files for SQLite and for `file`."""
 
 _TABLES = (
     """
@@ -80,10 +71,8 @@ class NotOurs(MemoryFault):
 
 
 def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
-    """A connection to a file of this version, and what a person must be told, or nothing.
-
-    Raises `MemoryFault`.
-    """
+    """A connection to a file of this version, and a notice for its owner, or an empty text. Raises:
+    MemoryFault."""
     try:
         return _opened(path), ""
     except NotOurs as error:
@@ -100,10 +89,7 @@ def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
 
 @contextmanager
 def _alone(path: Path, fault: NotOurs) -> Iterator[None]:
-    """One process at a time: a second one would set aside what the first has begun.
-
-    Not every system and not every folder can be locked; there a person must do it.
-    """
+    """One process at a time: a second one would rename what the first has begun."""
     with ExitStack() as stack:
         try:
             import fcntl  # which Windows has not
@@ -169,8 +155,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _is_new(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether a file has no tables yet, rather than ours; raises `NotOurs`, and `MemoryFault` for
-    one of a newer version."""
+    """Whether a file has no tables yet. Raises: NotOurs, MemoryFault (a newer version)."""
     checked = str(db.execute("pragma quick_check(1)").fetchone()[0])
     if checked != "ok":
         raise NotOurs(f"is damaged ({checked.splitlines()[-1]})")
@@ -196,7 +181,6 @@ def _is_new(db: sqlite3.Connection, path: Path) -> bool:
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, set[str]]:
-    """Tables with their columns, apart from SQLite's own and those of the index."""
     names = db.execute(
         "select name from sqlite_master where type = 'table' "
         "and name not like 'sqlite_%' and name not like 'lesson_index%'"
@@ -215,7 +199,6 @@ def _create(db: sqlite3.Connection) -> None:
 
 
 def _set_aside(path: Path) -> Path:
-    """Renames the file, with its journal, and returns its new name."""
     aside = path.with_name(f"{path.name}.broken-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
     try:
         path.rename(aside)

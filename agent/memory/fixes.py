@@ -1,10 +1,5 @@
-"""Fixes and lessons, in one SQLite file that the sqlite3 shell reads.
-
-A fix is found again in two ways: exactly, for the same program, tests and failure; or by its
-edit, for another program that fails alike and holds a statement of the same form. Either way
-it is only a candidate: it is replayed under the full verdict before use, and a replay that
-fails counts against it.
-"""
+"""Fixes and lessons in one SQLite file. A fix is found by its exact failure, or by its edit for a
+similar failure of another program; it is replayed under the full verdict before use."""
 
 from __future__ import annotations
 
@@ -25,18 +20,14 @@ from agent.memory.file import FORMAT, open_file, open_nowhere, working
 from agent.memory.lessons import MOST_LESSONS, FailureDescription, query_of, words_of
 
 OWN = "own"
-"""The origin of what was learned here."""
 OF_PROJECT = "the project at "
-"""How the origin of what a project taught begins."""
-LONGEST_PROGRAM = 200_000
-"""Characters of a program that is remembered."""
+"""How the origin of a project's lesson begins."""
+LONGEST_PROGRAM = 200_000  # characters
 MOST_LOOKED_AT = 40
 """Fixes that are looked at for one failure: its own, and then those of other programs."""
 
-MOST_FILES = 6
-"""Files of a project that one fix changes."""
-LONGEST_RIVALS = 600_000
-"""Characters of the other repairs that are kept with a fix, as JSON."""
+MOST_FILES = 6  # of a project, in one fix
+LONGEST_RIVALS = 600_000  # characters of JSON
 
 Standing = Literal["unknown", "open", "settled"]
 """Whether other repairs passed the tests too when a fix was learned, and no one has chosen."""
@@ -50,19 +41,15 @@ class Fix(Value):
     before: Annotated[str, Field(max_length=LONGEST_PROGRAM)]
     after: Annotated[str, Field(max_length=LONGEST_PROGRAM)]
     proof: ProofLevel
-    """How far it was proven then; a replay earns its own."""
     note: str = ""
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
     """How likely it was right when it was learned; 1 where a person accepted it."""
     standing: Standing = "unknown"
     rivals: Rivals | None = None
-    """The open question, where it can be put to a person; the fix is the first behaviour."""
     project: str = ""
-    """The key of the project that it is of, and that alone is offered it; empty for a program."""
+    """The key of the only project that is offered it; empty for a program."""
     path: str = ""
-    """The file of that project whose texts these are."""
     others: Annotated[tuple[FileChange, ...], Field(max_length=MOST_FILES - 1)] = ()
-    """The project's other files that were changed with it."""
 
     @classmethod
     def made(
@@ -85,8 +72,7 @@ class Fix(Value):
     def of_project(
         self, key: str, path: str, others: tuple[FileChange, ...] = ()
     ) -> Fix | None:
-        """The same fix as one of a project, with what was changed in its other files; `None` where
-        that is too much to be kept, or no text for a file."""
+        """The same fix as one of a project; `None` where it is too much, or no text for a file."""
         long = any(max(len(one.before), len(one.after)) > LONGEST_PROGRAM for one in others)
         try:
             for one in others:
@@ -142,10 +128,8 @@ class Memory:
     """Use from one thread. Every method raises `MemoryFault` where the file fails."""
 
     def __init__(self, path: Path | None) -> None:
-        """Opens or makes the file; without one, all is forgotten with the process."""
         self._name = str(path) if path is not None else "of this process"
         self.notice = ""
-        """What a person must be told about the file."""
         self.skipped = 0
         """Rows met that make no sense; they are never used."""
         if path is None:
@@ -159,8 +143,8 @@ class Memory:
     # Fixes.
 
     def exact(self, failure: Failure) -> tuple[StoredFix, ...]:
-        """Fixes of that very failure: settled ones before others, best record first, those from
-        elsewhere last; none that failed more often than it helped."""
+        """Fixes of that very failure, the best first; none that failed more often than it
+        helped."""
         return self._fixes(
             "where signature = ? and failures <= successes "
             "order by trusted desc, standing = 'settled' desc, successes - failures desc, "
@@ -191,8 +175,7 @@ class Memory:
         )
 
     def of_project(self, failure: Failure, project: str) -> tuple[StoredFix, ...]:
-        """Fixes of a project, those of that very failure first; none that failed more often than it
-        helped."""
+        """Fixes of a project, those of that very failure first."""
         return self._fixes(
             "where project = ? and failures <= successes "
             "order by signature = ? desc, successes - failures desc, created desc limit ?",
@@ -203,9 +186,8 @@ class Memory:
         self, fix: Fix, *, origin: str = OWN, trusted: bool = True,
         record: tuple[int, int] = (0, 0),
     ) -> None:
-        """Keeps a proven fix; the same one again takes its newest proof and note, and how it
-        stands where that is known now. `record` is how often it helped and failed with its owner,
-        where that is believed."""
+        """Keeps a proven fix, or updates it with the newest proof; `record`: replays that helped
+        and failed."""
         failure, edit = fix.failure, fix.edit
         values = {
             **failure.model_dump(exclude={"passed"}), "alike": failure.alike,
@@ -246,8 +228,7 @@ class Memory:
             )
 
     def trust(self, known: StoredFix, record: tuple[int, int]) -> None:
-        """Treats a fix as one's own from now on; how often it helped and failed with its owner
-        counts beside what was seen here."""
+        """Treats a fix as one's own, and adds its owner's record."""
         with working(self._name):
             self._db.execute(
                 "update fixes set trusted = 1, successes = successes + ?, failures = failures + ? "
@@ -282,8 +263,7 @@ class Memory:
     def learn(
         self, lesson: Lesson, symptom: FailureDescription | None = None, *, origin: str = OWN
     ) -> bool:
-        """Keeps a lesson once, to be found by its words and those of its failure; says whether
-        it is new."""
+        """Keeps a lesson once; returns whether it is new."""
         shown = symptom or FailureDescription()
         words = words_of(
             lesson.category, lesson.text, shown.exception, shown.message, shown.cause
@@ -299,8 +279,7 @@ class Memory:
     def lessons_for(
         self, symptom: FailureDescription, project: str = ""
     ) -> tuple[Lesson, ...]:
-        """At most five lessons that failures of that kind have taught, the closest first. What a
-        project taught is told in that project alone."""
+        """The closest lessons, at most five; a project's lessons only in that project."""
         query = query_of(symptom)
         if not query:
             return ()
@@ -337,8 +316,7 @@ class Memory:
     # Forgetting.
 
     def named(self, keys: Iterable[str]) -> tuple[list[int], list[int]]:
-        """Numbers of fixes and of lessons by their ids, as `3` and `L1`; raises `KeyError` with
-        those that are not remembered."""
+        """Numbers of fixes and lessons by their ids, as `3` and `L1`. Raises: KeyError."""
         fixes = {str(known.number): known.number for known in self.fixes()}
         lessons = {f"L{row.number}": row.number for row in self.lessons()}
         wanted = [key.upper() for key in dict.fromkeys(keys)]
@@ -368,7 +346,6 @@ def of_project(root: str) -> str:
 
 
 def _remembered(row: sqlite3.Row) -> StoredFix | None:
-    """The row as a value; `None` where it makes no sense."""
     values = dict(row) | {
         "number": row["id"], "passed": row["proof_before"], "proof": row["proof_after"],
     }

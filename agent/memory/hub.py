@@ -1,11 +1,5 @@
-"""Lessons shared through a dataset on the Hugging Face Hub.
-
-    HubFault    nothing was shared; the message says why, and never holds the token
-
-Lessons go out as words: code, quoted values and numbers are left out of them. Fixes are code,
-and go only where that was asked for. What comes in is as untrusted as any import. A dataset
-that is not there yet is made, private.
-"""
+"""Lessons shared through a dataset on the Hugging Face Hub: without code and values, fixes only
+where asked for. What comes in is untrusted. A missing dataset is made, private."""
 
 from __future__ import annotations
 
@@ -37,14 +31,11 @@ if TYPE_CHECKING:
 
 LESSONS, FIXES = "lessons.jsonl", "fixes.jsonl"
 _KINDS: Mapping[str, type[FixLine | LessonLine]] = {LESSONS: LessonLine, FIXES: FixLine}
-LARGEST_SHARED = 5_000_000
-"""Bytes of a shared file that is read."""
+LARGEST_SHARED = 5_000_000  # bytes
 ATTEMPTS = 3
-"""How often a push is begun anew because another one came between."""
 
 _CODE = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'|[\w.…]+\([^()]*\)|\b\w*_\w+\b|\b\d[\w.]*")
-CONFLICT = 412
-"""The status of a commit that does not follow the newest one."""
+CONFLICT = 412  # HTTP: the commit does not follow the newest one
 
 
 class HubFault(Exception):
@@ -58,7 +49,6 @@ class Dataset:
     repo: str
     token: str
     endpoint: str = ""
-    """The Hub's address; empty is the public one."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +70,8 @@ def without_code(text: str) -> str:
 
 
 def sync(memory: Memory, place: Dataset, *, with_fixes: bool = False) -> Synced:
-    """Takes in what others have shared, and shares what was learned here.
-
-    Raises `HubFault`, or `MemoryFault`.
-    """
+    """Takes in what others have shared, and shares what was learned here. Raises: HubFault,
+    MemoryFault."""
     names = (LESSONS, FIXES) if with_fixes else (LESSONS,)
     api = _api(place)
     with _explained(place):
@@ -131,7 +119,6 @@ def _head(api: HfApi, place: Dataset) -> str:
 
 
 def _read(api: HfApi, place: Dataset, head: str, name: str) -> str:
-    """The text of a shared file; empty where it is not there yet."""
     from huggingface_hub.errors import EntryNotFoundError
 
     with tempfile.TemporaryDirectory(prefix="heal-hub-") as folder:
@@ -151,7 +138,6 @@ def _read(api: HfApi, place: Dataset, head: str, name: str) -> str:
 
 
 def _own(memory: Memory, name: str) -> list[FixLine | LessonLine]:
-    """The lines that were learned here, for one of the files: lessons without their code."""
     found: Iterable[FixLine | LessonLine | None]
     if name == LESSONS:
         found = (
@@ -164,7 +150,6 @@ def _own(memory: Memory, name: str) -> list[FixLine | LessonLine]:
 
 
 def _key(line: LessonLine | FixLine) -> tuple[str, str]:
-    """What makes two lines the same, whatever else was edited."""
     match line:
         case LessonLine():
             return line.category, line.text
@@ -176,7 +161,7 @@ def _pushed(
     api: HfApi, place: Dataset, head: str, shared: Mapping[str, str],
     fresh: Mapping[str, Sequence[LessonLine | FixLine]],
 ) -> bool:
-    """Whether the lines were added; not where another push came between."""
+    """Whether the lines were added, with no other push between."""
     from huggingface_hub import CommitOperationAdd
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -199,7 +184,6 @@ def _pushed(
 
 
 def _joined(shared: str, lines: Sequence[LessonLine | FixLine]) -> str:
-    """A shared file with more lines; those of others stay as they are."""
     text = as_text(lines)
     return text if not shared else shared.rstrip("\n") + "\n" + text.split("\n", 1)[1]
 
@@ -213,7 +197,7 @@ def _sum(one: Imported, other: Imported) -> Imported:
 
 @contextmanager
 def _explained(place: Dataset) -> Iterator[None]:
-    """Names what goes wrong at the Hub, without the token."""
+    """Turns errors of the Hub into `HubFault`, without the token."""
     import httpx2
     from huggingface_hub.errors import (
         HfHubHTTPError,

@@ -1,10 +1,5 @@
-"""Which lessons a failure calls to mind: by the words they share, or others that mean the same,
-weighed by how rare they are.
-
-SQLite's full-text index does the weighing (BM25) and the stemming (Porter). What is put into
-it, and asked of it, are words: identifiers are taken apart, and words that tell nothing are left
-out. A question names beside each word those of its lines in `meanings.txt`.
-"""
+"""Which lessons fit a failure: SQLite's full-text index compares their words, with stemming and the
+synonyms of `meanings.txt`."""
 
 from __future__ import annotations
 
@@ -21,9 +16,7 @@ from agent.core.trees import readable_nodes
 from agent.memory.failures import TIMEOUT, WRONG_RESULT, Failure
 
 MOST_LESSONS = 5
-"""Lessons that one failure is shown."""
 MOST_WORDS = 80
-"""Words of a lesson, or of a question, that count."""
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 _TELLS_NOTHING = frozenset(
@@ -41,7 +34,6 @@ class FailureDescription(Value):
     message: str = ""
     cause: str = ""
     names: tuple[str, ...] = ()
-    """Identifiers of the program."""
 
 
 def failure_description(
@@ -67,9 +59,8 @@ def words_of(*texts: str) -> tuple[str, ...]:
 
 
 def query_of(symptom: FailureDescription) -> str:
-    """The question for the index: a lesson must share a word of the failure or its meaning, or its
-    kind and a name. That both crash makes no two failures alike, and neither does a name of the
-    program that the cause tells of: it tells what is called, not what is wrong."""
+    """The question for the index: a shared word of the failure, or its kind and a name. That both
+    raise, or share a name, is not enough."""
     raised = symptom.exception not in (WRONG_RESULT, TIMEOUT)
     names = words_of(*symptom.names)
     cause = [word for word in words_of(symptom.cause) if word not in names]
@@ -99,7 +90,6 @@ def _identifiers(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 @cache
 def _meanings() -> dict[str, tuple[str, ...]]:
-    """Words, each with those that mean the same in programs."""
     lines = files(__package__).joinpath("meanings.txt").read_text(encoding="utf-8").splitlines()
     return {word: tuple(line.split()) for line in lines for word in line.split()}
 

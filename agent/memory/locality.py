@@ -1,8 +1,5 @@
-"""Whether one program is the other with a small edit: what memory may put in its place.
-
-Counted in words, so that it holds for programs that do not parse too. A repair keeps nearly
-all words of a program and brings few; another program that happens to pass the tests does not.
-"""
+"""Whether one program is the other with a small edit, counted in words, so that it works for
+programs that do not parse."""
 
 from __future__ import annotations
 
@@ -11,11 +8,8 @@ import re
 from collections import Counter
 
 LEAST_KEPT = 0.6
-"""The part of a program's words that a small edit keeps."""
 MOST_BROUGHT = 16
-"""Words that a small edit brings in."""
 MOST_VALUES = 3
-"""Numbers and quoted texts that a small edit brings in: a table of answers is none."""
 
 COMPUTING = frozenset({
     "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "int", "len",
@@ -39,7 +33,6 @@ def is_local(before: str, after: str) -> bool:
 
 
 def brings_no_names(before: str, after: str) -> bool:
-    """Whether an edit uses only names that stand in the program already, keywords, and builtins
-    that compute: what somebody else's fix may do unasked."""
+    """Whether an edit uses only the program's own names, keywords and computing builtins."""
     brought = {*_NAME.findall(after)} - {*_NAME.findall(before)}
     return brought <= COMPUTING | {*keyword.kwlist} - _REACHING_OUT

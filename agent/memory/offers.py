@@ -17,12 +17,9 @@ from agent.memory.placing import applied, contexts, returned
 from agent.repair.wording import edit_in_words
 
 MOST_OFFERS = 6
-"""Texts that are replayed for one failure, so that looking back stays cheap."""
 ELSEWHERE = 0.9
-"""How much of a fix's confidence is left on another program."""
 MOST_PROJECT_OFFERS = 3
 MOST_PLACES_OFFERED = 3
-"""Places of one program at which one edit is tried."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +28,10 @@ class Offer:
 
     known: StoredFix
     text: str
-    """The failing program."""
     texts: tuple[str, ...]
     elsewhere: bool
-    """The fix was made for another failure: of another program, or of this one under other
-    tests."""
+    """The fix was made for another program, or for this one under other tests."""
     at_home: bool
-    """It was made in this program."""
 
     @property
     def settled(self) -> bool:
@@ -61,8 +55,7 @@ class Offer:
         return f"when it was learned, it reached {fix.proof}" if known else ""
 
     def done(self, made: str) -> str:
-        """What one of the texts does to the program, by its own showing: a record may say other
-        things."""
+        """What one of the texts does to the program."""
         return edit_in_words(self.text, made)
 
     @property
@@ -84,11 +77,8 @@ class Offer:
 
 
 def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
-    """Fixes of this very failure, then those of others that fit; at most `MOST_OFFERS` texts.
-
-    Each text is the program with a small edit, its own tests untouched, and offered once.
-    Raises `MemoryFault`.
-    """
+    """Fixes of this failure, then of similar ones, at most `MOST_OFFERS` texts: small edits of the
+    program with its own tests untouched. Raises: MemoryFault."""
     seen = {text}
     for known, elsewhere in _known(memory, failure, text):
         at_home = known.fits(text)
@@ -110,8 +100,7 @@ def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
 def _known(
     memory: Memory, failure: Failure, text: str
 ) -> Iterator[tuple[StoredFix, bool]]:
-    """Fixes, and whether each is one of another failure: looked for only when nothing exact has
-    helped, and there is something to look for, since the program must be taken apart for it."""
+    """Fixes, and whether each is one of another failure."""
     for known in memory.exact(failure):
         yield known, False
     if memory.knows_alike(failure):
@@ -120,8 +109,6 @@ def _known(
 
 
 def _replayed(known: StoredFix, text: str) -> tuple[str, ...]:
-    """The mended text as a whole where the program is the same to the letter, else its edit in
-    place."""
     if text == known.fix.before:
         return (known.fix.after,) if untouched(text, known.fix.after) else ()
     again = returned(known.fix.before, known.fix.after, text)
@@ -136,12 +123,8 @@ def _carried(known: StoredFix, text: str) -> tuple[str, ...]:
 def project_offers(
     memory: Memory, failure: Failure, project: Project, base: Solution
 ) -> Iterator[tuple[StoredFix, Solution]]:
-    """A project's own fixes, made again in its files as they are now; at most
-    `MOST_PROJECT_OFFERS`. Raises `MemoryFault`.
-
-    One of another failure is offered only where the files are what they were, up to comments and
-    layout: each offer costs a run of the whole suite.
-    """
+    """A project's own fixes in its files as they are now, at most `MOST_PROJECT_OFFERS`; those of
+    another failure only where the files are the same. Raises: MemoryFault."""
     seen = {base.files}
     texts = {file.path: file.text for file in base.files}
     for known in memory.of_project(failure, project_key(project)):
@@ -164,7 +147,6 @@ def project_offers(
 
 
 def _made_again(change: FileChange, text: str | None, exact: bool) -> str | None:
-    """A file with a remembered change; `None` where it does not fit, or is no small edit of it."""
     if text is None:
         return None
     made = change.after if text == change.before else returned(change.before, change.after, text)
@@ -175,8 +157,7 @@ def _made_again(change: FileChange, text: str | None, exact: bool) -> str | None
 
 
 def open_memory(path: Path) -> Memory:
-    """The memory in that file. Where it cannot be used, one that is forgotten with the process,
-    whose `notice` says so."""
+    """The memory in that file; where it cannot be used, a temporary one with a `notice`."""
     try:
         return Memory(path)
     except MemoryFault as error:

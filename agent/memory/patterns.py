@@ -1,11 +1,5 @@
-"""Statements without their author's words, and such a pattern in another program's words.
-
-A pattern is Python source. Names, attributes and constants of the program it was taken from
-are placeholders, numbered as they first appear: `NAME1`, `ATTR1`, `NUMBER1`, `TEXT1`. What
-belongs to the language stays: builtins, methods of builtin types, imported standard modules,
-and constants that every program uses. Statements that are the same up to the author's words have
-the same pattern.
-"""
+"""Patterns: Python statements in which the author's names, attributes and constants are numbered
+placeholders, as `NAME1`; builtins, standard modules and common constants stay."""
 
 from __future__ import annotations
 
@@ -84,7 +78,6 @@ class Abstraction:
     def __init__(self, modules: frozenset[str], given: Mapping[Word, str] | None = None) -> None:
         self._modules = modules
         self.given = dict(given or {})
-        """Words to their placeholders."""
 
     def copy(self) -> Abstraction:
         return Abstraction(self._modules, self.given)
@@ -142,7 +135,6 @@ def constant_kind(node: ast.Constant) -> str:
 
 
 def _is_word(node: ast.AST, name: str) -> bool:
-    """Whether a field holds a word of the author's."""
     match node:
         case ast.Name():
             return name == "id"

@@ -1,7 +1,5 @@
-"""An edit put into a program: at every place where it fits, or back into the program it is of.
-
-What is put in is the smallest expression or statement; every other byte stays.
-"""
+"""Puts an edit into a program, at every place where it fits, or back where it was; every other byte
+stays."""
 
 from __future__ import annotations
 
@@ -35,13 +33,9 @@ from agent.memory.patterns import (
 from agent.repair.program import Program, Splice, spliced
 
 MOST_PLACES = 40
-"""Ways to place a whole edit that are looked at."""
 MOST_COMPARED = 2_000
-"""Statements that are held against the patterns of one edit, all its hunks together."""
 MOST_NAMES_TRIED = 4
-"""Names of the new place that are tried where the edit brings one in from elsewhere."""
 MOST_STATEMENTS = 3_000
-"""A longer program is not searched for places."""
 
 _STEPS = re.compile(r"^(?: {4})+", re.MULTILINE)
 _KEPT = re.compile(r"__kept_(\d+)__")
@@ -77,8 +71,8 @@ def applied(edit: Edit, text: str, limit: int) -> tuple[str, ...]:
 
 
 def returned(before: str, after: str, text: str) -> str | None:
-    """`text` with the edit that made `after` of `before`, a program that differs from `text`
-    in comments and layout only; `None` where that cannot be done in place."""
+    """`text` with the edit that made `after` of `before`, which differs from `text` in layout and
+    comments only; `None` where that fails."""
     try:
         program = Program(text)
         found = changes(program.tree.body, before, after)
@@ -94,14 +88,12 @@ class _Places:
 
     program: Program
     protected: frozenset[int]
-    """Lines that are never edited."""
     modules: frozenset[str]
     by_pattern: dict[str, list[tuple[list[ast.stmt], int]]]
 
 
 @lru_cache(maxsize=4)
 def _places(text: str) -> _Places | None:
-    """Kept, since many edits are tried on one program; `None` where it is not searched."""
     try:
         program = Program(text)
     except _UNREADABLE:
@@ -119,7 +111,6 @@ def _places(text: str) -> _Places | None:
 
 
 def _pattern(words: Abstraction, *statements: ast.stmt) -> str | None:
-    """The pattern of statements; `None` of an f-string that Python cannot write anew."""
     try:
         return words.source(*statements)
     except (ValueError, RecursionError):
@@ -133,7 +124,6 @@ def _place(statement: ast.stmt) -> tuple[int, int]:
 def _ways(
     places: _Places, hunks: Sequence[Hunk], words: Abstraction, compared: Iterator[int]
 ) -> Iterator[tuple[list[list[ast.stmt]], Abstraction]]:
-    """The statements for each hunk, for each way to place them with one meaning of the words."""
     if not hunks:
         yield [], words
         return
@@ -156,8 +146,7 @@ def _in_words(
     program: Program, hunks: Sequence[Hunk], windows: Sequence[list[ast.stmt]],
     words: dict[str, object],
 ) -> Iterator[list[Change]]:
-    """The changes in this program's words. A name that the edit brought in from elsewhere is
-    tried as each of the nearest names of the place."""
+    """The changes in this program's words; a new name is tried as each of the nearest ones."""
     free = {
         word: window for hunk, window in zip(hunks, windows, strict=True)
         for word in placeholders(hunk.new) if word not in words
@@ -179,7 +168,6 @@ def _in_words(
 def _made(
     program: Program, wanted: Sequence[Change], protected: frozenset[int]
 ) -> str | None:
-    """The text with these changes; `None` where one has no place in it."""
     splices: list[Splice] = []
     try:
         for change in wanted:
@@ -254,7 +242,7 @@ class _Kept(ast.NodeTransformer):
 
 
 def _outside_f_strings(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and those in it whose places are told: an f-string's parts have none before 3.12."""
+    """Without the parts of f-strings, which have no places before Python 3.12."""
     yield node
     if not isinstance(node, ast.JoinedStr):
         for child in ast.iter_child_nodes(node):
@@ -262,7 +250,6 @@ def _outside_f_strings(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _text(program: Program, old: Sequence[ast.AST], *new: ast.AST) -> str:
-    """What is put in, not yet indented: in the program's own text where it was there before."""
     kept = _Kept(program, old)
     text = "\n".join(
         # A copy: what is shared is not changed.

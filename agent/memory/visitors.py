@@ -1,8 +1,5 @@
-"""Whose memory is whose: the owner's, and one for each visitor of a public page, who share nothing.
-
-A lesson and a fix hold words of the program that they came from, and a hit tells that somebody had
-the same failure: both are a visitor's own.
-"""
+"""The owner's memory, and one for each visitor of a public page: fixes and lessons hold their
+programs' words, so visitors share nothing."""
 
 from __future__ import annotations
 
@@ -15,17 +12,14 @@ from agent.memory.fixes import Memory
 from agent.memory.offers import open_memory
 
 MOST_OPEN = 256
-"""Visitors whose memories are held open; more than runs that can go on at once."""
 MOST_KEPT = 2_000
-"""Visitors whose memories are kept on disk; of those who share an address with the most others, the
-one who came longest ago is forgotten first."""
+"""Visitors whose memories are kept on disk."""
 
 
 class Memories:
     """Use from one thread."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` holds `memory.db`, the owner's, and `visitors/`."""
         self.owner = open_memory(folder / "memory.db")
         self._folder = folder / "visitors"
         self._open: OrderedDict[str, Memory] = OrderedDict()
@@ -50,8 +44,7 @@ class Memories:
         self._crowds.came(_name(visitor), address)
 
     def known(self, visitor: str) -> Memory:
-        """The memory of a visitor, to be looked at: where there is none yet, an empty one, and
-        nobody else's is forgotten to make room for it."""
+        """A visitor's memory for looking at; an empty one where there is none yet."""
         kept = not visitor or (self._folder / f"{_name(visitor)}.db").exists()
         return self.of(visitor) if kept else Memory(None)
 
@@ -73,7 +66,6 @@ class Memories:
             self._delete(closed.pop(gone))
 
     def _closed(self) -> list[Path]:
-        """The files of those whose memory is not open, the oldest first."""
         kept = sorted(self._folder.glob("*.db"), key=lambda path: path.stat().st_mtime)
         return [path for path in kept if path.stem not in self._open]
 

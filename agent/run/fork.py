@@ -1,11 +1,5 @@
-"""A fork: a run of its own that starts with a program which another run has judged, and with the
-suite that was frozen there.
-
-The parent stays as it is and is named. What a fork starts with are addresses in the store, kept
-with its options, so that a killed one begins again as it began. Its log is its own: nothing that
-the parent has spent is counted again. The first program stays what repairs are compared with: no
-program becomes the user's own by being forked.
-"""
+"""A fork: a run that starts with a program which another run has judged, and with that run's suite.
+What it starts with is kept in its options, so that a killed fork begins again as it began."""
 
 from __future__ import annotations
 
@@ -29,7 +23,7 @@ if TYPE_CHECKING:
     from agent.run.graph import Engine
 
 KEPT = ("strategy", "note", "rivals_id", "caveat", "others_fit", "open_id", "transferred", "edited")
-"""What a state says of the program that it stands at."""
+"""What a state says of its program."""
 
 
 class BadFork(ValueError):
@@ -45,7 +39,6 @@ class Edits:
     tests: Sequence[TestText] = ()
     """Tests that join the suite; one of the same name is replaced."""
     without: Sequence[str] = ()
-    """Names of tests that leave it."""
 
 
 UNEDITED = Edits()
@@ -56,7 +49,6 @@ class Fork(Value):
 
     parent: Parent
     state: Mapping[str, str | bool]
-    """Fields of the state before its first step."""
 
     @property
     def start(self) -> State:
@@ -73,10 +65,7 @@ async def forked(
     run: str, task: Task, log: Sequence[Stamped], iteration: int, edits: Edits, engine: Engine,
     store: Store,
 ) -> tuple[Task, Fork]:
-    """What the fork of a run at an iteration is to do, and what it starts with.
-
-    Raises `UnknownIteration`, `BadFork` for edits that cannot be made, and `BadInput` for texts.
-    """
+    """The task of a fork, and what it starts with. Raises: UnknownIteration, BadFork, BadInput."""
     program = program_of(log, iteration).solution
     parent = await engine.state(run)
     if "base_id" not in parent:
@@ -110,7 +99,6 @@ async def forked(
 
 
 def _read(texts: Sequence[TestText], program: Solution, task: Task) -> tuple[TestCase, ...]:
-    """The tests that somebody has written for a program."""
     if not texts:
         return ()
     read = make_task(program.text, entry=program.entry, tests=texts, support=task.support,
@@ -165,7 +153,6 @@ def edited_program(program: Solution, code: Mapping[str, str]) -> Solution:
 def _standing_at(
     program: Solution, parent: State, found: State, store: Store
 ) -> dict[str, str | bool]:
-    """The state at a program of the parent, whose first program stays the first."""
     base, key = parent["base_id"], store.put(program)
     state: dict[str, str | bool] = {"base_id": base, "solution_id": key}
     if "failure_id" in parent:
@@ -182,7 +169,7 @@ def _standing_at(
 def _first_report(
     base: str, log: Sequence[Stamped], suite: Suite, store: Store
 ) -> dict[str, str]:
-    """The address of what was seen of the first program, under the tests that are left."""
+    """The address of the first program's report, under the tests that are left."""
     names = {test.name for test in suite.all}
     for entry in log:
         if isinstance(entry.event, Judged) and entry.event.report.solution == base:

@@ -1,11 +1,6 @@
-"""The wiring: which step follows which, the one wrapper that logs them, and the engine that runs
-them over a file of checkpoints. The only place that imports LangGraph as a whole, which takes
-longer than everything else: it is imported by the first run that needs it.
-
-Steps know nothing of LangGraph but those that must interrupt, `ask`, `gate`, `permit` and
-`help`. The wrapper writes `finished` before the step returns, so a step whose checkpoint exists
-has its whole log, and a step that is run again after a crash writes a new attempt of the same task.
-"""
+"""The graph: which step follows which, the wrapper that logs steps, and the engine over a file of
+checkpoints. Only this module imports LangGraph, which takes long. A step writes `finished` before
+it returns; one that is run again writes a new attempt of the same task."""
 
 from __future__ import annotations
 
@@ -87,9 +82,8 @@ BARE: frozenset[Step] = frozenset({"permit", "ask", "help", "gate", "finish"})
 
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
-    """The node with its start, its finish and its time in the run's log, but for one that is bare:
-    nothing may happen before one interrupts, and nothing may follow a run's last event. What a bare
-    one tells is its own attempt's all the same."""
+    """The node with its start, end and time in the log. A bare one writes neither: nothing may
+    happen before an interrupt, or after a run's last event."""
 
     async def run_step(state: State, runtime: Runtime[Context]) -> State:
         task = runtime.execution_info.task_id if runtime.execution_info else step
@@ -128,8 +122,7 @@ async def after_specify(state: State, runtime: Runtime[Context]) -> str:
 
 
 async def after_execute(state: State, runtime: Runtime[Context]) -> str:
-    """On to a person's review, or to the cause; but first a derived test that alone speaks against
-    the program is judged itself."""
+    """A derived test that alone fails is judged itself first."""
     ctx = runtime.context
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
@@ -300,8 +293,7 @@ class Engine:
     async def run(
         self, run: str, context: Context, answer: ForStep | None
     ) -> AsyncIterator[Waiting]:
-        """Runs a run's steps from where they stand until the last one, or until one asks; what is
-        asked is yielded."""
+        """Runs steps until the last one, or until one asks; yields what is asked."""
         given: State | Command[Any] | None = None
         if answer is not None:
             given = Command(resume={answer.interrupt: dict(answer.value)})
@@ -340,8 +332,7 @@ class Engine:
 
 
 class _Saver(AsyncSqliteSaver):
-    """Numbers what a step wrote by whole numbers: the library's own names of versions, which tell
-    branches of one thread apart, take up half of a checkpoint, and a run has no branches."""
+    """Numbers versions by integers: the library's own names take up half of a checkpoint."""
 
     def get_next_version(self, current: Any, channel: None) -> Any:  # as the library types it
         if isinstance(current, str):  # a run that was begun before

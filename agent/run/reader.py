@@ -1,5 +1,4 @@
-"""What a session can tell without changing a run: its events, what it asks and what was learned,
-who would answer, and how a program stands under its tests."""
+"""What a session can tell without changing a run."""
 
 from __future__ import annotations
 
@@ -34,8 +33,8 @@ class RunReader:
         self._driven: dict[str, Run] = {}
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
-        """Batches of the run's events behind place `after`; ends after the final event, or when
-        the run waits for an answer. Raises `UnknownRun`."""
+        """Batches of events behind place `after`, until the run ends or waits. Raises:
+        UnknownRun."""
         followed = self._run(run)
         async for batch in self._shared.bus.follow(run, after):
             yield batch
@@ -47,8 +46,7 @@ class RunReader:
         return self._run(run).log
 
     def so_far(self, run: str) -> Mapping[int, str]:
-        """What the models that a run asks in this process have said by now, by the numbers of their
-        calls; it is kept nowhere."""
+        """What the models of a run in this process have answered so far, by call."""
         return self._driven[run].so_far() if run in self._driven else {}
 
     def task(self, run: str) -> Task:
@@ -86,8 +84,7 @@ class RunReader:
         return self._store.unfinished(visitor)
 
     def came(self, visitor: str, address: str) -> None:
-        """Notes from where a visitor comes: one address never has the others' keys, memories
-        and runs forgotten."""
+        """Notes from where a visitor comes."""
         self.models.crowds.came(visitor, address)
         self._shared.memories.came(visitor, address)
 
@@ -95,8 +92,8 @@ class RunReader:
         self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
         roles: Mapping[str, str] | None = None,
     ) -> Plan:
-        """Who would answer a visitor, where wanted with another provider, model or role than the
-        settings have; raises `NoProvider` and `NeedsKey`."""
+        """Who would answer a visitor, with other choices than the settings' where given. Raises:
+        NoProvider, NeedsKey."""
         return self.models.plan(visitor, provider, roles, model)
 
     def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
@@ -112,20 +109,17 @@ class RunReader:
         )
 
     async def jail(self, task: Task | None = None) -> Jail:
-        """What is seen to hold code back here, for a task where its judge will run; raises
-        `SandboxError`."""
+        """What holds code back here, where the task's judge will run. Raises: SandboxError."""
         return await jail_seen(self.sandbox, task)
 
     def asking(
         self, task: Task, emit: Callable[[Event], Stamped], budget_s: float | None = None
     ) -> Context:
-        """What a role needs that is asked outside of a run, with the caps of one; `emit` is told
-        what happens. Its router is the caller's to close."""
+        """The context for asking a role outside of a run; the caller closes its router."""
         options = Options.of(self.settings, self.plan(), ask=False, budget_s=budget_s)
         run = Run(uuid.uuid4().hex, "", options, task, self._shared)
         run.emit = emit
         return run.context()
 
     def _run(self, run: str) -> Run:
-        """A run by its id: the one that is driven, else as the store tells of it."""
         return self._driven.get(run) or Run.stored(self._store.run(run), self._shared)

@@ -1,8 +1,5 @@
-"""What all runs of a session share: settings, models, the jail, and the files on disk.
-
-LangGraph takes longer to import than all else together. It is loaded in a thread by the first run,
-while the jail is started and the program as it came is judged.
-"""
+"""What all runs of a session share. LangGraph, which takes long to import, is loaded in a thread by
+the first run."""
 
 from __future__ import annotations
 
@@ -34,7 +31,6 @@ class LazyEngine:
     """The graph over its file of checkpoints, opened once by the first who needs it."""
 
     def __init__(self, checkpoints: Path, files: AsyncExitStack) -> None:
-        """What is opened is closed with `files`."""
         self._checkpoints = checkpoints
         self._files = files
         self._opening: asyncio.Task[Engine] | None = None
@@ -78,12 +74,10 @@ class Resources:
     memories: Memories
     bus: EventBus
     rules: Provider
-    """Answers in place of models where none is asked."""
     prompts: Prompts
     uploads: Uploads
     engine: LazyEngine
     notices: tuple[str, ...]
-    """What opening them found worth telling."""
 
     def sandbox_of(self, visitor: str, run: str) -> Sandbox:
         """The sandbox for a run, where all who share an address take turns as one."""
@@ -96,10 +90,8 @@ async def open_resources(
     settings: Settings, sandbox: Callable[[], Sandbox] | None,
     provider: Callable[[Connection], Provider] = open_provider,
 ) -> AsyncIterator[Resources]:
-    """Opens them in the running event loop, and closes its files at the end.
-
-    Raises `BadSettings`, `BadPrices` or `SandboxError`, each with what to do about it.
-    """
+    """Opens them in the running event loop, and closes them at the end. Raises: BadSettings,
+    BadPrices, SandboxError."""
     try:
         prompts = Prompts(PROMPTS, settings.prompts)
     except BadPrompt as error:

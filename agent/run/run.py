@@ -1,9 +1,5 @@
-"""One run: its options, task, plan, clock and log, and how it is driven to an end.
-
-The session makes a `Run` from what it starts, or from a row of the store, and keeps it while it
-goes on. What it has spent and how long it has worked is read from its log, so that a run taken up
-by another process gets no fresh budget.
-"""
+"""One run: options, task, plan, clock and log, and how it is driven to an end. Spent money and time
+are read from its log, so that a resumed run gets no fresh budget."""
 
 from __future__ import annotations
 
@@ -76,8 +72,8 @@ FORKED_PLAN = (
 
 
 class Asked(TypedDict, total=False):
-    """What an interface asks of one run; what is left out, or `None`, is as the settings have it,
-    or for a fork as its parent had it. `Options` says what each means."""
+    """What an interface asks of a run; see `Options`. `None` means as the settings, or a fork's
+    parent, have it."""
 
     max_iterations: int | None
     budget_s: float | None
@@ -99,26 +95,18 @@ class Options(Value):
     search_s: float | None = None
     """Processor seconds of one search; `None` is what the settings say."""
     plan: Plan
-    """Who answers."""
     caps: Caps
-    """What it may spend on models."""
     ask: bool
     autonomy_level: Autonomy = "full_auto"
     answered: tuple[str, ...] = ()
-    """Names of tests that are answers to the question an earlier run has left open."""
+    """Names of tests that answer an earlier run's open question."""
     visitor: str = OWNER
-    """Whose keys it uses."""
     pauses: bool = False
-    """Wait for a person where a cap is reached, instead of ending."""
     fork: Fork | None = None
-    """What it starts with, where it is a fork."""
     learn: bool = True
-    """Whether what helped is remembered."""
     require_proof: ProofLevel = "E1"
-    """The least proof that is asked of it."""
     require_integrity: Integrity | None = None
     require_confidence: float = 0.9
-    """The least confidence with which a patch counts as healed."""
 
     @classmethod
     def of(
@@ -134,8 +122,8 @@ class Options(Value):
         ).but(settings, **asked)
 
     def but(self, settings: Settings, **asked: Unpack[Asked]) -> Options:
-        """These options with what is asked. Seconds that are asked for are all that the run gets,
-        models included, and each search gets the usual share of them."""
+        """These options with what is asked; `budget_s` includes models, and each search gets its
+        share."""
         given = {name: value for name, value in asked.items() if value is not None}
         if seconds := asked.get("budget_s"):
             given["search_s"] = settings.search_s * seconds / max(settings.budget_s, 1.0)
@@ -148,20 +136,19 @@ class Run:
     def __init__(
         self, id_: str, title: str, options: Options, task: Task | str, shared: Resources
     ) -> None:
-        """`task` is the task itself, or its address in the store."""
         self.id = id_
         self.title = title
         self.options = options
         own = f"session-{uuid.uuid4().hex}"
         self.emit: Callable[[Event], Stamped] = shared.bus.writer(id_, own)
-        """Writes the session's own words, which no later attempt of a step replaces."""
+        """Writes the session's own events."""
         self._task = task
         self._shared = shared
         self._store = shared.store.of(id_)
         self._first: asyncio.Task[Report] | None = None
         self._driver: asyncio.Task[None] | None = None
         self.so_far: Callable[[], Mapping[int, str]] = dict
-        """What the models that it asks have said by now, by the numbers of their calls."""
+        """What its models have answered so far, by call."""
 
     @classmethod
     def stored(cls, row: RunRow, shared: Resources) -> Run:
@@ -204,12 +191,8 @@ class Run:
     # How it begins, goes on and ends.
 
     async def begin(self, notices: Sequence[str]) -> None:
-        """Puts the run into the store and opens its log: with which program, who answers, and what
-        holds it back. While the jail is looked at, the engine is loaded and the program as it came
-        is judged.
-
-        Raises `ValueError` when its id is known already.
-        """
+        """Puts the run into the store and opens its log, while the engine is loaded and the
+        submitted program is judged. Raises: ValueError: its id is known."""
         shared, program = self._shared, self.task.solution
         shared.engine.begin()
         if program is not None and self.options.fork is None:
@@ -224,7 +207,6 @@ class Run:
         self._open_log(jail, notices)
 
     async def _jail(self) -> Jail:
-        """What is seen to hold its programs back."""
         sandbox = self._shared.sandbox
         try:
             return await jail_seen(sandbox, self.task)
@@ -260,8 +242,7 @@ class Run:
             self.emit(Notice(level="warning", text=text))
 
     def drive(self, answer: ForStep | None = None) -> asyncio.Task[None]:
-        """Drives the run in the background until it ends or asks; `answer` is for the step that
-        has asked."""
+        """Drives the run in the background until it ends or asks."""
         self._driver = asyncio.create_task(self._driven(answer), name=f"run {self.id}")
         self._driver.add_done_callback(_logged)
         return self._driver
@@ -299,8 +280,8 @@ class Run:
         self.emit(Resumed(note=told + (cut_off if lost else "")))
 
     def settled_by(self, answer: str) -> tuple[Task, Options]:
-        """The task and the options of a run like this one with an answer to the question that it
-        has left open; raises `BadAnswer`."""
+        """Task and options of a run with an answer to this one's open question. Raises:
+        BadAnswer."""
         rivals = fold(self.log).rivals
         if rivals is None:
             raise BadAnswer("That run has left no question open.")
@@ -320,8 +301,7 @@ class Run:
     async def forked(
         self, iteration: int, edits: Edits, plan: Plan | None, **asked: Unpack[Asked]
     ) -> tuple[Task, Options]:
-        """The task and the options of a fork of this run, by default its own; see
-        `agent.run.fork.forked`."""
+        """Task and options of a fork of this run; see `agent.run.fork.forked`."""
         engine = await self._shared.engine.get()
         task, fork = await forked(
             self.id, self.task, self.log, iteration, edits, engine, self._store
@@ -390,15 +370,14 @@ class Run:
             await context.router.close()
 
     async def _pause(self, over: OverBudget) -> None:
-        """A cap is reached: the run waits to have it raised, or ends."""
         if self.options.pauses:
             self._wait_for("budget", str(over), self._more(over))
         else:
             await self.conclude("budget", str(over), is_of_time=over.cap == RUN_SECONDS)
 
     def _more(self, over: OverBudget) -> Extended | None:
-        """What is offered at a cap: as much again, or what the next call lacks where that is more;
-        to a visitor no more at once than the host allows a run."""
+        """What is offered at a cap: as much again or what the next call lacks; to a visitor within
+        the host's caps."""
         if over.cap == RUN_SECONDS:
             return Extended(seconds=self.options.budget_s)
         shared, options = self._shared.settings, self.options
@@ -413,7 +392,6 @@ class Run:
     def _wait_for(
         self, needs: Literal["budget", "key", "visitor"], words: str, more: Extended | None = None
     ) -> None:
-        """Leaves the run with a question, unless it was ended from elsewhere meanwhile."""
         with suppress(RunOver):
             self.emit(Waiting(
                 interrupt=f"{needs}-{uuid.uuid4().hex}", question=words, needs=needs, more=more,
@@ -451,8 +429,7 @@ class Run:
         )
 
     def _router(self) -> Router:
-        """Asks the models of the plan, with the keys of the run's visitor, and writes what is spent
-        into the log."""
+        """Asks the plan's models with the visitor's keys, and logs what is spent."""
         shared, options, entries = self._shared, self.options, self.log
         kept = ledger(options.caps, shared.settings.role_budgets, entries)
         first = next_call(entries)
@@ -486,7 +463,6 @@ def _logged(driver: asyncio.Task[None]) -> None:
 
 
 async def _ended(work: asyncio.Task[Any] | None) -> None:
-    """Ends a task; whoever waits for it has heard what became of it."""
     if work is not None:
         work.cancel()
         await asyncio.wait({work})

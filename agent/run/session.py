@@ -1,9 +1,5 @@
-"""The only door into `agent/` for the page, the terminal and the library: it starts runs, follows
-them, answers what they ask, and ends them.
-
-A run is one background task; whoever looks at it follows its events. What a killed process leaves
-is taken up by `recover`.
-"""
+"""The entry into `agent/` for page, terminal and library: starts, follows, answers and ends
+runs."""
 
 from __future__ import annotations
 
@@ -34,38 +30,27 @@ from sandbox import Sandbox
 
 
 class Session(RunReader):
-    """Starts, answers and ends runs, beside what a `RunReader` tells; use from the event loop that
-    opened it."""
+    """Starts, answers and ends runs; use from the event loop that opened it."""
 
     def __init__(self, shared: Resources) -> None:
         super().__init__(shared)
         self.notices = shared.notices
-        """What opening it found worth telling the owner."""
 
     async def start(
         self, task: Task, *, title: str = "", run_id: str | None = None, plan: Plan | None = None,
         visitor: str = OWNER, **asked: Unpack[Asked],
     ) -> str:
-        """Starts a run in the background and returns its id at once. `plan` is who answers, that
-        of the settings by default; `visitor` is whose keys are used. What is required of its proof
-        stands in its log, for whoever shows its result. A run that `pauses` waits for
-        `answer` where a cap is reached; others end there. Raises `ValueError` when `run_id` is
-        known already, and `NoProvider` or `NeedsKey` where the settings ask for what is not to be
-        had."""
+        """Starts a run in the background and returns its id. `plan`: who answers; `visitor`: whose
+        keys. A run that `pauses` waits at a cap. Raises: ValueError: `run_id` is known; NoProvider,
+        NeedsKey."""
         plan = plan or self.plan(visitor)
         options = Options.of(self.settings, plan, visitor, **asked)
         return await self._begin(run_id, title, task, options)
 
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
-        """Answers the question a run waits with; a stale or repeated answer changes nothing.
-
-        A review takes what `Review` holds, a question about behaviours `{"answer": str}`, which
-        `answered_test` explains. A run that has reached a cap takes what to add, as
-        `{"usd": 0.5, "seconds": 60}`, nothing for the `more` that it offers, or `{"end": True}`;
-        one that needs a key goes on once `models` has it. Returns whether the answer was taken;
-        raises `BadExtension` and `BadReview` for what is neither, and `BadInput` for a text that no
-        file can hold.
-        """
+        """Answers the question a run waits with, as `read_answer` reads it; returns whether the
+        answer was taken: a stale or repeated one is not. Raises: BadExtension, BadReview,
+        BadInput."""
         asking = self._run(run)
         asked = asking.question
         if asked is None or asked.interrupt != interrupt:
@@ -92,10 +77,8 @@ class Session(RunReader):
     async def settle(
         self, run: str, answer: str, *, run_id: str | None = None, visitor: str | None = None
     ) -> str:
-        """Starts a run like this one, with the answer to the question it has left open among the
-        tests (see `answered_test`), and returns its id. Another `visitor` than the run's own gets
-        their own plan, and spends by their own keys. Raises `UnknownRun`, and `ValueError` for an
-        answer that answers nothing."""
+        """Starts a run with the answer to this one's open question among the tests; another
+        `visitor` gets their own plan. Raises: UnknownRun, BadAnswer."""
         asking = self._run(run)
         task, options = asking.settled_by(answer)
         if visitor is not None and visitor != options.visitor:
@@ -106,8 +89,8 @@ class Session(RunReader):
         self, run: str, iteration: int, edits: Edits = UNEDITED, *, plan: Plan | None = None,
         run_id: str | None = None, visitor: str = OWNER, **asked: Unpack[Asked],
     ) -> str:
-        """Starts a run with what a visitor's run had in an iteration, by default with its models
-        and bounds, and returns its id. Raises `UnknownRun`, `UnknownIteration` and `BadFork`."""
+        """Starts a fork of a visitor's run and returns its id. Raises: UnknownRun,
+        UnknownIteration, BadFork."""
         parent = self._run(self.history(visitor).named(run))
         task, options = await parent.forked(iteration, edits, plan, **asked)
         return await self._begin(run_id, parent.title, task, options, of=parent.id)
@@ -115,8 +98,8 @@ class Session(RunReader):
     async def again(
         self, run: str, *, plan: Plan | None = None, run_id: str | None = None, visitor: str = OWNER
     ) -> str:
-        """Starts a visitor's run anew, with the options and by default the models that it had, and
-        returns the new one's id; raises `UnknownRun`."""
+        """Starts a visitor's run again with its options and returns the new id. Raises:
+        UnknownRun."""
         parent = self._run(self.history(visitor).named(run))
         options = parent.options.model_copy(update={"plan": plan or parent.options.plan})
         return await self._begin(run_id, parent.title, parent.task, options, of=parent.id)
@@ -129,16 +112,16 @@ class Session(RunReader):
             await ended.conclude("cancelled", "stopped by the user")
 
     async def delete(self, run: str) -> None:
-        """Ends a run and deletes it: its log, its steps, and each value that no other run keeps.
-        What was learned of it stays in the memory. Raises `UnknownRun`."""
+        """Ends and deletes a run with its values; lessons stay in the memory. Raises:
+        UnknownRun."""
         await self.cancel(run)
         engine = await self._shared.engine.get()
         await engine.forget(run)
         self._store.delete(run)
 
     async def forget_outlived(self) -> tuple[str, ...]:
-        """Deletes what visitors left longer ago than the settings keep it, or behind as much as
-        they keep; returns the runs. One that goes on is never among them."""
+        """Deletes runs of visitors beyond the days and the number that the settings keep; returns
+        them."""
         days, most = self.settings.keep_days, self.settings.keep_runs
         before = time.time() - days * 24 * 3600 if days else 0.0
         outlived = self._store.outlived(before, most or sys.maxsize, self.models.crowds.place)
@@ -150,8 +133,7 @@ class Session(RunReader):
         return outlived
 
     async def pause(self, run: str) -> None:
-        """Lets a run that asks models and may wait do so, since nobody looks at it; `answer` goes
-        on with it. Any other stays as it is."""
+        """Lets a run that may wait do so, as nobody looks at it; `answer` goes on with it."""
         left = self._driven.get(run)
         if left is None:
             return  # it has ended, or was deleted meanwhile
@@ -161,8 +143,7 @@ class Session(RunReader):
     async def recover(
         self, run: str | None = None, **asked: Unpack[Asked]
     ) -> tuple[str, ...]:
-        """Takes up the unfinished runs of processes that are gone, with what is asked of them from
-        here on; returns their ids."""
+        """Resumes the unfinished runs of processes that are gone; returns their ids."""
         self._shared.engine.begin()
         adopted = self._store.adopt_orphans(run)
         for row in adopted:
@@ -180,8 +161,7 @@ class Session(RunReader):
         return tuple(row.id for row in adopted)
 
     async def close(self) -> None:
-        """Stops driving, and lets go of whoever follows; runs still going are left to be taken up
-        by `recover`."""
+        """Stops driving and following; unfinished runs are left for `recover`."""
         going = [run for run in self._driven.values() if run.is_running]
         # One whose question is out is at its last line: cut short, it would ask again.
         await asyncio.gather(*(
@@ -194,8 +174,8 @@ class Session(RunReader):
     async def _begin(
         self, run_id: str | None, title: str, task: Task, options: Options, *, of: str = ""
     ) -> str:
-        """Begins a run; `of` is the one whose values it goes on with. Raises `BadInput` for the id
-        of a deleted run."""
+        """Begins a run; `of` is the one whose values it shares. Raises: BadInput: the id was
+        deleted."""
         if run_id and self._store.was_deleted(run_id):  # who has its link would meet another's run
             raise BadInput("That run was deleted. Heal again to start a new one.")
         run = Run(run_id or uuid.uuid4().hex, title, options, task, self._shared)
@@ -222,8 +202,7 @@ async def open_session(
     settings: Settings, sandbox: Callable[[], Sandbox] | None = None,
     provider: Callable[[Connection], Provider] = open_provider,
 ) -> AsyncIterator[Session]:
-    """A session in the running event loop; closes its files at the end. `provider` opens who is
-    asked. Raises `BadSettings`, `BadPrices` or `SandboxError`, each with what to do about it."""
+    """A session in the running event loop. Raises: BadSettings, BadPrices, SandboxError."""
     async with open_resources(settings, sandbox, provider) as shared:
         session = Session(shared)
         with low_latency(), redacted_logs(shared.models.logs):

@@ -1,11 +1,6 @@
-"""What a run uploads to LangSmith: nothing, unless its owner asks for it in two words.
-
-LangGraph brings LangSmith's client along, and any of `LANGSMITH_TRACING`, `LANGSMITH_TRACING_V2` or
-`LANGCHAIN_TRACING_V2` would have it upload each step's name, its inputs and outputs, and of an
-error the whole traceback. Here it is on with `LANGCHAIN_TRACING_V2=true` and `LANGCHAIN_API_KEY`,
-and off otherwise, whatever else is set. On, the names, times and order of steps are uploaded, and
-of an error its class; the rest only where `content` is wanted, and then without secrets.
-"""
+"""Uploads of steps to LangSmith: only with `LANGCHAIN_TRACING_V2=true` and `LANGCHAIN_API_KEY`,
+whatever else LangGraph reads. Names, times and order of steps are uploaded, and of an error its
+class; the rest only where `content` is wanted, without secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +20,6 @@ PROJECT = "self-healing-agent"
 ENDPOINT = "https://api.smith.langchain.com"
 _ENDPOINTS = ("LANGCHAIN_ENDPOINT", "LANGSMITH_ENDPOINT")
 _LAST_S = 5.0
-"""Seconds in which a session that ends waits for the last uploads."""
 _OBSOLETE = ("LANGCHAIN_TRACING", "LANGCHAIN_HANDLER")
 _OFF = {"", "0", "false", "False"}
 _CLASS = re.compile(r"[A-Za-z_]\w*")
@@ -60,8 +54,7 @@ def uploads(
     environment: Mapping[str, str], *, content: bool = False,
     redactor: Callable[[], Redactor] = Redactor,
 ) -> Uploads:
-    """What the environment asks for; `redactor` knows the keys of the moment. Raises `BadSettings`
-    where that can not be done."""
+    """What the environment asks for; `redactor` knows the current keys. Raises: BadSettings."""
     wanted = environment.get("LANGCHAIN_TRACING_V2", "").strip().lower() == "true"
     key = environment.get("LANGCHAIN_API_KEY", "").strip()
     if not (wanted and key):
@@ -100,8 +93,6 @@ def address(environment: Mapping[str, str]) -> str:
 def _cleaning(
     own: Redactor, of_the_moment: Callable[[], Redactor], content: bool
 ) -> Callable[[dict[str, Any]], dict[str, Any]]:  # the client's own signature
-    """What the client passes inputs, outputs, metadata and errors through before it sends them."""
-
     def cleaned(part: dict[str, Any]) -> dict[str, Any]:
         if part.keys() == {"error"} and not content:
             # `NameError("...")Traceback ...`: what is quoted in it may be the program.

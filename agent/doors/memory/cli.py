@@ -1,5 +1,4 @@
-"""The commands about the memory: `python -m agent memory …`. What they need is imported by the one
-that is called; each returns its exit code."""
+"""The commands `memory …`; what they need is imported when one runs."""
 
 from __future__ import annotations
 
@@ -191,7 +190,6 @@ def sync(call: Call) -> int:
 
 @contextmanager
 def _opened(face: Display) -> Iterator[Memory]:
-    """The memory; what is told of its file is said, and its faults become sentences."""
     from agent.core.settings import Settings, data_folder
     from agent.doors.request import Usage
     from agent.memory import Memory, MemoryFault
@@ -212,8 +210,7 @@ def _opened(face: Display) -> Iterator[Memory]:
 
 
 def _known(memory: Memory, keys: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The fixes and lessons that are named; raises `Usage`, and then nothing is done, where one is
-    not there."""
+    """Raises: Usage."""
     from agent.doors.request import Usage
 
     try:

@@ -114,8 +114,7 @@ def patch_of(known: StoredFix) -> str:
 
 
 def _seen(failure: Failure) -> str:
-    """The failure in a line. Where a text did not parse is left out: the file is called there as
-    every program is, and not as the user's own."""
+    """The failure in a line, without the place of a syntax error."""
     return _UNPARSED_AT.sub("", failure.words) or "not recorded"
 
 

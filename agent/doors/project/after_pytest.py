@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from agent.doors.request import HealRequest
 
 GREEN, RED, STOPPED, NO_TESTS = 0, 1, 2, 5
-"""Exit codes of pytest."""
 NO_PYTEST = 96
 STDERR = 2
 MOST_NAMED = 500
-"""Tests that are named one by one on a command line; of more, all that fail are healed."""
+"""Tests that are named on a command line; of more, all that fail are healed."""
 _PATHS = ("--deselect", "--ignore", "--ignore-glob")
 _KEPT = (*_PATHS, "-p", "-o", "--override-ini", "-W", "--import-mode", "--doctest-modules")
-"""Options that say how every test runs, or which are no part of the suite; others choose."""
+"""Options that are kept, as they choose no tests."""
 
 _RUN = f"""
 import json, os, sys
@@ -71,14 +70,14 @@ class PytestEnd:
     code: int
     failed: tuple[str, ...]
     left: tuple[str, ...] = ()
-    """Tests that it was to run and did not come to, as with -x."""
+    """Tests that it did not come to, as with -x."""
 
 
 def heal_pytest(
     opener: OpenSession, request: HealRequest, face: Display
 ) -> int:
-    """Runs the pytest of the project around this folder as its developer does, outside of any
-    jail, and heals what fails; the exit code is that of the heal."""
+    """Runs the pytest of the project around this folder outside of any jail, and heals what
+    fails."""
     layout = find_layout(Path.cwd())
     interpreter = find_interpreter(layout.root, request.python or "")
     ran = run_pytest(interpreter.executable, request.args, quiet=face.json)
@@ -133,8 +132,7 @@ def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> Py
 
 
 def carried(arguments: Sequence[str], layout: ProjectLayout, folder: Path) -> tuple[str, ...]:
-    """Of what pytest was given in this folder, that which holds for the whole suite as well; its
-    paths from the project's root."""
+    """The options of pytest that hold for the whole suite, with paths from the project's root."""
     return tuple(_carried([*arguments], layout, folder))
 
 
@@ -162,9 +160,8 @@ def heal_in_a_process(
     root: Path, failed: Sequence[str], left: Sequence[str], arguments: Sequence[str],
     folder: Path, patch: Path,
 ) -> int:
-    """Heals what failed in a run of pytest that is over, and what fails of the tests it did not
-    come to, in a process of its own, and returns its exit code; the patch is written beside
-    pytest's cache."""
+    """Heals what failed, or was not reached, in a process; writes the patch and returns the exit
+    code."""
     layout = find_layout(root)
     functions = dict.fromkeys(node.partition("[")[0] for node in left)
     tests = [str(root / node) for node in (*failed, *functions) if "::" in node]

@@ -1,8 +1,5 @@
-"""A repair as a commit on a branch of its own, made beside the user's index and working tree.
-
-Only git's plumbing is called, over an index of our own. Nothing that a repository names is started:
-no hook, no filter, no monitor, no signing program; nothing is fetched and nothing is pushed.
-"""
+"""A repair as a commit on a new branch, by git's plumbing over an own index: no hook, filter or
+signing program is started, nothing is fetched or pushed."""
 
 from __future__ import annotations
 
@@ -26,7 +23,6 @@ class Edited:
     """A file of the project, what it held when it was read, and what it is to hold."""
 
     path: str
-    """From the project's root."""
     seen: bytes
     healed: bytes
 
@@ -48,16 +44,13 @@ class Committed:
 
 
 def refuse_what_cannot_be_committed(root: Path) -> None:
-    """Raises `NotWritten` where no commit could be made, whatever is healed; before anything
-    runs."""
+    """Raises `NotWritten` where no commit could be made, before anything runs."""
     _Repository(root).base()
 
 
 def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed:
-    """Commits these files, and nothing else, on a new branch from HEAD.
-
-    Raises `NotWritten` where a file is not as HEAD has it, in the tree or in the index.
-    """
+    """Commits these files on a new branch from HEAD. Raises: NotWritten: a file is not as HEAD has
+    it."""
     repository = _Repository(root)
     base = repository.base()
     entries = [repository.entry(base, one) for one in edits]

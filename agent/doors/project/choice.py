@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from agent.doors.request import HealRequest
 
 UNITTEST = ("-o", "python_files=test*.py")
-"""What pytest is told of tests that are named as unittest has them."""
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 
 
@@ -37,8 +36,7 @@ def node_at(typed: str, layout: ProjectLayout) -> str:
 def chosen(
     failing: Sequence[str], collected: Sequence[str], request: HealRequest, layout: ProjectLayout
 ) -> list[str]:
-    """The failing tests that were asked for by name, or by the last run of pytest; raises
-    `BadInput` for a name of no test."""
+    """The failing tests that were asked for. Raises: BadInput: a name of no test."""
     known = {*collected}
     named = {node_at(one, layout) for one in request.nodes}
     wider = named - known

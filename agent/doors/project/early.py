@@ -1,8 +1,4 @@
-"""A head start for the jail: its process begins before most of what a command needs is imported.
-
-What is guessed here decides nothing. A guess that is wrong costs a process that nobody uses; what
-a command does, it finds out by itself.
-"""
+"""A head start for the jail while the rest is imported; a wrong guess costs an unused process."""
 
 from __future__ import annotations
 
@@ -43,7 +39,7 @@ def head_start(arguments: Sequence[str]) -> None:
 
 
 def _start(arguments: Sequence[str]) -> Path | None:
-    """The place in a project that is meant; `None` where it is something else, or not plain."""
+    """The place in a project that is meant, or `None`."""
     if not arguments:
         return Path.cwd()
     if len(arguments) < 2 or arguments[0] != COMMAND or arguments[1].startswith("-"):
@@ -56,7 +52,6 @@ def _start(arguments: Sequence[str]) -> Path | None:
 
 
 def _python(arguments: Sequence[str]) -> str:
-    """What `--python` names."""
     for place, one in enumerate(arguments):
         if one == "--python":
             return [*arguments[place + 1 :], ""][0]

@@ -23,13 +23,11 @@ from agent.log.result import document
 
 @dataclass(frozen=True, repr=False)
 class ProjectResult(HealResult):
-    """What the heal of a project came to. `diff` is the patch, for `git apply` in `root`; `files`
-    has the modules as they are in it."""
+    """The result for a project; `diff` applies in `root`, `files` are its modules."""
 
     seen: Seen | None = None
-    """The project and how its suite came out before; `None` where it could not be run."""
+    """The project before; `None` where its suite could not be run."""
     notes: tuple[str, ...] = ()
-    """What was found, and what its reader should know of it, a line each."""
 
     @property
     def root(self) -> str:
@@ -61,15 +59,9 @@ async def aheal_project(
     test_command: str = "", since: str = "", test_timeout: float = 0.0,
     agent: SelfHealingAgent | None = None,
 ) -> ProjectResult:
-    """Heals the failing tests of the project that `path` lies in: a folder, a test file, or a test
-    as pytest names it. Nothing is written into the project.
-
-    All that is given means what it means to the command `heal run`: `arguments` are further tests,
-    and pytest's own options after them. `agent` says which models may be asked, and what a run may
-    take. A cancelled caller cancels the run; `heal_project`, which is no coroutine, works inside a
-    running event loop too. Raises `agent.intake.BadInput` for what is no project, and `RunFault`
-    for a fault of ours; every other end is in the result.
-    """
+    """Heals the failing tests of the project around `path`; nothing is written into it. The
+    arguments are those of `heal run`; `agent` says which models may be asked. Raises: BadInput,
+    RunFault."""
     agent = agent or SelfHealingAgent()
     request = HealRequest(
         str(path), arguments, keyword=keyword, last_failed=last_failed, python=python, only=only,

@@ -50,9 +50,7 @@ class Seen:
     settings: Settings
     run: SuiteRun
     wanted: Sequence[str]
-    """The failing tests that are to be healed."""
     broken: Sequence[str]
-    """Files that may be edited and do not compile."""
     seconds: float
     request: HealRequest
 
@@ -63,10 +61,7 @@ class Seen:
 
 
 async def look(request: HealRequest, settings: Settings, say: Say = unsaid) -> Seen:
-    """Finds the project, says what was found, and runs its suite once.
-
-    Raises `BadInput` for what is no project, and `NotFixable` for a suite that does not run.
-    """
+    """Finds the project and runs its suite once. Raises: BadInput, NotFixable."""
     started = time.monotonic()
     tree, interpreter = await asyncio.to_thread(_found, request)
     layout = tree.layout
@@ -139,8 +134,7 @@ def _uncompiled(broken: Sequence[str]) -> str:
 
 
 def _with_recency(seen: Seen, request: HealRequest, given: Grants, say: Say) -> Seen:
-    """The same with what of the project changed lately, where a test is to be healed; says that,
-    and which grants are missed."""
+    """Adds what changed lately, where a test is to be healed, and reports missing grants."""
     failing = [one for one in verdicts(seen.run, [rest_of_suite()], seen.project) if one.fails]
     for hint in hints([(one.name, one.message) for one in failing], given, os.environ):
         say(f"note: {hint}", NOTE)
@@ -165,7 +159,7 @@ def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
 
 
 def _command(request: HealRequest) -> tuple[str, ...]:
-    """What Python is given for the test command; raises `BadInput` for what the jail cannot run."""
+    """Raises: BadInput: the jail cannot run that command."""
     if not request.test_cmd:
         return ()
     if (
@@ -187,7 +181,6 @@ async def _matching(
     keyword: str, wanted: Sequence[str], tree: ProjectTree, project: Project,
     interpreter: Interpreter, jailed: Sandbox,
 ) -> list[str]:
-    """Of these tests those that pytest's own `-k` chooses."""
     picked = project.model_copy(update={
         "arguments": (*project.arguments, "--collect-only", "-k", keyword)
     })
@@ -214,8 +207,8 @@ def task_of(
     tree: ProjectTree, project: Project, wanted: Sequence[str], run: SuiteRun,
     sites: tuple[str, ...], broken: str = "",
 ) -> Task:
-    """The task to heal these tests of a project, the rest of its suite staying as it is; or the
-    file that is `broken`, for which none can run."""
+    """The task to heal these tests, or the file that is `broken`; the rest of the suite stays as it
+    is."""
     tests = [
         Script(
             name=node, origin="user", code=tree.files.get(node.partition("::")[0], ""), node=node,
@@ -238,7 +231,7 @@ def rest_of_suite(without: Sequence[str] = ()) -> Script:
 
 
 def _entry(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
-    """The file that is looked at first: the innermost that may be edited where a test fails."""
+    """The innermost editable file where a test fails."""
     for node in wanted:
         file = str(run.rows[node].get("file", ""))
         if file in tree.editable:
@@ -290,6 +283,6 @@ def as_it_stands(seen: Seen, believed: Report | None = None) -> Result:
 
 
 def _left_alone(seen: Seen) -> Project:
-    """The project with what fails and was not asked for set aside."""
+    """The project, with failures excluded that are not to be healed."""
     others = tuple(node for node in seen.run.failing if node not in {*seen.wanted})
     return seen.project.model_copy(update={"aside": others, "tests": tuple(seen.run.rows)})

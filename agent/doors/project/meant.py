@@ -1,5 +1,4 @@
-"""Whether a PATH means a project or one file. It imports little: the head start of the jail asks it
-before all else."""
+"""Whether a PATH means a project or one file; it imports little."""
 
 from __future__ import annotations
 
@@ -10,8 +9,7 @@ from agent.project.layout import TEST_FILES, find_layout
 
 
 def is_of_project(path: str, *, brings_tests: bool = False) -> bool:
-    """Whether a PATH names a project or tests in one, and no program; a file that other tests are
-    brought for is one."""
+    """Whether a PATH names a project or its tests, and no program."""
     place = Path(path)
     if brings_tests and place.is_file():
         return False

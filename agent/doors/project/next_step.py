@@ -17,7 +17,7 @@ from llm.asking.prompts import load
 
 UNHEALED = ("unresolved", "budget")
 LONGER = 5
-"""How many times as long a search that was cut short is advised to take."""
+"""Factor for the time of a search that was cut short."""
 
 
 def next_steps(result: Result, seen: Seen) -> list[str]:
@@ -30,7 +30,6 @@ def next_steps(result: Result, seen: Seen) -> list[str]:
 
 
 def _helping(result: Result, seen: Seen) -> Iterator[str]:
-    """What would have a search find more, or a person."""
     request, root = seen.request, seen.project.root
     others = len(seen.run.failing) - len(seen.wanted)
     failure = result.smallest_failure
@@ -54,8 +53,7 @@ def _helping(result: Result, seen: Seen) -> Iterator[str]:
 
 
 def question(result: Result, seen: Seen) -> str:
-    """What a model would be asked of a project that was not healed; empty where nothing is left to
-    ask, or there is no report to ask by."""
+    """What a model would be asked of a project that was not healed; else empty."""
     if result.outcome not in UNHEALED or result.report is None or not seen.is_red:
         return ""
     task = task_to_heal(seen)

@@ -63,8 +63,7 @@ def unreadable(tree: ProjectTree) -> list[str]:
 def broken_by(
     unread: Sequence[str], problems: Sequence[str], interpreter: Interpreter
 ) -> list[str]:
-    """Which of these keep the suite from running. One that only a newer Python reads does not, and
-    nor does one that no test imports."""
+    """Which of these keep the suite from running."""
     named = [path for path in unread if any(f" at {path}:" in one for one in problems)]
     return named or ([*unread] if problems and not interpreter.python else [])
 
@@ -125,7 +124,6 @@ def _missing(where: str, module: str, place: str, tree: ProjectTree, python: str
 
 
 def _own_modules(tree: ProjectTree) -> set[str]:
-    """Names that are the project's: of itself, and of each module and package in its tree."""
     own = {tree.layout.name.replace("-", "_").lower(), tree.layout.name}
     for path in tree.files:
         if path.endswith(".py"):

@@ -29,14 +29,12 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 20
 MESSAGE = 300
-"""Characters of a failure's words."""
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def markdown(result: Result, name: str, seen: Seen | None = None, patch: Path | None = None) -> str:
-    """A heal for the readers of a pull request. Of a project, as its suite was `seen` before any
-    edit, also how to reproduce it, by the `patch` where its edit was written; of one that was not
-    healed also the next steps, and what a model would be asked."""
+    """A heal as Markdown for a pull request; of a project with its failures, next steps, and how to
+    reproduce."""
     before = seen.tree.files if seen is not None else {}
     judged = "the verdicts, each in a jail"
     parts = [f"# {name}: {headline(result)[0]}"]
@@ -145,7 +143,6 @@ def _again(
 
 
 def _code(text: str) -> str:
-    """A text as code within a line."""
     line = " ".join(text.split())
     ticks = "`" * (1 + max((len(one) for one in re.findall("`+", line)), default=0))
     space = " " if len(ticks) > 1 else ""
@@ -163,8 +160,8 @@ LEFT = "added on the way, and the same before the repair"
 
 
 def junit(result: Result, before: Report | None = None) -> bytes:
-    """The suite of a result in the form that pytest's own `--junitxml` writes, with outcome, proof
-    and confidence as properties. Added calls that also failed `before` the repair are skipped."""
+    """The suite as JUnit XML, with outcome, proof and confidence. Added calls that failed `before`
+    are skipped."""
     report = result.report
     verdicts = report.verdicts if report is not None else ()
     failed = {one.name for one in before.verdicts if one.fails} if before is not None else set()
@@ -221,5 +218,4 @@ def _testcase(one: Verdict) -> ElementTree.Element:
 
 
 def _legal(text: str) -> str:
-    """A text without the characters that XML does not have."""
     return _NO_XML.sub(lambda at: f"#x{ord(at[0]):02X}", text)

@@ -1,9 +1,5 @@
-"""Files that somebody has sent, one by one or as a zip, laid into an empty folder.
-
-Whoever sends them may wish us ill: no name leads out of the folder, nothing is linked, what is
-written is counted while it is unpacked, and nothing that would be run outside of the jail is laid
-down, such as the settings of git or an environment.
-"""
+"""Submitted files or a zip, unpacked into an empty folder: nothing leaves it, is linked, exceeds
+the limits, or could run outside of the jail."""
 
 from __future__ import annotations
 
@@ -21,10 +17,8 @@ from agent.intake.errors import BadInput
 from agent.project.layout import ENVIRONMENTS, TEST_FILES
 from agent.project.tree import is_collected
 
-MOST_SENT = 2_000_000
-"""Bytes that are sent at once."""
-MOST_BYTES = 8_000_000
-"""Bytes that they come to when unpacked."""
+MOST_SENT = 2_000_000  # bytes
+MOST_BYTES = 8_000_000  # bytes, unpacked
 MOST_FILES = 500
 LONGEST_PATH = 200
 _LEFT_OUT = frozenset({"__pycache__", "__MACOSX", "node_modules", "site-packages", *ENVIRONMENTS})
@@ -46,7 +40,6 @@ class Sent:
 
     files: tuple[SentFile, ...]
     notices: tuple[str, ...] = ()
-    """What was left out, in words."""
 
     @property
     def program(self) -> SentFile | None:
@@ -110,7 +103,7 @@ def received(files: Sequence[SentFile]) -> Sent:
 
 
 def _unpacked(sent: SentFile) -> Iterator[SentFile]:
-    """The files of a zip; what it says of their sizes is not believed."""
+    """The files of a zip; its stated sizes are not trusted."""
     total = 0
     try:
         with zipfile.ZipFile(io.BytesIO(sent.content)) as archive:
@@ -163,7 +156,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int) -> bytes:
 
 
 def _safe(name: str) -> PurePosixPath:
-    """A path that stays below its folder; raises `BadInput`."""
+    """Raises: BadInput: the path could leave its folder."""
     parts = name.split("/")
     odd = "\\" in name or ":" in name or not name.isprintable()
     if odd or len(name) > LONGEST_PATH or any(part in ("", ".", "..") for part in parts):
@@ -183,7 +176,7 @@ def _is_left_out(path: PurePosixPath) -> bool:
 
 
 def _from_the_top(files: Sequence[SentFile]) -> list[SentFile]:
-    """The files without the one folder that all of them lie in, unless that is a package."""
+    """Without the one folder that has them all, unless it is a package."""
     tops = {one.name.partition("/")[0] for one in files}
     if len(tops) != 1 or any("/" not in one.name for one in files):
         return [*files]

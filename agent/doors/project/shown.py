@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from agent.doors.project.look import Seen
 
 MOST_TOLD = 3
-"""Failing tests that are listed before the heal."""
 SUBJECT = 72
-"""Characters of a commit's first line."""
 MOST_CHANGED = 3
 
 

@@ -1,7 +1,4 @@
-"""Arbitrate: where a program fails tests that were derived for it, these are judged first.
-
-A test of the user, and an example that stands in the words, is never in dispute.
-"""
+"""Arbitrate: tests that were derived for a program and that it fails are judged first."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Ask: which of several behaviours is right, where the tests do not tell and a person can.
-
-Like the gate it does nothing before `interrupt`, since it is run again from its first line when
-the answer is there.
-"""
+"""Ask: a person says which behaviour is right. Nothing happens before `interrupt`, as the step is
+run again from its first line."""
 
 from __future__ import annotations
 
@@ -27,10 +24,8 @@ from agent.run.nodes.specify import announce
 
 
 async def ask(state: State, ctx: Context) -> State:
-    """Passes, or waits for `{"answer": ...}`; see `answered_test` for what may stand there.
-
-    The answer joins the suite as a test, and the likeliest behaviour that fits it goes on.
-    """
+    """Passes, or waits for `{"answer": ...}`; the answer joins the suite as a test (see
+    `answered_test`)."""
     if not ctx.settings.ask or not state.get("rivals_id") or state.get("asked", 0) >= MOST_ASKED:
         return {"asking": False}
     alternatives = ctx.store.get(state["rivals_id"], Alternatives)
@@ -74,8 +69,8 @@ def _test(rivals: Rivals, given: object, ctx: Context) -> TestCase | None:
 
 
 def _chosen(state: State, ctx: Context, base: Solution, left: Alternatives) -> State:
-    """The state with the likeliest behaviour that is left; where none is, the program that does
-    not fit the answer stays, and fails the new test."""
+    """The state with the likeliest behaviour left; else the program stays, and fails the new
+    test."""
     if not left.behaviours:
         return {"rivals_id": "", "asking": False}
     first = left.behaviours[0]

@@ -31,9 +31,8 @@ async def attempt(state: State, ctx: Context) -> State:
 async def _bounded(
     state: State, ctx: Context, rounds: Rounds, place: int, seconds: float | None
 ) -> Try:
-    """One repair within these seconds. In a tournament an answer that does not come, or that a cap
-    forbids to ask for, must not cost those that came beside it: what is left of the run is for
-    their verdict."""
+    """One repair within these seconds; in a tournament a late or capped answer must not cost the
+    others."""
     try:
         async with asyncio.timeout(seconds) as clock:
             return await one_try(

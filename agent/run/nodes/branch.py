@@ -10,8 +10,7 @@ from agent.run.nodes.specify import announce
 
 
 async def branch(state: State, ctx: Context) -> State:
-    """Tells what the fork has from its parent: the tests, the first program with its verdict, and
-    the program that it starts with."""
+    """Logs what the fork has from its parent: tests, the first program, and where it starts."""
     announce(ctx, ctx.store.get(state["suite_id"], Suite).all)
     ctx.emit(CodeWritten(iteration=0, solution=ctx.store.get(state["base_id"], Solution)))
     if "report_id" in state:

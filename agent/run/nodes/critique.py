@@ -1,8 +1,5 @@
-"""Critique: a second look at a program before it is kept, by one who is not told its verdict.
-
-It fails closed: what nobody could review is not kept. An objection must be made a test before it
-counts, and that test is judged like any other that was derived; one that cannot be is a doubt.
-"""
+"""Critique: a review before a program is kept, without its verdict. What nobody reviewed is not
+kept; an objection counts once it is a test that was judged."""
 
 from __future__ import annotations
 
@@ -67,7 +64,6 @@ async def critique(state: State, ctx: Context) -> State:
 
 
 def _unreviewed(ctx: Context, outcome: RunOutcome, why: str) -> State:
-    """Nobody could review the program: it is not kept."""
     ctx.emit(Critiqued(verdict="unreviewed", note=why))
     return {
         "outcome": outcome, "stopped": "critic", "reason": f"it could not be reviewed: {why}",
@@ -75,7 +71,7 @@ def _unreviewed(ctx: Context, outcome: RunOutcome, why: str) -> State:
 
 
 def _refused_by_rule(ctx: Context, answer: Critique) -> State:
-    """A rule has seen what no test may be asked of: a changed test, a deliberate end removed."""
+    """A rule has seen a changed test or a deliberate end removed."""
     ctx.emit(Critiqued(verdict="reject", note=answer.note))
     return {
         "outcome": "unresolved", "stopped": "critic",
@@ -84,7 +80,7 @@ def _refused_by_rule(ctx: Context, answer: Critique) -> State:
 
 
 def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> State:
-    """The suite with a test for each objection that quotes the task and can be asked."""
+    """The suite with a test for each objection that quotes the task."""
     fresh = _tests_of(answer.objections, ctx.task.text, suite)
     if not fresh:
         ctx.emit(Critiqued(verdict="object", note=answer.note))
@@ -121,7 +117,7 @@ def _tests_of(
 
 
 def _text_of(after: Solution, before: Solution) -> str:
-    """The program; of several files those that were changed, each after a line with its path."""
+    """The program; of several files the changed ones, each after a line with its path."""
     if len(after.files) == 1:
         return after.text
     shown = after.changed_from(before) or after.changed_from(before.model_copy(

@@ -76,8 +76,8 @@ async def _asked(
     ctx: Context, state: State, suite: Suite, solution: Solution, report: Report,
     shown: dict[str, str], found: Diagnosis,
 ) -> RootCause | None:
-    """What the debugger says; a model that can is given tools to look around. No model is paid
-    before a search that costs nothing has failed."""
+    """What the debugger says, by tools where it can; no model is paid before a free search
+    failed."""
     searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.oracle)
     free = searches and not state.get("paid", False)
     without = "The run goes on with what was seen by running the program."
@@ -93,7 +93,6 @@ async def _asked(
 def _shown(
     ctx: Context, solution: Solution, report: Report, found: Diagnosis, cases: Sequence[TestCase]
 ) -> dict[str, str]:
-    """What the debugger is told; of several files of all suspect ones."""
     told = {"task": ctx.task.text, "failures": failures(report)}
     if len(solution.files) == 1 and ctx.task.project is None:
         return told | {
@@ -111,11 +110,8 @@ def _shown(
 def combined(
     found: Diagnosis, answer: RootCause, text: str, *, one_file: bool = True
 ) -> Diagnosis:
-    """What was found by rule, as the debugger sees it; unchanged where the debugger adds nothing.
-
-    Only what was seen ends a run: that no edit could help, said by a model, is evidence. Of several
-    files it is not known which one a line's number is of.
-    """
+    """The findings by rule with the debugger's; a model alone cannot end a run, and its lines count
+    for one file only."""
     if answer == RootCause.of(found):
         return found
     lines = text.split("\n") if one_file else []
@@ -138,7 +134,6 @@ def combined(
 
 
 def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution) -> None:
-    """Shows the lessons of earlier failures like this one, where there are any."""
     if not ctx.settings.enable_cross_session_memory:
         return
     failure = ctx.store.get(state["failure_id"], Failure) if "failure_id" in state else None

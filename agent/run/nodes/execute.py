@@ -28,8 +28,7 @@ async def execute(state: State, ctx: Context) -> State:
 
 
 def _shown(state: State, ctx: Context, suite: Suite, report: Report) -> State:
-    """A held-out test that has refuted a repair is shown from now on, and proves no more: what
-    comes next would have been chosen by it."""
+    """A held-out test that refuted a repair is shown from now on, and proves no more."""
     held = {test.name for test in suite.held_out}
     failing = {verdict.test for verdict in report.failing}
     if not failing & held or (state["iteration"] == 0 and failing - held):

@@ -15,7 +15,7 @@ from agent.log.store import Store
 from agent.log.words import ending_words
 
 LEAST_PROPOSED = 0.3
-"""Patches that are less likely right are shown as not kept, and not proposed."""
+"""Less likely patches are not proposed."""
 UNLIKELY = "an edit that passes the tests was found, but it is unlikely to be right"
 
 
@@ -32,12 +32,8 @@ def conclude(
     state: State, store: Store, log: Sequence[Stamped], emit: Callable[[Event], Stamped],
     refused: RunOutcome | None, reason: str, required: float,
 ) -> RunOutcome:
-    """Emits the last event.
-
-    Args:
-        refused: The outcome of a run that did not get to its goal.
-        required: The least confidence with which a patch counts as healed.
-    """
+    """Emits the last event. `refused`: the outcome of a run short of its goal; `required`: the
+    least confidence that counts as healed."""
     state, refused = restored(state, store, emit, refused)
     base = store.get(state["base_id"], Solution) if "base_id" in state else None
     report = store.get(state["report_id"], Report) if "report_id" in state else None

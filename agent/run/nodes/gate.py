@@ -1,9 +1,6 @@
-"""Gate, permit and help: a person's word before a repair is kept, leave before a model is asked to
-write, and what else to try where nothing has helped; where that was asked for.
-
-They do nothing before `interrupt`, since a step that interrupts is run again from its first line
-when it is resumed.
-"""
+"""Gate, permit and help: a person's word before a repair is kept or a model is asked, and where
+nothing has helped. Nothing happens before `interrupt`, as the step is run again from its first
+line."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from agent.log.best import best_of
 from agent.log.waiting import Review
 
 MOST_EDITS = 10
-"""Programs of a person's in a row that may fail; whoever asks for more is no person."""
+"""Failing programs of a person in a row."""
 NO_READER = "no model is there that could read it"
 
 
@@ -99,8 +96,8 @@ async def help_(state: State, ctx: Context) -> State:
 
 
 async def _changed(state: State, ctx: Context, edited: Solution) -> State:
-    """A person's own edit is judged like any other; of one that fails the question tells, which is
-    put again about what stood before it."""
+    """A person's own edit is judged like any other; one that fails is reported with the
+    question."""
     suite = ctx.store.get(state["suite_id"], Suite)
     report = suite.ruled(await ctx.judge(edited, suite.all))
     if not report.passed:
@@ -134,7 +131,6 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
 
 
 def _unhinted(state: State, ctx: Context) -> str:
-    """Why a repair that is rejected with a hint would not be followed by another."""
     if not is_repaired(state):
         return "what a first draft lacks belongs into the task's words"
     if ctx.plan.of(GENERATOR) is None:
@@ -147,7 +143,7 @@ def _unhinted(state: State, ctx: Context) -> str:
 
 
 def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: str) -> State:
-    """The end, or with a hint another round by a model, from the program as it came."""
+    """The end, or with a hint another iteration by a model from the first program."""
     reason = f"the {what} was rejected at the gate"
     over: State = {"outcome": "unresolved", "stopped": "person", "asking": False}
     why = _unhinted(state, ctx) if hint.strip() else ""

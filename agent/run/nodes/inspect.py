@@ -10,8 +10,7 @@ from agent.repair.proof.risky import risks
 
 
 async def inspect(state: State, ctx: Context) -> State:
-    """Tells each risky call with its line. One that the program as it came does not have is a doubt
-    about its proof; that none is found says nothing of safety."""
+    """Names each risky call; a new one is a doubt about the proof."""
     solution = ctx.store.get(state["solution_id"], Solution)
     brought = ctx.task.solution or Solution(files=(), entry=solution.entry)
     fresh = []

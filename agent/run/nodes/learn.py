@@ -26,12 +26,8 @@ LONG = "the program is too long, or no text for a file"
 
 
 async def learn(state: State, ctx: Context) -> State:
-    """Stores the fix under the failure it healed, and a lesson in words.
-
-    Only what counts as healed, or what a person has accepted, is worth remembering. A fix recalled
-    is known already, unless it came for another failure: then this one's is kept too. So is what a
-    fork has only judged again: it diagnosed nothing.
-    """
+    """Stores the fix under the failure it healed, and a lesson; only of what counts as healed or
+    was accepted. A recalled fix is stored only for another failure."""
     if not is_repaired(state) or state["proof"] == "E0":
         return {}
     if state["confidence"] < ctx.settings.require_confidence and not state.get("accepted"):
@@ -70,8 +66,7 @@ async def _write_lesson(state: State, ctx: Context) -> None:
 async def _summary(
     state: State, ctx: Context, diagnosis: Diagnosis, stored: bool
 ) -> Summary | None:
-    """The lesson in words; `None` where no model gave one. The repair is proven by now, so no cap
-    and no key that is gone holds its run up for that."""
+    """The lesson in words; no cap and no missing key holds the run up for it."""
     without = "What helped is kept as an edit, not in words." if stored else "Nothing is learned."
     try:
         return await ask_if_it_answers(
@@ -89,7 +84,6 @@ async def _summary(
 
 
 def _standing(state: State, ctx: Context, base: Solution) -> tuple[Standing, Rivals | None]:
-    """Whether other repairs are known to pass, and the question that tells them apart."""
     if state.get("open_id"):
         return "open", ctx.store.get(state["open_id"], Rivals)
     if state["strategy"] != "search":
@@ -101,8 +95,7 @@ def _standing(state: State, ctx: Context, base: Solution) -> tuple[Standing, Riv
 
 
 def _store_fix(state: State, ctx: Context, note: str) -> str:
-    """Keeps the fix where it is a small edit of each file; else says why it does not. Several files
-    are kept only of a project, where they are found again."""
+    """Keeps the fix where it is a small edit of each file; else says why not."""
     base = ctx.store.get(state["base_id"], Solution)
     changed = ctx.store.get(state["solution_id"], Solution).changed_from(base)
     project = ctx.task.project

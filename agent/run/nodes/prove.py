@@ -38,11 +38,9 @@ from agent.repair.proof.widening import dropped_guards
 from agent.repair.ranking.question import question
 
 ENOUGH_KILLED = 0.8
-"""The share of mutants that tests must notice for E4."""
 
 CLOSING_S = 0.5
-"""What is left of a run's time for its end: a repair that is verified must not be lost to more
-proof."""
+"""Seconds of a run that are left for its end."""
 PASSED_BEFORE = "the test held out passed before the repair, and no competing patch fails it"
 CHANGED_FOR_DERIVED = "they passed before too: it was changed for what was derived from the words"
 
@@ -51,15 +49,9 @@ def proof_of(
     report: Report, suite: Suite, program: Solution, read: str = "",
     failed: frozenset[str] = frozenset(),
 ) -> Proof:
-    """The proof level a passing report carries; pure. `program` is the one that was repaired,
-    `read` the texts that a model had before it when it wrote the repair, `failed` the tests that
-    failed before it.
-
-    How far the passes are believed is told beside it (`Report.integrity`) and caps nothing. A pass
-    that is vacuous is no evidence. A value whose type differs from the expected one never lifts
-    proof above E1, nor does a held-out test that asks what the repair was told: an answer to a
-    question may have told it since the test was held out.
-    """
+    """The proof level of a passing report; pure. `program`: the repaired one; `read`: the texts its
+    model had seen; `failed`: tests that failed before. A vacuous pass is no evidence; a type
+    difference, or a held-out test that was seen, caps the proof at E1."""
     trusted = report.trusted
     if not trusted and report.oracle:
         return Proof(level="E0", why=(
@@ -101,16 +93,15 @@ def proof_of(
 
 
 def without_new_evidence(proof: Proof, suite: Suite) -> Proof:
-    """The proof, at most E1 where the held-out test passed before the repair and no competing patch
-    fails it: such a test says nothing for the repair. Pure."""
+    """At most E1 where the held-out test passed before and no competing patch fails it; pure."""
     if not suite.held_passed or (proof.evidence and proof.evidence.refuted):
         return proof
     return proof.but(PASSED_BEFORE, at_most="E1")
 
 
 def of_a_suite(proof: Proof, rivals: int, left_open: bool = False) -> Proof:
-    """The proof of a project's repair, with what its suite leaves open; pure. `rivals` pass all of
-    it too, and others did where it was `left_open` when a remembered repair was learned."""
+    """The proof of a project's repair; pure. `rivals` pass too; `left_open`: others did when it was
+    learned."""
     if rivals:
         told = f"at least {rivals + 1} repairs pass the suite, this one among them"
         return proof.but(told, at_most="E1", evidence=Evidence(others=rivals))
@@ -120,17 +111,15 @@ def of_a_suite(proof: Proof, rivals: int, left_open: bool = False) -> Proof:
 
 
 def is_told(test: TestCase, text: str) -> bool:
-    """Whether what a test asks stands in a text, however it is spaced; pure. Tests that come from
-    the program's own file or from the task's words stand there."""
+    """Whether what a test asks is part of a text, spaces apart; pure."""
     if test.kind == "script":
         return contains_test(test.code, test.node, text)
     return "".join(test.call.split()) in "".join(text.split())
 
 
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
-    """The proof of a repair; one whose text shows what no test can has no more than E1, and is
-    told as such: a call that is dropped though no answer shows its effect, a guard that is gone,
-    an exception that nothing defines, a parameter or variable that nothing reads. Pure."""
+    """At most E1 for a repair whose text shows what no test can: a dropped call or guard, an
+    undefined exception, an unread name. Pure."""
     told = (_missing(one.before, one.after) for one in repaired.changed_from(base))
     missing = next(filter(None, told), "")
     return proof.but(missing, at_most="E1") if missing else proof
@@ -178,7 +167,6 @@ def lifted(proof: Proof, seen: Evidence, budget_s: float) -> Proof:
 
 
 def _held(seen: Evidence) -> str:
-    """What holds a repair at E1."""
     if seen.others:
         return (
             "not the only repair that fits your tests: "
@@ -200,7 +188,6 @@ def _lacking_for_e3(seen: Evidence, budget_s: float) -> str:
 
 
 def _lacking_for_e4(seen: Evidence, budget_s: float) -> str:
-    """What keeps a repair of level E3 from E4; empty where nothing does."""
     if seen.cut:
         return f"{seen.cut} within {budget_s:.3g} s"
     if seen.disagreeing:
@@ -213,8 +200,7 @@ def _lacking_for_e4(seen: Evidence, budget_s: float) -> str:
 
 
 async def prove(state: State, ctx: Context) -> State:
-    """Computes the proof of the current program from its newest report, and what more there is
-    to be seen where that report allows for more."""
+    """Computes the proof of the current program, and looks for more evidence where it may help."""
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
     if not is_repaired(state):
@@ -291,7 +277,6 @@ async def prove(state: State, ctx: Context) -> State:
 
 
 def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
-    """Whether a model wrote the program that a search had found before."""
     if not state.get("doubtful_id") or state["strategy"] != "model":
         return False
     reserve = ctx.store.get(state["doubtful_id"], Reserve)
@@ -299,7 +284,7 @@ def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
 
 
 def _read(state: State, ctx: Context, base: Solution) -> str:
-    """What a model that has written a repair was told: what a person or a reviewer said too."""
+    """What a model that has written a repair was told."""
     rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
     return "\n".join([*(file.text for file in base.files), ctx.task.text, *rounds.notes])
 

@@ -47,7 +47,6 @@ from agent.repair.ranking.blindness import blindness
 from agent.run.nodes.specify import announce
 
 REPLAY_S = 2.0
-"""Wall seconds after which no further remembered fix is replayed."""
 
 
 async def recall(state: State, ctx: Context) -> State:
@@ -146,7 +145,7 @@ async def recall(state: State, ctx: Context) -> State:
 def _unanswered(
     ctx: Context, tests: Sequence[TestCase], report: Report
 ) -> tuple[Sequence[TestCase], Report]:
-    """The tests and the report of the run that has asked: what is answered is its failure."""
+    """Without tests that answer an earlier question: that is no failure."""
     left = _without(report, tuple(ctx.answered))
     if not left.failing:
         return tests, report
@@ -154,8 +153,7 @@ def _unanswered(
 
 
 def _passes_now(ctx: Context, report: Report) -> State:
-    """The state of a project's run that ends here: none of the tests that failed before it, and
-    for which it was started, fails in it."""
+    """The end of a project's run whose failing tests pass now."""
     names = [test.name for test in ctx.task.tests if not _is_rest(test)]
     asked = tuple(one for one in report.verdicts if one.name in names)
     if aside := outside_failure_words(report.model_copy(update={"verdicts": asked})):
@@ -166,7 +164,7 @@ def _passes_now(ctx: Context, report: Report) -> State:
 
 
 def _refused(ctx: Context, flaky: str) -> State:
-    """The state of a run that ends here: there is no failure to go by."""
+    """The end of a run without a steady failure."""
     reason = (
         f"{flaky}. No edit is searched for that: what differs between runs (chance, the time, the "
         "order of a set, threads) must be fixed first."
@@ -175,7 +173,6 @@ def _refused(ctx: Context, flaky: str) -> State:
 
 
 def _ended(ctx: Context, category: Category, reason: str) -> State:
-    """The state of a run that ends before anything is searched."""
     ctx.emit(Diagnosed(iteration=0, diagnosis=Diagnosis(
         category=category, fixable=False, cause=reason, confidence=1.0
     )))
@@ -183,7 +180,6 @@ def _ended(ctx: Context, category: Category, reason: str) -> State:
 
 
 def _undefined_words(names: tuple[str, str]) -> str:
-    """That a name of the tests may be misspelt."""
     name, meant = names
     hint = f"did you mean `{meant}`? Correct it in the tests" if meant else (
         "correct it in the tests if it is misspelt"
@@ -203,7 +199,7 @@ def _without(report: Report, names: Sequence[str]) -> Report:
 async def _looked_back(
     ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
 ) -> State:
-    """The state of a healed program, or nothing to add; raises `MemoryFault`."""
+    """Raises: MemoryFault."""
     if ctx.task.project is not None:
         return await _looked_back_in(ctx.task.project, ctx, base, tests, failure)
     began = time.monotonic()
@@ -251,8 +247,7 @@ async def _looked_back(
 async def _looked_back_in(
     project: Project, ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
 ) -> State:
-    """The state of a healed project, or nothing to add: only its own fixes are replayed, each by a
-    run of its whole suite."""
+    """The same for a project: each of its own fixes costs a run of the whole suite."""
     codes = [test.code for test in tests]
     began = time.monotonic()
     for known, solution in project_offers(ctx.memory, failure, project, base):
@@ -276,7 +271,6 @@ async def _looked_back_in(
 
 
 def _credit(ctx: Context, known: StoredFix, *, helped: bool, elsewhere: bool = False) -> None:
-    """Counts a replay; that it cannot be written down does not undo what was seen."""
     try:
         ctx.memory.credit(known, helped=helped, elsewhere=elsewhere)
     except MemoryFault as error:

@@ -11,12 +11,10 @@ from agent.healing.rounds import attempt_of
 from agent.healing.strategies import Attempt, Proposal, by_search
 
 SEARCHES: dict[str, Callable[[Attempt, Context], Awaitable[Proposal]]] = {"search": by_search}
-"""What searches, by its approach."""
 
 
 async def repair(state: State, ctx: Context) -> State:
-    """Searches; its program, if any, has passed the judge under the visible tests. One that has
-    only come nearer is judged for those who read the run."""
+    """Searches; the program found has passed the judge under the visible tests."""
     attempt = attempt_of(state, ctx)
     proposal = await SEARCHES[state["approach"]](attempt, ctx)
     if proposal.partial is not None:

@@ -1,8 +1,5 @@
-"""Select: what a round brought is weighed; the best of it is taken, or what comes next is decided.
-
-A round counts as an iteration whatever it brought. A program that passes is taken. One that fails
-and has come nearer is what the next round goes on from; any other is put away, and told.
-"""
+"""Select: takes the best of an iteration, or decides what comes next. One that comes nearer is what
+the next goes on from; any other is reported to it."""
 
 from __future__ import annotations
 
@@ -125,7 +122,7 @@ def _told(ctx: Context, one: Try) -> None:
 
 
 def _told_of(one: Try, base: Solution) -> str:
-    """Its change, and in the last line, which a run that stops repeats, what was wrong with it."""
+    """Its change, and in the last line what was wrong with it."""
     diff = one.solution.diff(base) if one.solution is not None else ""
     return f"{diff}\n{' '.join(one.fault.split())}".strip()
 
@@ -133,7 +130,6 @@ def _told_of(one: Try, base: Solution) -> str:
 def _taken(
     state: State, ctx: Context, solution: Solution, others: Alternatives | None
 ) -> State:
-    """The state with a program that passes the visible tests."""
     number = state["iteration"] + 1
     base = ctx.store.get(state["base_id"], Solution)
     strategy: Strategy = "search" if state["approach"] == "search" else "model"
@@ -154,7 +150,6 @@ def _taken(
 def _next(
     state: State, ctx: Context, found: Round, chosen: Try | None = None, *, fault: str = ""
 ) -> State:
-    """The state for the next round, or with the reason why there is none."""
     update = counted(state, ctx, found)
     if fault:
         return update | {
@@ -183,8 +178,7 @@ def _next(
 
 
 def _nearer(chosen: Try, before: Report, ctx: Context) -> bool:
-    """Whether a program passes more of the tests than the one it was made from, and none less than
-    the first."""
+    """Whether a program passes more tests than the one before, and all that the first passed."""
     report = chosen.report
     if chosen.solution is None or report is None:
         return False
@@ -198,8 +192,8 @@ def _nearer(chosen: Try, before: Report, ctx: Context) -> bool:
 
 
 def _from_reserve(state: State, ctx: Context) -> State:
-    """The remembered program that the search was to be compared with: it found none. That program
-    was chosen by all tests, so none is held out from it."""
+    """Takes the remembered program, as the search found none; it was chosen by all tests, so none
+    is held out."""
     suite = ctx.store.get(state["suite_id"], Suite).shown()
     base = ctx.store.get(state["base_id"], Solution)
     found = ctx.store.get(state["reserve_id"], RecalledFix)
@@ -209,9 +203,7 @@ def _from_reserve(state: State, ctx: Context) -> State:
 
 
 def _out_of_time(ctx: Context) -> bool:
-    """Whether the run's time ended the search: it is over, or the search was cut before it had
-    worked as long as it may, so that some is left for a verdict. Where models were asked after
-    it, the search was not what failed."""
+    """Whether the run's time, and not its budget, ended the search."""
     searches = [entry.event for entry in ctx.log() if isinstance(entry.event, Searched)]
     cut_after = searches[-1].cut_after if searches else None
     early = cut_after is not None and cut_after < ctx.settings.search_s

@@ -1,5 +1,4 @@
-"""Simplify: leaves out what cannot run of a written program; an example of an optimiser, off by
-default."""
+"""Simplify: leaves out what cannot run of a written program; off by default."""
 
 from __future__ import annotations
 

@@ -25,9 +25,8 @@ UNSTEADY = {
     "id", "hash", "object", "input", "open", "print", "globals", "locals", "vars", "dir", "exec",
     "eval", "compile", "exit", "quit", "breakpoint", "help", "memoryview", "__import__",
 }
-"""Builtins that answer otherwise from run to run, or act: no derived test calls them."""
+"""Builtins that no derived test calls."""
 MOST_PARTED = 12
-"""Tests of files that are tried: each takes reading its file anew."""
 
 
 def announce(ctx: Context, tests: Sequence[TestCase]) -> None:
@@ -57,8 +56,7 @@ async def specify(state: State, ctx: Context) -> State:
 
 
 def held_of_derived(suite: Suite) -> Suite:
-    """Keeps a derived test from whoever writes and repairs, where enough are left. It shows nothing
-    above E0, and is in dispute like any other where a program fails it."""
+    """Holds a derived test out, where enough are left; it shows nothing above E0."""
     derived = [test for test in suite.visible if test.origin == "spec"]
     if len(derived) < HOLD_OUT_FROM:
         return suite
@@ -99,8 +97,7 @@ async def _from_words(
 
 
 def is_asked(call: str, tests: Iterable[TestCase]) -> bool:
-    """Whether a test of the user, or an example of the words, asks a call already: what is derived
-    of it would say the same again, or contradict it."""
+    """Whether a trusted test asks a call already."""
     asks = re.compile(rf"(?<!\w){re.escape(call)}")
     return any(
         asks.search(f"{test.code}\n{ast.unparse(readable(test.code))}")
@@ -109,9 +106,8 @@ def is_asked(call: str, tests: Iterable[TestCase]) -> bool:
 
 
 def derived_test(call: str, expected: str, words: str) -> Example | Raises | None:
-    """A test that was derived from a task's words; `None` where it asks nothing, has no literal
-    value, or calls what the words do not name: no program is written to pass a test of a name that
-    was made up."""
+    """A test derived from a task's words; `None` where it has no literal value or calls what they
+    do not name."""
     if not is_stated(call, words):
         return None
     asked = plain(call)
@@ -150,14 +146,9 @@ def is_stated(code: str, words: str) -> bool:
 def hold_out(
     suite: Suite, report: Report, program: Solution, answered: Collection[str] = ()
 ) -> Suite:
-    """Keeps a trusted test from the repair, the last failing one where enough of them fail.
-
-    It must fix a value and ask what no other test asks, or its passing would show little. At least
-    one failing test stays visible, or the search would have nothing to go by. From the file of a
-    test that is held out its text is taken, for all who see the others. Tests that are flaky, or
-    that show nothing, neither count nor are held out; nor is one that was `answered`, whose value
-    a repair gave before a person chose it.
-    """
+    """Holds a trusted test out, the last failing one where several fail. It must fix a value and
+    ask what no other asks; one failing test stays visible. Flaky, vacuous and `answered` tests are
+    left."""
     if suite.together:
         return suite.model_copy(update={"unheld": "together"})
     names = {verdict.test for verdict in report.failing} - {*suite.flaky}
@@ -188,8 +179,8 @@ def hold_out(
 def _telling(
     candidates: Collection[TestCase], suite: Suite, program: Solution
 ) -> tuple[TestCase, tuple[TestCase, ...]] | None:
-    """The first that fixes a value and asks what no other test of the suite asks, with the others
-    as they are seen without it."""
+    """The first that fixes a value and asks what no other does, with the others without its
+    text."""
     asking = Counter(call for test in suite.visible for call in calls_made(test, program))
     tries = MOST_PARTED
     for test in candidates:
@@ -210,8 +201,7 @@ def _telling(
 def _without_text(
     others: Sequence[TestCase], test: TestCase, program: Solution
 ) -> tuple[TestCase, ...] | None:
-    """The other tests, those of its file with its text taken out; `None` where that cannot be, as
-    of a test in the program's own file: whoever repairs that has read it."""
+    """The other tests without its text; `None` where that is in the program's own file."""
     if test.kind != "script" or contains_test(test.code, test.node, program.text):
         return None
     rest = file_without_test(test.code, test.node)
