@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from agent.core.trust import (
     DERIVED_ORIGINS,
@@ -25,9 +25,6 @@ from agent.core.trust import (
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
 """How a test came out, in pytest's classes; `timeout` is ours."""
 Integrity = Literal["isolated", "in-process"]
-StoredIntegrity = Annotated[Integrity, BeforeValidator(
-    lambda name: {"outside": "isolated", "observed": "in-process"}.get(name, name)
-)]
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "isolated")
 REST = "*"
 """The node of a test that stands for whatever else pytest finds in a file."""
@@ -371,7 +368,7 @@ class Verdict(Value):
     test: str
     origin: Origin
     status: Status
-    integrity: StoredIntegrity | None = None
+    integrity: Integrity | None = None
     """How far a pass is believed; `None` where a test does not pass."""
     reason: str = ""
     """Why a pass is not `isolated`."""

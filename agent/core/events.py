@@ -12,6 +12,7 @@ from agent.core.domain import (
     Approach,
     Diagnosis,
     Evidence,
+    Integrity,
     Jail,
     JailLayer,
     ProofLevel,
@@ -19,7 +20,6 @@ from agent.core.domain import (
     Rivals,
     RunOutcome,
     Solution,
-    StoredIntegrity,
     Strategy,
     SuspectFile,
     Unheld,
@@ -69,7 +69,7 @@ class RunStarted(Value):
     roles: tuple[RoleChoice, ...] = ()
     parent: Parent | None = None
     require_proof: ProofLevel = "E1"
-    require_integrity: StoredIntegrity | None = None
+    require_integrity: Integrity | None = None
     limit_s: float = 0.0
     """Seconds after which it ends, or asks for more; 0 where that is not recorded."""
     remembers: bool = True

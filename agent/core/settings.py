@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
 )
 
 from llm.budget import Caps, parse_role_caps
@@ -63,7 +64,7 @@ File = Annotated[Path, AfterValidator(Path.expanduser)]
 Number = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
 Targets = Annotated[
-    Mapping[str, str], NoDecode,
+    Mapping[str, str],
     BeforeValidator(lambda value: parse_roles(value) if isinstance(value, str) else value),
 ]
 
@@ -76,10 +77,10 @@ def _set(variable: str, default: object, about: str, *, shown: str = "", **more:
     return Field(default, validation_alias=variable, description=about, **more)
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """How a session behaves. Making one reads nothing but what is given."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     provider: str = _set("LLM_PROVIDER", "auto", "who answers: see [Models](#models)")
     model: str = _set("LLM_MODEL", "", "the model of that provider, for all roles it takes")
@@ -87,7 +88,7 @@ class Settings(BaseSettings):
         "LLM_ROLES", {}, "roles that another model answers, as `critic=mock, "
         "debugger=anthropic/claude-opus-5-5`",
     )
-    fallbacks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_targets)] = _set(
+    fallbacks: Annotated[tuple[str, ...], BeforeValidator(_targets)] = _set(
         "LLM_FALLBACK", (), "models that stand in, in this order, where one cannot be reached"
     )
     options: Mapping[str, Option] = Field(default_factory=dict)
@@ -95,7 +96,7 @@ class Settings(BaseSettings):
     budget_usd: Dollars = _set("HEAL_BUDGET_USD", 0.5, "dollars a run may spend on models")
     budget_tokens: Number = _set("HEAL_BUDGET_TOKENS", 200_000, "tokens a run may spend on models")
     budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "calls of models, retries among them")
-    role_budgets: Annotated[Mapping[str, Caps], NoDecode, BeforeValidator(_role_caps)] = _set(
+    role_budgets: Annotated[Mapping[str, Caps], BeforeValidator(_role_caps)] = _set(
         "HEAL_ROLE_BUDGETS", {}, "further caps by role, as `critic.calls=2, debugger.usd=0.10, "
         "generator.seconds=90`",
     )
@@ -252,25 +253,16 @@ class Settings(BaseSettings):
     environment: Mapping[str, str] = Field(default_factory=dict, repr=False)
 
     @classmethod
-    def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource, dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings,)
-
-    @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None, **given: object) -> Settings:
         """Settings from the environment, the process's by default; `given` values win. Raises
         `BadSettings`."""
         env = dict(os.environ if environment is None else environment)
         told = {name: text.strip() for name, text in env.items() if text.strip()}
         wanted = {name: value for name, value in given.items() if value is not None}
-        # A field is set by its variable and not by its name, of which the library would take both.
-        named = {str(field.validation_alias) for field in cls.model_fields.values()}
-        fields = _EnvironmentSource(cls, {name: told[name] for name in named & told.keys()})()
-        for name in wanted:
-            fields.pop(str(cls.model_fields[name].validation_alias), None)
+        fields = {
+            alias: told[alias] for name, field in cls.model_fields.items()
+            if name not in wanted and (alias := str(field.validation_alias)) in told
+        }
         try:
             return cls.model_validate({
                 "environment": env, "options": dict(_options(told)), **fields, **wanted
@@ -286,17 +278,6 @@ class Settings(BaseSettings):
 
 AgentConfig = Settings
 """Their public name: `SelfHealingAgent(config=AgentConfig(enable_critic=False))`."""
-
-
-class _EnvironmentSource(EnvSettingsSource):
-    """Reads an environment that is handed to it."""
-
-    def __init__(self, settings_cls: type[BaseSettings], environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        super().__init__(settings_cls, case_sensitive=True)
-
-    def _load_env_vars(self) -> Mapping[str, str | None]:
-        return self._environment
 
 
 def _options(env: Mapping[str, str]) -> Iterator[tuple[str, Option]]:

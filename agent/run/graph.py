@@ -335,8 +335,6 @@ class _Saver(AsyncSqliteSaver):
     """Numbers versions by integers: the library's own names take up half of a checkpoint."""
 
     def get_next_version(self, current: Any, channel: None) -> Any:  # as the library types it
-        if isinstance(current, str):  # a run that was begun before
-            return super().get_next_version(current, channel)
         return 1 if current is None else current + 1
 
 

@@ -39,8 +39,7 @@ def conclude(
     report = store.get(state["report_id"], Report) if "report_id" in state else None
     kept, edit = base, ""
     outcome: RunOutcome = refused or "unresolved"
-    # A patch without an estimate, as of a run of an earlier version, is a proposal.
-    likely = state.get("confidence", LEAST_PROPOSED if is_repaired(state) else 1.0)
+    likely = state.get("confidence", 1.0)
     required = 0.0 if state.get("accepted") else required
     if refused is None and report is not None and report.passed:
         patched = kept = store.get(state["solution_id"], Solution)

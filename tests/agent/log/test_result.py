@@ -496,8 +496,3 @@ def test_the_patch_under_test_is_shown_until_the_run_has_its_own() -> None:
     tried = e.PatchProposed(iteration=1, strategy="search", note="n", diff="tried")
     assert fold(log_of(STARTED, tried)).last_diff == "tried"
     assert fold(log_of(STARTED, tried, FINISHED)).last_diff == FINISHED.diff
-
-
-@pytest.mark.parametrize(("name", "now"), [("outside", "isolated"), ("observed", "in-process")])
-def test_a_log_with_an_earlier_name_of_the_integrity_can_be_read(name: str, now: str) -> None:
-    assert verdict("a", integrity=name).integrity == now
