@@ -11,10 +11,10 @@ from pydantic import Field
 from agent.core.domain import (
     Approach,
     Diagnosis,
-    Evidence,
     Integrity,
     Jail,
     JailLayer,
+    Proof,
     ProofLevel,
     Report,
     Rivals,
@@ -22,7 +22,6 @@ from agent.core.domain import (
     Solution,
     Strategy,
     SuspectFile,
-    Unheld,
     Value,
 )
 from agent.core.rounds import Ruled, Stop
@@ -239,14 +238,8 @@ class Critiqued(Value):
     tests: tuple[str, ...] = ()
 
 
-class Proved(Value):
+class Proved(Proof):
     kind: Literal["proved"] = "proved"
-    level: ProofLevel
-    why: str
-    lacks: str = ""
-    """The part of `why` that keeps it from the next level."""
-    unheld: Unheld = ""
-    evidence: Evidence | None = None
     confidence: float | None = None
     """How likely the patch is right, from 0 to 1; `None` where nothing was changed."""
     unsure: str = ""
@@ -282,31 +275,30 @@ class PlanStepped(Value):
     told: str = ""
 
 
-class ModelAsked(Value):
-    """A call of a model is about to be made, and charged with the most it can come to."""
+class ModelCall(Value):
+    """Which model is asked by which role, and what that costs."""
 
-    kind: Literal["model_asked"] = "model_asked"
     call: int
     role: str
     provider: str
     model: str
     tokens: int
     cost_usd: float | None  # None: unknown
+
+
+class ModelAsked(ModelCall):
+    """A call of a model is about to be made, and charged with the most it can come to."""
+
+    kind: Literal["model_asked"] = "model_asked"
     prompt: str = ""
     asked: tuple[tuple[str, str], ...] = ()
     """Who says what in the question, keys taken out and long texts cut."""
 
 
-class ModelCalled(Value):
-    """One call of a model that came to an answer: tokens, dollars (`None` is unknown) and time."""
+class ModelCalled(ModelCall):
+    """One call of a model that came to an answer."""
 
     kind: Literal["model_called"] = "model_called"
-    call: int
-    role: str
-    provider: str
-    model: str
-    tokens: int
-    cost_usd: float | None
     wall_s: float
     input: int = 0
     output: int = 0
@@ -327,18 +319,12 @@ class ModelCalled(Value):
     """That text, shortened."""
 
 
-class ModelFailed(Value):
+class ModelFailed(ModelCall):
     """A call of a model that came to no answer; what it may have cost is charged all the same."""
 
     kind: Literal["model_failed"] = "model_failed"
-    call: int
-    role: str
-    provider: str
-    model: str
     error: str
     why: str
-    tokens: int
-    cost_usd: float | None
     wall_s: float
     answer: str = ""
 

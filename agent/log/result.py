@@ -361,74 +361,47 @@ def in_one_text(files: Sequence[tuple[str, str]]) -> str:
 def document(result: Result) -> dict[str, object]:
     """The result as one JSON document; the keys are the same for every outcome."""
     ending = result.report.ending if result.report is not None else None
-    partial = result.partial
+    best, partial, rivals = result.best, result.partial, result.rivals
     return {
-        "run_id": result.run_id or None,
+        **{name: getattr(result, name) for name in AS_THEY_ARE},
+        **{name: getattr(result, name) or None for name in OR_NULL},
         "parent": None if result.parent is None else result.parent.model_dump(mode="json"),
-        "outcome": result.outcome,
-        "proof": result.proof,
-        "confidence": result.confidence,
-        "unsure": result.unsure,
-        "integrity": result.integrity,
-        "integrity_reason": result.integrity_reason,
         "evidence": None if result.evidence is None else result.evidence.model_dump(mode="json"),
-        "diff": result.diff,
         "files": dict(result.files),
         "tests": _verdicts(result.report),
-        "strategy": result.strategy,
-        "provider": result.provider or None,
-        "sandbox": result.sandbox or None,
-        "level": result.level or None,
         "refused": list(ending.refused) if ending is not None else [],
-        "iterations": result.iterations,
-        "stopped": result.stopped,
-        "rulings": [
-            {"test": one.test, "ruling": one.ruling, "why": one.why, "quote": one.quote}
-            for one in result.rulings
-        ],
-        "candidates": result.candidates,
-        "cut_after": result.cut_after,
+        "rulings": [one.model_dump(exclude={"kind"}) for one in result.rulings],
         "suspects": [one.model_dump(mode="json") for one in result.suspects],
-        "rivals": None if result.rivals is None else {
-            "call": result.rivals.call,
-            "behaviours": [
-                {"label": one.label, "gives": one.gives, "raises": one.raises, "note": one.note,
-                 "diff": one.diff}
-                for one in result.rivals.behaviours
-            ],
+        "rivals": None if rivals is None else {
+            "call": rivals.call,
+            "behaviours": [one.model_dump(exclude={"solution"}) for one in rivals.behaviours],
         },
-        "calls": result.calls,
-        "tokens": result.tokens,
-        "cost_usd": result.cost_usd,
         "seconds": round(result.seconds, 3),
         "measures": measured(result.code),
         "metrics": {step: asdict(one) for step, one in result.metrics.items()},
         "degraded": [asdict(one) for one in result.degraded],
-        "reason": result.reason,
-        "error": result.error or None,
         "project": None,
-        "not_a_fix": None if partial is None else {
-            "diff": partial.diff, "passed": partial.passed, "total": partial.total,
-            "code": partial.code,
-        },
-        "best": None if result.best is None else {
-            "iteration": result.best.iteration, "label": result.best.label,
-            "diff": result.best.diff, "files": dict(result.best.files),
-            "tests": _verdicts(result.best.report),
+        "not_a_fix": None if partial is None else partial.model_dump(exclude={"kind", "note"}),
+        "best": None if best is None else {
+            "iteration": best.iteration, "label": best.label, "diff": best.diff,
+            "files": dict(best.files), "tests": _verdicts(best.report),
         },
     }
 
 
+AS_THEY_ARE = (
+    "outcome", "proof", "confidence", "unsure", "integrity", "integrity_reason", "diff", "strategy",
+    "iterations", "stopped", "candidates", "cut_after", "calls", "tokens", "cost_usd", "reason",
+)
+"""Attributes of a result that its document has under the same key."""
+OR_NULL = ("run_id", "provider", "sandbox", "level", "error")
+"""The same, with null in place of an empty text."""
+
+
 def _verdicts(report: Report | None) -> list[dict[str, object]]:
-    return [
-        {
-            "id": verdict.name, "origin": verdict.origin, "status": verdict.status,
-            "integrity": verdict.integrity, "reason": verdict.reason,
-            "doubt": verdict.doubt, "vacuous": verdict.vacuous, "aside": verdict.aside,
-            "expected": verdict.expected, "got": verdict.got, "message": verdict.message,
-        }
-        for verdict in (report.verdicts if report is not None else ())
-    ]
+    verdicts = report.verdicts if report is not None else ()
+    left = {"name", "test", "call", "type_differs", "wall_s"}
+    return [{"id": one.name, **one.model_dump(exclude=left)} for one in verdicts]
 
 
 def fold(log: Iterable[Stamped]) -> Result:

@@ -52,31 +52,8 @@ from agent.thinking.roles import ARBITER
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
-Node = Callable[[State, Context], Awaitable[State]]
 
-STEPS: dict[Step, Node] = {
-    "recall": recall,
-    "branch": branch,
-    "specify": specify,
-    "permit": permit,
-    "generate": generate,
-    "attack": attack,
-    "execute": execute,
-    "arbitrate": arbitrate,
-    "diagnose": diagnose,
-    "repair": repair,
-    "attempt": attempt,
-    "select": select,
-    "ask": ask,
-    "help": help_,
-    "simplify": simplify,
-    "critique": critique,
-    "inspect": inspect,
-    "prove": prove,
-    "gate": gate,
-    "learn": learn,
-    "finish": finish,
-}
+Node = Callable[[State, Context], Awaitable[State]]
 
 BARE: frozenset[Step] = frozenset({"permit", "ask", "help", "gate", "finish"})
 
@@ -230,50 +207,43 @@ async def after_gate(state: State, runtime: Runtime[Context]) -> str:
     return "permit" if needs_leave(state, runtime) else "diagnose"
 
 
+STEPS: dict[Step, tuple[Node, str, Callable[..., Awaitable[object]] | None]] = {
+    "recall": (recall, "finish execute specify", after_recall),
+    "branch": (branch, "execute", None),
+    "specify": (specify, "attack permit generate", after_specify),
+    "permit": (permit, "finish generate diagnose repair attempt", after_permit),
+    "generate": (generate, "attack", None),
+    "attack": (attack, "execute", None),
+    "execute": (execute, "arbitrate simplify critique diagnose", after_execute),
+    "arbitrate": (arbitrate, "simplify critique diagnose", after_arbitrate),
+    "diagnose": (diagnose, "permit help repair attempt finish", after_diagnose),
+    "repair": (repair, "select", None),
+    "attempt": (attempt, "select", None),
+    "select": (select, "finish permit help diagnose ask repair attempt", after_select),
+    "ask": (ask, "ask execute", after_ask),
+    "help": (help_, "finish help execute permit diagnose", after_help),
+    "simplify": (simplify, "critique", None),
+    "critique": (critique, "finish execute inspect prove", after_critique),
+    "inspect": (inspect, "prove", None),
+    "prove": (prove, "gate", None),
+    "gate": (gate, "finish gate execute permit diagnose learn", after_gate),
+    "learn": (learn, "finish", None),
+    "finish": (finish, END, None),
+}
+"""Each step with what may follow it, and what chooses among several."""
+
+
 def build_graph() -> StateGraph[State, Context]:
     """The graph, not yet compiled."""
     graph: StateGraph[State, Context] = StateGraph(State, context_schema=Context)
-    for step, node in STEPS.items():
+    graph.add_conditional_edges(START, first_step, ["recall", "branch"])
+    for step, (node, following, chosen) in STEPS.items():
         # LangGraph's node type is wider than ours.
         graph.add_node(step, cast(Any, logged(step, node)))
-    graph.add_conditional_edges(START, first_step, ["recall", "branch"])
-    graph.add_edge("branch", "execute")
-    graph.add_conditional_edges("recall", after_recall, ["finish", "execute", "specify"])
-    graph.add_conditional_edges("specify", after_specify, ["attack", "permit", "generate"])
-    graph.add_conditional_edges(
-        "permit", after_permit, ["finish", "generate", "diagnose", "repair", "attempt"]
-    )
-    graph.add_edge("generate", "attack")
-    graph.add_edge("attack", "execute")
-    graph.add_conditional_edges(
-        "execute", after_execute, ["arbitrate", "simplify", "critique", "diagnose"]
-    )
-    graph.add_conditional_edges(
-        "arbitrate", after_arbitrate, ["simplify", "critique", "diagnose"]
-    )
-    graph.add_edge("simplify", "critique")
-    graph.add_conditional_edges(
-        "diagnose", after_diagnose, ["permit", "help", "repair", "attempt", "finish"]
-    )
-    graph.add_edge("repair", "select")
-    graph.add_edge("attempt", "select")
-    graph.add_conditional_edges(
-        "select", after_select, ["finish", "permit", "help", "diagnose", "ask", "repair", "attempt"]
-    )
-    graph.add_conditional_edges(
-        "help", after_help, ["finish", "help", "execute", "permit", "diagnose"]
-    )
-    graph.add_conditional_edges("ask", after_ask, ["ask", "execute"])
-    graph.add_conditional_edges(
-        "critique", after_critique, ["finish", "execute", "inspect", "prove"]
-    )
-    graph.add_edge("inspect", "prove")
-    graph.add_edge("prove", "gate")
-    graph.add_conditional_edges(
-        "gate", after_gate, ["finish", "gate", "execute", "permit", "diagnose", "learn"]
-    )
-    graph.add_edge("learn", "finish")
-    graph.add_edge("finish", END)
+        if chosen is None:
+            graph.add_edge(step, following)
+        else:
+            graph.add_conditional_edges(step, cast(Any, chosen), following.split())
     return graph
 
 
