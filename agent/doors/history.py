@@ -21,7 +21,6 @@ from agent.intake.source import read_source
 from agent.intake.task import snippet_texts
 from agent.log.history import History, open_history
 from agent.log.iterations import (
-    Comparison,
     Iteration,
     UnknownIteration,
     compared,
@@ -82,7 +81,8 @@ def compare_runs(left: str, right: str, face: Display) -> int:
     if found.related:
         face.terminal.say(f"{found.related[0].upper()}{found.related[1:]}.")
     if found.differing:
-        face.terminal.talk.print(table(("test", *_sides(found)), [
+        sides = (side.run_id[:SHOWN_ID] for side in (found.left, found.right))
+        face.terminal.talk.print(table(("test", *sides), [
             (one.name, one.left or "(not run)", one.right or "(not run)")
             for one in found.differing
         ]))
@@ -159,10 +159,6 @@ def _words(one: Iteration) -> str:
 def _how(one: Iteration) -> str:
     approach = APPROACH_WORDS[one.approach] if one.approach else ""
     return ": ".join(filter(None, (approach, one.solution.note)))
-
-
-def _sides(found: Comparison) -> tuple[str, str]:
-    return found.left.run_id[:SHOWN_ID], found.right.run_id[:SHOWN_ID]
 
 
 def _fork_of(parent: Parent | None) -> str:

@@ -378,36 +378,28 @@ class SelfHealingAgent:
 async def _to_its_end(
     session: Session, run: str, ask: Ask | None, approve: Approve | None = None
 ) -> tuple[tuple[Stamped, ...], str]:
-    """The log of an ended run and an error of `ask`; a cancelled caller cancels the run."""
+    """Answers what a run asks until it ends; returns its log, and what was wrong with an answer of
+    `ask`, if anything was. A cancelled caller cancels the run."""
+    seen, unusable = 0, ""
     try:
-        unusable = await _followed(session, run, ask, approve)
+        while True:
+            async for batch in session.follow(run, seen):
+                seen = batch[-1].seq
+            waiting = fold(session.log(run)).waiting
+            if waiting is not None and waiting.needs in REVIEWED and approve is not None:
+                said = await asyncio.to_thread(approve, waiting)
+                await session.answer(run, waiting.interrupt, _review(run, said).model_dump())
+                continue
+            if ask is None or waiting is None or waiting.rivals is None:
+                return session.log(run), unusable
+            given: object = await asyncio.to_thread(ask, waiting.rivals)
+            unusable = _unusable(waiting.rivals, given)
+            # Whoever skips one question is not asked the next.
+            answer = SKIP if given is None or unusable else given
+            await session.answer(run, waiting.interrupt, {"answer": answer})
     except asyncio.CancelledError:
         await session.cancel(run)
         raise
-    return session.log(run), unusable
-
-
-async def _followed(
-    session: Session, run: str, ask: Ask | None, approve: Approve | None
-) -> str:
-    """Answers what the run asks until it ends; returns what was wrong with an answer."""
-    seen = 0
-    unusable = ""
-    while True:
-        async for batch in session.follow(run, seen):
-            seen = batch[-1].seq
-        waiting = fold(session.log(run)).waiting
-        if waiting is not None and waiting.needs in REVIEWED and approve is not None:
-            said = await asyncio.to_thread(approve, waiting)
-            await session.answer(run, waiting.interrupt, _review(run, said).model_dump())
-            continue
-        if ask is None or waiting is None or waiting.rivals is None:
-            return unusable
-        given: object = await asyncio.to_thread(ask, waiting.rivals)
-        unusable = _unusable(waiting.rivals, given)
-        # Whoever skips one question is not asked the next.
-        answer = SKIP if given is None or unusable else given
-        await session.answer(run, waiting.interrupt, {"answer": answer})
 
 
 def _review(run: str, said: object) -> Review:

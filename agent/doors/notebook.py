@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn
 
 from agent.core.settings import BadSettings
 from agent.doors.library import HealResult, RunFault, SelfHealingAgent
@@ -14,18 +13,6 @@ from agent.doors.terminal import Terminal
 from agent.intake import BadInput
 from llm import LlmError
 from sandbox import SandboxError
-
-
-class Shell(Protocol):
-    """What is used of IPython's `InteractiveShell`."""
-
-    def register_magic_function(
-        self, function: Callable[..., object], kind: str, name: str, /
-    ) -> object: ...
-
-    def transform_cell(self, text: str, /) -> str: ...
-
-    def set_next_input(self, text: str, /, replace: bool) -> object: ...
 
 
 class _Options(argparse.ArgumentParser):
@@ -51,8 +38,8 @@ def _options() -> _Options:
     return parser
 
 
-def register(shell: Shell) -> None:
-    """Gives a shell the magic `%%heal`."""
+def register(shell: Any) -> None:
+    """Gives IPython's `InteractiveShell` the magic `%%heal`."""
 
     def heal(line: str, cell: str) -> HealResult | None:
         return healed(shell, line, cell)
@@ -61,7 +48,7 @@ def register(shell: Shell) -> None:
     shell.register_magic_function(heal, "cell", "heal")
 
 
-def healed(shell: Shell, line: str, cell: str) -> HealResult | None:
+def healed(shell: Any, line: str, cell: str) -> HealResult | None:
     """Heals a cell, and shows the verdict and the patch; `None` where it could not be tried."""
     terminal = Terminal()
     # A notebook colours all of standard error as a fault.

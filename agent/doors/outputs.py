@@ -3,8 +3,9 @@ written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core.events import Stamped, to_jsonl
@@ -39,7 +40,8 @@ def write(
     """Writes what the request names; a repair only where the exit `code` says that it heals."""
     done = Written()
     seen = prepared.seen
-    writers = [_log(request, log)]
+    writers = [_new(request.log if log else None, lambda: to_jsonl(log).encode(), request,
+                    "The run's log")]
     if request.writes and (code != HEALED or (seen is not None and not result.diff)):
         done.kept += _nothing_written(result)
     elif request.writes:
@@ -48,7 +50,15 @@ def write(
             _committed(result, request, prepared, done),
         ]
     if seen is not None:
-        writers += [_report(result, request, seen), _suite(result, request)]
+        from agent.doors.project.reports import junit, markdown
+
+        told = against(result, request.least)
+        writers += [
+            _new(request.report, lambda: markdown(
+                told, seen.project.name, seen, request.out
+            ).encode("utf-8", "surrogateescape"), request, "The report"),
+            _new(request.junit, lambda: junit(result), request, "The suite"),
+        ]
     for writer in writers:
         try:
             done.kept += writer
@@ -57,18 +67,20 @@ def write(
     return done
 
 
+def _new(
+    path: Path | None, content: Callable[[], bytes], request: HealRequest, what: str
+) -> Iterator[str]:
+    if path is not None:
+        write_new(path, content(), overwrite=request.force)
+        yield f"{what} is in {path}."
+
+
 def _nothing_written(result: Result) -> Iterator[str]:
     taking = taking_words(result)
     said = "" if result.outcome == "cancelled" else "Nothing was written."  # said already
     given = f"The best program so far is given by: {taking}" if taking else ""
     if said or given:
         yield " ".join(filter(None, (said, given)))
-
-
-def _log(request: HealRequest, log: Sequence[Stamped]) -> Iterator[str]:
-    if request.log is not None and log:
-        write_new(request.log, to_jsonl(log).encode(), overwrite=request.force)
-        yield f"The run's log is in {request.log}."
 
 
 def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:
@@ -144,23 +156,3 @@ def _committed(
     message = commit_message(result, failed, seen.project.command_words)
     done.commits.append(commit_edits(seen.tree.layout.root, edited(result, seen), message))
     yield done.commits[-1].words
-
-
-def _report(result: Result, request: HealRequest, seen: Seen) -> Iterator[str]:
-    if request.report is not None:
-        from agent.doors.project.reports import markdown
-
-        told = against(result, request.least)
-        text = markdown(told, seen.project.name, seen, request.out)
-        write_new(
-            request.report, text.encode("utf-8", "surrogateescape"), overwrite=request.force
-        )
-        yield f"The report is in {request.report}."
-
-
-def _suite(result: Result, request: HealRequest) -> Iterator[str]:
-    if request.junit is not None:
-        from agent.doors.project.reports import junit
-
-        write_new(request.junit, junit(result), overwrite=request.force)
-        yield f"The suite is in {request.junit}."

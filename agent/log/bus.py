@@ -40,10 +40,6 @@ class EventBus:
             sleeper.set()
         return stamped
 
-    def log(self, run: str) -> tuple[Stamped, ...]:
-        """All events of a run so far."""
-        return self._store.log(run)
-
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
         """Batches of events behind place `after`; ends after the final one, or when the bus is
         closed."""

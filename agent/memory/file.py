@@ -3,6 +3,7 @@ newer one is left as it is. Nothing is deleted or overwritten."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -92,12 +93,10 @@ def _alone(path: Path, fault: NotOurs) -> Iterator[None]:
     """One process at a time: a second one would rename what the first has begun."""
     with ExitStack() as stack:
         try:
-            import fcntl  # which Windows has not
-
             folder = os.open(path.parent, os.O_RDONLY)
             stack.callback(os.close, folder)
             fcntl.flock(folder, fcntl.LOCK_EX)
-        except (ImportError, OSError) as error:
+        except OSError as error:
             raise MemoryFault(
                 f"The fix memory {path} {fault}, and cannot be set aside, since its folder cannot "
                 f"be locked ({error}). Rename the file, and a new memory is begun."

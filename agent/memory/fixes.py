@@ -55,30 +55,19 @@ class Fix(Value):
     def made(
         cls, failure: Failure, before: str, after: str, proof: ProofLevel, note: str,
         standing: Standing = "unknown", rivals: Rivals | None = None,
-        confidence: float = 0.5,
+        confidence: float = 0.5, *, project: str = "", path: str = "",
+        others: tuple[FileChange, ...] = (),
     ) -> Fix | None:
-        """The fix; `None` where a program is too long to be kept, or no text for a file."""
+        """The fix; `None` where a text is too long to be kept, or no text for a file."""
         fits = standing == "open" and rivals is not None and len(rivals.to_json()) <= LONGEST_RIVALS
+        texts = [text for one in others for text in (one.before, one.after)]
         try:
-            for text in (before, after, note, failure.message):
+            for text in (before, after, note, failure.message, *texts):
                 text.encode()
-            return cls(
+            return None if max(map(len, texts), default=0) > LONGEST_PROGRAM else cls(
                 failure=failure, before=before, after=after, proof=proof, note=note,
                 standing=standing, rivals=rivals if fits else None, confidence=confidence,
-            )
-        except ValueError:
-            return None
-
-    def of_project(
-        self, key: str, path: str, others: tuple[FileChange, ...] = ()
-    ) -> Fix | None:
-        """The same fix as one of a project; `None` where it is too much, or no text for a file."""
-        long = any(max(len(one.before), len(one.after)) > LONGEST_PROGRAM for one in others)
-        try:
-            for one in others:
-                f"{one.before}{one.after}".encode()
-            return None if long else Fix.model_validate(
-                dict(self) | {"project": key, "path": path, "others": others}
+                project=project, path=path, others=others,
             )
         except ValueError:
             return None

@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,15 +53,12 @@ class LazyEngine:
             await asyncio.gather(self._opening, return_exceptions=True)
 
     async def _opened(self) -> Engine:
-        opener = await asyncio.to_thread(_open_engine)
-        return await self._files.enter_async_context(opener(self._checkpoints))
-
-
-def _open_engine() -> Callable[[Path], AbstractAsyncContextManager[Engine]]:
-    os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
-    from agent.run.graph import open_engine
-
-    return open_engine
+        os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+        graph = await asyncio.to_thread(import_module, "agent.run.graph")
+        engine: Engine = await self._files.enter_async_context(
+            graph.open_engine(self._checkpoints)
+        )
+        return engine
 
 
 @dataclass(frozen=True)

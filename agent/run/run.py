@@ -165,7 +165,7 @@ class Run:
     @property
     def log(self) -> tuple[Stamped, ...]:
         """All events so far."""
-        return self._shared.bus.log(self.id)
+        return self._store.log(self.id)
 
     @property
     def question(self) -> Waiting | None:

@@ -12,7 +12,6 @@ from agent.intake import with_outside_failures
 from agent.judge.project_run import SuiteRun, verdicts
 from agent.log.result import Result
 from agent.log.words import claim_lines, open_words, report_words
-from agent.project.layout import ProjectLayout
 from agent.project.tree import ProjectTree, is_collected, is_unittest
 
 if TYPE_CHECKING:
@@ -39,11 +38,13 @@ def found_words(tree: ProjectTree, python: str, command: str = "") -> str:
         for path in tree.files if path.endswith(".py")
     )
     folder = next((root for root in layout.import_roots if root), "")
+    own = layout.configuration
+    settings = f", pytest as {own} says" if own else ", plain pytest"
     suite = counted(tests, "test file") if not command else f"tests by `{command}`"
     return (
         f"{layout.name}: {counted(len(tree.editable), 'module')} "
         f"{f'below {folder}/' if folder else 'to edit'}, {suite}; {python}"
-        f"{'' if command else f', {settings_words(layout)}'}"
+        f"{'' if command else settings}"
     )
 
 
@@ -54,11 +55,6 @@ def changed_words(files: Sequence[str], since: str) -> str:
         f"changed since {since or 'the last commit'}, and so suspected first: "
         f"{', '.join(files[:MOST_CHANGED])}{more}"
     )
-
-
-def settings_words(layout: ProjectLayout) -> str:
-    """Where pytest's settings are from."""
-    return f"pytest as {layout.configuration} says" if layout.configuration else "plain pytest"
 
 
 def suite_words(run: SuiteRun, wanted: Sequence[str], command: str = "") -> str:

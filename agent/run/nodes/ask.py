@@ -33,9 +33,11 @@ async def ask(state: State, ctx: Context) -> State:
     rivals = question(alternatives, base)
     if rivals is None:
         return {"asking": False}
-    given = interrupt(
-        {"question": asked_in_words(rivals), "diff": "", "rivals": json.loads(rivals.to_json())}
-    )
+    words = in_words(rivals)
+    given = interrupt({
+        "question": f"{words[0].upper()}{words[1:]}: which is right?", "diff": "",
+        "rivals": json.loads(rivals.to_json()),
+    })
     test = _test(rivals, given, ctx)
     if test is None:
         # Whoever skips one question is not asked the next; this one stays to be seen.
@@ -51,12 +53,6 @@ async def ask(state: State, ctx: Context) -> State:
     return _chosen(state, ctx, base, left) | {
         "suite_id": ctx.store.put(suite), "asked": state.get("asked", 0) + 1,
     }
-
-
-def asked_in_words(rivals: Rivals) -> str:
-    """The question as a sentence."""
-    words = in_words(rivals)
-    return f"{words[0].upper()}{words[1:]}: which is right?"
 
 
 def _test(rivals: Rivals, given: object, ctx: Context) -> TestCase | None:

@@ -110,9 +110,9 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
         ctx.store.get(state["failure_id"], Failure), first.before, first.after,
         state["proof"], note, *_standing(state, ctx, base),
         confidence=1.0 if state.get("accepted") else state["confidence"],
+        project="" if project is None else project_key(project),
+        path="" if project is None else first.path, others=tuple(others),
     )
-    if fix is not None and project is not None:
-        fix = fix.of_project(project_key(project), first.path, tuple(others))
     if fix is None:
         return LONG
     ctx.memory.remember(fix)

@@ -30,10 +30,11 @@ def report(message: str = "assert 3 == -1", status: d.Status = "failed") -> d.Re
 
 def remembered(memory: Memory) -> None:
     """Keeps a fix of two files of the project `one`."""
-    made = Fix.made(failure_of(program(), (), report(), ONE), A, MENDED_A, "E1", "mended")
-    assert made is not None
     others = (d.FileChange(path="b.py", before=B, after=MENDED_B),)
-    fix = made.of_project(project_key(ONE), "a.py", others)
+    fix = Fix.made(
+        failure_of(program(), (), report(), ONE), A, MENDED_A, "E1", "mended",
+        project=project_key(ONE), path="a.py", others=others,
+    )
     assert fix is not None
     memory.remember(fix)
 
