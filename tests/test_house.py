@@ -31,7 +31,7 @@ MAY_IMPORT = {
 INSIDE_AGENT = [
     {"core"}, {"intake"}, {"judge"}, {"repair"}, {"memory", "log"}, {"project"}, {"tools"},
     {"healing"}, {"thinking"}, {"planning"}, {"run.nodes", "run.uploads"}, {"run.graph"},
-    {"run.resources", "run.fork"}, {"run.run"}, {"run.reader"}, {"run.session"}, {"doors"},
+    {"run.resources", "run.fork"}, {"run.run"}, {"run.session"}, {"doors"},
     {"__main__"},
 ]
 """Rooms of `agent/` from the ground up; each imports lower rooms only."""

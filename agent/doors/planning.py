@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent.core.domain import Jail
 from agent.core.settings import Settings, data_folder
@@ -25,16 +24,13 @@ LINES = 100
 TYPED = f"{'x' * 39}\n" * LINES
 
 
-@dataclass(frozen=True)
-class Look:
-    """What was seen of the surroundings."""
+class Look(NamedTuple):
+    """What was seen of the surroundings; `None` dollars are unknown."""
 
     plan: Plan
     jail: Jail
     most_usd: dict[str, float | None]
-    """Dollars of one call by role; `None` is unknown."""
     reached: dict[str, str]
-    """Errors of models by name, or what their provider said."""
     good: bool
 
 

@@ -193,7 +193,8 @@ class Terminal:
 
     def verdict(self, one: Verdict, console: Console, *, brief: bool = False) -> None:
         """A test with what it came to; in `brief` nothing of one that simply passes."""
-        words = verdict_line(one, ascii_only=_ascii(console))
+        ascii_only = not console.encoding.lower().startswith("utf")
+        words = verdict_line(one, ascii_only=ascii_only)
         if brief and one.standing == "passed":
             words = words.partition("\n")[0]
         console.print(Text(printable(words), style=STANDING_STYLES[one.standing]))
@@ -496,7 +497,3 @@ def make_writable(stream: TextIO) -> None:
             stream.reconfigure(errors="backslashreplace")
         else:
             stream.reconfigure(encoding="utf-8", errors="surrogatepass")
-
-
-def _ascii(console: Console) -> bool:
-    return not console.encoding.lower().startswith("utf")

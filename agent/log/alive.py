@@ -26,13 +26,28 @@ class Alive:
         if not self._name:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             for left in self._folder.iterdir():
-                is_alive(self._folder, left.name)
+                self.knows(left.name)
             self._name, self._handle = _held(self._folder)
         return self._name
 
     def knows(self, other: str) -> bool:
-        """Whether one of that name lives."""
-        return is_alive(self._folder, other)
+        """Whether one of that name lives; the file of one who does not is removed."""
+        if not _NAME.fullmatch(other):
+            return False
+        try:
+            handle = os.open(self._folder / other, os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        except PermissionError:
+            return True  # another user's: not ours to take over
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (self._folder / other).unlink(missing_ok=True)
+            return False
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
 
     def close(self) -> None:
         """Lives no more."""
@@ -40,26 +55,6 @@ class Alive:
             (self._folder / self._name).unlink(missing_ok=True)
             os.close(self._handle)
             self._name = ""
-
-
-def is_alive(folder: Path, name: str) -> bool:
-    """Whether the one of that name lives; the file of one who does not is removed."""
-    if not _NAME.fullmatch(name):
-        return False
-    try:
-        handle = os.open(folder / name, os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    except PermissionError:
-        return True  # another user's: not ours to take over
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        (folder / name).unlink(missing_ok=True)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
 
 
 def _held(folder: Path) -> tuple[str, int]:

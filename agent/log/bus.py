@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from itertools import count
 
 from agent.core.events import Event, Stamped
 from agent.log.store import Store
 
+Writer = Callable[[Event], Stamped]
 PAGE = 500
 ELSEWHERE_S = 0.5
 """A follower looks this often for what another process wrote."""
@@ -31,14 +33,16 @@ class EventBus:
             sleeper.set()
 
     def writer(self, run: str, task: str) -> Writer:
-        """A writer for one attempt of one step of a run."""
-        return Writer(self, run, task, self._store.begin(run, task))
+        """A writer for one attempt of one step of a run, which numbers its events."""
+        attempt, ordinals = self._store.begin(run, task), count()
 
-    def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> Stamped:
-        stamped = self._store.append(run, task, attempt, ordinal, event)
-        for sleeper in self._sleepers.get(run, ()):
-            sleeper.set()
-        return stamped
+        def write(event: Event) -> Stamped:
+            stamped = self._store.append(run, task, attempt, next(ordinals), event)
+            for sleeper in self._sleepers.get(run, ()):
+                sleeper.set()
+            return stamped
+
+        return write
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
         """Batches of events behind place `after`; ends after the final one, or when the bus is
@@ -63,18 +67,3 @@ class EventBus:
             self._sleepers[run].discard(awake)
             if not self._sleepers[run]:
                 del self._sleepers[run]
-
-
-class Writer:
-    """Numbers the events of one attempt of one step."""
-
-    def __init__(self, bus: EventBus, run: str, task: str, attempt: int) -> None:
-        self._bus = bus
-        self._run = run
-        self._task = task
-        self._attempt = attempt
-        self._ordinal = 0
-
-    def __call__(self, event: Event) -> Stamped:
-        ordinal, self._ordinal = self._ordinal, self._ordinal + 1
-        return self._bus.append(self._run, self._task, self._attempt, ordinal, event)

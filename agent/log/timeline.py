@@ -156,7 +156,11 @@ def with_report(
     brought = None if columns else programs.get(BROUGHT)
     solution = programs.get(event.report.solution, brought)
     label = _label(columns, event.iteration, solution.origin if solution is not None else "user")
-    parent = _parent(columns, solution) if columns else None
+    named = [
+        index for index, one in enumerate(columns)
+        if solution is not None and one.report.solution == solution.parent
+    ]
+    parent = (named[-1] if named else 0) if columns else None  # the first, where it was not judged
     return (*columns, Column(label, event.iteration, event.report, solution, parent))
 
 
@@ -167,15 +171,6 @@ def _label(columns: tuple[Column, ...], iteration: int, origin: str) -> str:
     name = f"try {iteration}" if iteration else "memory" if origin == "memory" else "start"
     others = sum(one.label.startswith(name) for one in columns if one.iteration == iteration)
     return f"{name}{ascii_lowercase[min(others, 25)] if others else ''}"
-
-
-def _parent(columns: tuple[Column, ...], solution: Solution | None) -> int:
-    """The place of the program that one was made from; the first, where that was not judged."""
-    named = [
-        index for index, column in enumerate(columns)
-        if solution is not None and column.report.solution == solution.parent
-    ]
-    return named[-1] if named else 0
 
 
 def with_set_aside(report: Report, *others: Report) -> Report:

@@ -206,10 +206,7 @@ class Memory:
 
     def credit(self, known: StoredFix, *, helped: bool, elsewhere: bool = False) -> None:
         """Counts a replay, on its own program or elsewhere: it helped, or it sinks."""
-        column = {
-            (True, False): "successes", (False, False): "failures",
-            (True, True): "transfers", (False, True): "misfits",
-        }[helped, elsewhere]
+        column = (("failures", "successes"), ("misfits", "transfers"))[elsewhere][helped]
         with working(self._name):
             self._db.execute(
                 f"update fixes set {column} = {column} + 1, used = ? where id = ?",

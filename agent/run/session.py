@@ -9,19 +9,25 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from typing import Unpack
 
-from agent.core.domain import Task
-from agent.core.events import Answered
+from agent.core.domain import Jail, Report, Solution, Task
+from agent.core.events import Answered, Event, Stamped
 from agent.core.latency import low_latency
 from agent.core.settings import BadSettings, Settings
+from agent.healing.context import Context
 from agent.healing.models import OWNER
 from agent.intake.errors import BadInput
 from agent.intake.task import refuse_unwritable
+from agent.judge import check
+from agent.judge.jail_level import jail_seen
+from agent.log.history import History
+from agent.log.spending import CostEstimate, estimate_costs
 from agent.log.store import UnknownRun
 from agent.log.waiting import End, ForStep, GoOn, read_answer
+from agent.memory import Memory
 from agent.run.fork import UNEDITED, Edits
-from agent.run.reader import RunReader
 from agent.run.resources import Resources, open_resources
 from agent.run.run import Asked, Options, Run
 from llm import Connection, NoProvider, Plan, Provider, open_provider
@@ -29,12 +35,18 @@ from llm.redaction import redacted_logs
 from sandbox import Sandbox
 
 
-class Session(RunReader):
-    """Starts, answers and ends runs; use from the event loop that opened it."""
+class Session:
+    """Starts, shows, answers and ends runs; use from the event loop that opened it."""
 
     def __init__(self, shared: Resources) -> None:
-        super().__init__(shared)
+        self.settings = shared.settings
+        self.models = shared.models
+        self.sandbox = shared.sandbox
+        self.prompts = shared.prompts
         self.notices = shared.notices
+        self._shared = shared
+        self._store = shared.store
+        self._driven: dict[str, Run] = {}
 
     async def start(
         self, task: Task, *, title: str = "", run_id: str | None = None, plan: Plan | None = None,
@@ -170,6 +182,102 @@ class Session(RunReader):
         for run in going:
             self._store.release(run.id)
         self._shared.bus.close()
+
+    # What can be seen without changing a run.
+
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[Stamped, ...]]:
+        """Batches of events behind place `after`, until the run ends or waits. Raises:
+        UnknownRun."""
+        followed = self._run(run)
+        async for batch in self._shared.bus.follow(run, after):
+            yield batch
+            if batch[-1].event.kind == "waiting" and followed.question is not None:
+                return
+
+    def log(self, run: str) -> tuple[Stamped, ...]:
+        """All events of a run so far; raises `UnknownRun`."""
+        return self._run(run).log
+
+    def so_far(self, run: str) -> Mapping[int, str]:
+        """What the models of a run in this process have answered so far, by call."""
+        return self._driven[run].so_far() if run in self._driven else {}
+
+    def task(self, run: str) -> Task:
+        """What a run is to do; raises `UnknownRun`."""
+        return self._run(run).task
+
+    def history(self, visitor: str = OWNER) -> History:
+        """The runs of a visitor, to be listed, opened and compared."""
+        return History(self._store, visitor)
+
+    def memory(self, visitor: str = OWNER) -> Memory:
+        """What is remembered of a visitor's runs."""
+        return self._shared.memories.known(visitor)
+
+    def visitor(self, run: str) -> str:
+        """Whose keys a run uses; raises `UnknownRun`."""
+        return self._run(run).options.visitor
+
+    def can_go_on(self, run: str) -> bool:
+        """Whether every key that the run needs is at hand."""
+        options = self._run(run).options
+        return not self.models.missing_key(options.plan, options.visitor)
+
+    def waiting(self, run: str) -> str | None:
+        """The id of the question the run waits with, if it does."""
+        asked = self._run(run).question
+        return None if asked is None else asked.interrupt
+
+    def going(self) -> dict[str, str]:
+        """The runs that go on in this process, and whose each is."""
+        return {run.id: run.options.visitor for run in self._driven.values() if run.is_running}
+
+    def unfinished(self, visitor: str) -> frozenset[str]:
+        """A visitor's runs that go on, or wait."""
+        return self._store.unfinished(visitor)
+
+    def came(self, visitor: str, address: str) -> None:
+        """Notes from where a visitor comes."""
+        self.models.crowds.came(visitor, address)
+        self._shared.memories.came(visitor, address)
+
+    def plan(
+        self, visitor: str = OWNER, *, provider: str | None = None, model: str | None = None,
+        roles: Mapping[str, str] | None = None,
+    ) -> Plan:
+        """Who would answer a visitor, with other choices than the settings' where given. Raises:
+        NoProvider, NeedsKey."""
+        return self.models.plan(visitor, provider, roles, model)
+
+    def foreseen(self, plan: Plan, typed: str) -> tuple[CostEstimate, ...]:
+        """What one call of each role may come to, for a program and tests that were typed."""
+        today = datetime.now(UTC).date()
+        return estimate_costs(plan, self.models.prices, self.prompts, typed, today)
+
+    async def judge(self, task: Task, program: Solution, visitor: str = OWNER) -> Report:
+        """The verdict on a program under a task's tests, with no run and no repair."""
+        sandbox = self._shared.sandbox_of(visitor, uuid.uuid4().hex)
+        return await check(
+            program, task.tests, task, sandbox, wall_s=self.settings.test_wall_s
+        )
+
+    async def jail(self, task: Task | None = None) -> Jail:
+        """What holds code back here, where the task's judge will run. Raises: SandboxError."""
+        return await jail_seen(self.sandbox, task)
+
+    def asking(
+        self, task: Task, emit: Callable[[Event], Stamped], budget_s: float | None = None
+    ) -> Context:
+        """The context for asking a role outside of a run; the caller closes its router."""
+        options = Options.of(self.settings, self.plan(), ask=False, budget_s=budget_s)
+        run = Run(uuid.uuid4().hex, "", options, task, self._shared)
+        run.emit = emit
+        return run.context()
+
+    # Helpers.
+
+    def _run(self, run: str) -> Run:
+        return self._driven.get(run) or Run.stored(self._store.run(run), self._shared)
 
     async def _begin(
         self, run_id: str | None, title: str, task: Task, options: Options, *, of: str = ""

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -133,10 +133,8 @@ def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> Py
 
 def carried(arguments: Sequence[str], layout: ProjectLayout, folder: Path) -> tuple[str, ...]:
     """The options of pytest that hold for the whole suite, with paths from the project's root."""
-    return tuple(_carried([*arguments], layout, folder))
-
-
-def _carried(waiting: list[str], layout: ProjectLayout, folder: Path) -> Iterator[str]:
+    waiting = [*arguments]
+    kept: list[str] = []
     while waiting:
         word = waiting.pop(0)
         name, equals, value = word.partition("=")
@@ -145,7 +143,7 @@ def _carried(waiting: list[str], layout: ProjectLayout, folder: Path) -> Iterato
         if name not in _KEPT:
             continue
         if name == "--doctest-modules":
-            yield name
+            kept.append(name)
             continue
         if not value and not equals and waiting:
             value = waiting.pop(0)
@@ -153,7 +151,8 @@ def _carried(waiting: list[str], layout: ProjectLayout, folder: Path) -> Iterato
             continue  # this very plugin, named by hand
         if name in _PATHS:
             value = node_at(str(folder / value), layout)
-        yield f"{name}={value}" if name.startswith("--") else f"{name}{value}"
+        kept.append(f"{name}={value}" if name.startswith("--") else f"{name}{value}")
+    return tuple(kept)
 
 
 def heal_in_a_process(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,12 @@ def chosen(
     if request.failed_outside:  # parameters may be called otherwise in each run
         wider = {one.partition("[")[0] for one in wider}
     else:
-        _refuse_unknown(wider, collected, layout)
+        for one in sorted(wider):
+            if not any(is_below(node, one) for node in collected):
+                raise BadInput(
+                    f"pytest collects no test {one if '::' in one else f'in {one}'}: name tests as "
+                    f"it does, or {layout.root} for all of them"
+                )
     found = [
         one for one in failing
         if not named or one in named or any(is_below(one, name) for name in wider)
@@ -52,17 +57,6 @@ def chosen(
         failed = last_failed(layout)
         found = [one for one in found if any(is_below(one, name) for name in failed)]
     return found
-
-
-def _refuse_unknown(
-    named: Collection[str], collected: Sequence[str], layout: ProjectLayout
-) -> None:
-    for one in sorted(named):
-        if not any(is_below(node, one) for node in collected):
-            raise BadInput(
-                f"pytest collects no test {one if '::' in one else f'in {one}'}: name tests as it "
-                f"does, or {layout.root} for all of them"
-            )
 
 
 def named_for_unittest(tree: ProjectTree) -> bool:

@@ -28,7 +28,7 @@ def head_start(arguments: Sequence[str]) -> None:
 
     try:
         layout = find_layout(start)
-        found = find_interpreter(layout.root, _python(arguments))
+        found = find_interpreter(layout.root, "")
         refuse_without_pytest(found)
         asked = grants_of(layout.settings, layout.root)
         given = asked if "--grant" in arguments else asked.harmless
@@ -49,12 +49,3 @@ def _start(arguments: Sequence[str]) -> Path | None:
     brings_tests = any(one.startswith("--tests") for one in arguments)
     place = Path(arguments[1].partition("::")[0])
     return place if is_of_project(arguments[1], brings_tests=brings_tests) else None
-
-
-def _python(arguments: Sequence[str]) -> str:
-    for place, one in enumerate(arguments):
-        if one == "--python":
-            return [*arguments[place + 1 :], ""][0]
-        if one.startswith("--python="):
-            return one.partition("=")[2]
-    return ""

@@ -1,11 +1,4 @@
-"""A project healed from Python.
-
-    from selfheal import heal_project
-
-    result = heal_project("path/to/project")
-    if result.success:
-        print(result.diff)
-"""
+"""A project healed from Python, by `heal_project`."""
 
 from __future__ import annotations
 

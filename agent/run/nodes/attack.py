@@ -13,10 +13,9 @@ from agent.thinking.wording import tests
 
 async def attack(state: State, ctx: Context) -> State:
     """Adds calls that must return at all; nobody knows yet what they should return."""
-    if not ctx.settings.enable_adversarial_tests:
+    # A project's own suite decides, and its pytest knows no calls beyond that.
+    if not ctx.settings.enable_adversarial_tests or ctx.task.project is not None:
         return {}
-    if ctx.task.project is not None:
-        return {}  # its own suite decides, and its pytest knows no calls beyond that
     suite = ctx.store.get(state["suite_id"], Suite)
     solution = ctx.store.get(state["solution_id"], Solution)
     answer = await ask_if_it_answers(
