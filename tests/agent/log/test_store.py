@@ -83,32 +83,38 @@ def test_a_released_run_can_be_adopted_unless_it_has_finished(store: Store) -> N
     assert [row.id for row in store.adopt_orphans()] == ["r"]
 
 
-def test_places_count_up_whoever_writes(bus: EventBus) -> None:
+def test_places_count_up_whoever_writes(
+    bus: EventBus, store: Store
+) -> None:
     first, second = bus.writer("r", "a"), bus.writer("r", "b")
     first(notice("1"))
     second(notice("2"))
     first(notice("3"))
-    log = bus.log("r")
+    log = store.log("r")
     assert [(e.seq, e.task, e.ordinal) for e in log] == [(1, "a", 0), (2, "b", 0), (3, "a", 1)]
 
 
-def test_a_step_entered_again_replaces_its_first_attempt_in_the_fold(bus: EventBus) -> None:
+def test_a_step_entered_again_replaces_its_first_attempt_in_the_fold(
+    bus: EventBus, store: Store
+) -> None:
     bus.writer("r", "a")(notice("lost"))
     again = bus.writer("r", "a")
     again(notice("kept"))
     again(notice("kept too"))
     bus.writer("r", "b")(notice("other"))
-    texts = [e.event.text for e in e.fold_attempts(bus.log("r")) if e.event.kind == "notice"]
+    texts = [e.event.text for e in e.fold_attempts(store.log("r")) if e.event.kind == "notice"]
     assert texts == ["kept", "kept too", "other"]
 
 
-def test_a_log_survives_json_lines_and_a_broken_one_names_its_line(bus: EventBus) -> None:
+def test_a_log_survives_json_lines_and_a_broken_one_names_its_line(
+    bus: EventBus, store: Store
+) -> None:
     write = bus.writer("r", "a")
     write(notice("one\ntwo \ud800 \u2028"))
     write(e.RunFailed(error="e"))
-    assert e.from_jsonl(e.to_jsonl(bus.log("r"))) == bus.log("r")
+    assert e.from_jsonl(e.to_jsonl(store.log("r"))) == store.log("r")
     with pytest.raises(ValueError, match="line 3"):
-        e.from_jsonl(e.to_jsonl(bus.log("r")) + '{"kind": "other"}\n')
+        e.from_jsonl(e.to_jsonl(store.log("r")) + '{"kind": "other"}\n')
 
 
 def test_a_question_is_answered_once_whoever_asks(store: Store, tmp_path: Path) -> None:

@@ -127,14 +127,13 @@ def no_lock(*_: object) -> None:
     raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
-@pytest.mark.parametrize("locks", [None, SimpleNamespace(flock=no_lock, LOCK_EX=2)])
 def test_where_nothing_can_be_locked_a_bad_file_stays_and_it_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: SimpleNamespace | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(b"no database " * 99)
-    # As on Windows, which has no such module, and on a network that keeps no locks.
-    monkeypatch.setitem(sys.modules, "fcntl", locks)
+    # As on a network that keeps no locks.
+    monkeypatch.setattr(file, "fcntl", SimpleNamespace(flock=no_lock, LOCK_EX=2))
     memory = open_memory(path)
     memory.close()
     assert str(path) in memory.notice
