@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -13,6 +14,8 @@ from types import FrameType
 from typing import NoReturn
 
 import gradio as gr
+from gradio import http_server
+from gradio.exceptions import ServerFailedToStartError
 from gradio.tunneling import CURRENT_TUNNELS
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -56,6 +59,7 @@ def serve(
         async with host.serving():
             yield
 
+    http_server.Server.run_in_thread = run_in_thread  # type: ignore[method-assign]
     with _end_signals() as received:
         ui.launch(
             server_name=server_name,
@@ -86,6 +90,25 @@ def serve(
         while not received:
             time.sleep(0.25)
     _leave(host, loops)
+
+
+def run_in_thread(server: http_server.Server) -> None:
+    """Starts the server and returns once it answers, however long that takes.
+
+    Gradio waits five seconds. On a busy machine it then reports a free port as taken.
+
+    Raises:
+        ServerFailedToStartError: The server has ended, as it does where the port is taken.
+    """
+    server.thread = threading.Thread(target=server.run, daemon=True)
+    if server.reloader:  # of a Space
+        server.watch_thread = threading.Thread(target=server.watch, daemon=True)
+        server.watch_thread.start()
+    server.thread.start()
+    while not server.started:
+        if not server.thread.is_alive():
+            raise ServerFailedToStartError
+        time.sleep(0.01)
 
 
 @contextmanager

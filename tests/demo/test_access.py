@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from gradio.exceptions import ServerFailedToStartError
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import app
@@ -14,7 +18,7 @@ from agent.core.settings import Settings
 from agent.healing.models import Models
 from demo.serving.access import PROXIES, Access, duplicate_link, is_loopback, is_public
 from demo.serving.host import Host
-from demo.serving.server import serve
+from demo.serving.server import run_in_thread, serve
 from demo.shown.bench import masthead
 from demo.web import build
 from sandbox.levels import SAFE_FOR_PUBLIC
@@ -151,6 +155,26 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(
     assert app.main() == 2
     said = capsys.readouterr().err
     assert "127.0.0.1:7861" in said and "PORT=" in said
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_a_start_is_waited_for_until_the_server_answers_or_has_ended(
+    starts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Starting:
+        reloader = None
+        started = False
+
+        def run(self) -> None:
+            time.sleep(0.05)
+            self.started = starts
+
+    server: Any = Starting()
+    hours = count(step=3600)
+    monkeypatch.setattr("time.time", lambda: next(hours))
+    with nullcontext() if starts else pytest.raises(ServerFailedToStartError):
+        run_in_thread(server)
+    assert server.started == starts
 
 
 def test_a_space_has_a_link_by_which_others_make_their_own() -> None:
