@@ -115,8 +115,7 @@ def gated(
     async def answer(request: Request) -> Response:
         return PlainTextResponse(str(len(await request.body())))
 
-    routes = [Route(path, answer, methods=["GET", "POST"])
-              for path in ("/", PAGE, HEAL, "/gradio_api/upload", "/gradio_api/queue/status")]
+    routes = [Route("/{path:path}", answer, methods=["GET", "POST"])]
     gate = Middleware(Gate, public=public, settings=Settings(**settings), admit=admit)
     return TestClient(Starlette(routes=routes, middleware=[gate]), f"{scheme}://{host}")
 
@@ -136,11 +135,17 @@ def test_a_browser_gets_a_word_that_no_script_reads_and_keeps_it() -> None:
 
 
 def test_what_is_not_named_does_not_exist_and_what_is_too_much_is_told() -> None:
-    client = gated(request_rate=2, largest_input=1)
-    for path in ("/gradio_api/upload", "/gradio_api/queue/status", "/monitoring", "/x"):
-        assert client.get(path).status_code == 404
-    large = client.post(PAGE, content=b"x" * 4_000_001)
-    assert (large.status_code, bool(large.json()["detail"])) == (413, True)
+    client = gated(request_rate=3, largest_input=1)  # of which what is read in pieces is one
+    for path in (
+        "gradio_api/upload", "gradio_api/queue/status", "gradio_api/file=a.zip", "monitoring", "x",
+        "gradio_api/stream/x", "gradio_api/component_server", "gradio_api/process_recording",
+        "gradio_api/vibe-edit",
+    ):
+        asked = [ask(f"/{path}").status_code for ask in (client.get, client.post)]
+        assert asked == [404, 404], path
+    for content in (b"x" * 4_000_001, (b"x" * 9_999 for _ in range(500))):
+        large = client.post(PAGE, content=content)
+        assert (large.status_code, bool(large.json()["detail"])) == (413, True)
     assert [client.get(PAGE).status_code for _ in range(3)] == [200, 200, 429]
     refused = client.get(PAGE)
     assert int(refused.headers["retry-after"]) > 0 and refused.json()["detail"]

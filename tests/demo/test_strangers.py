@@ -158,16 +158,3 @@ def test_a_cookie_counts_only_where_its_own_page_asks(home: str) -> None:
                 forged.last("cancel_run", run=run)
         with Program(home, **jar) as same:
             assert same.last("cancel_run", run=run)["outcome"] == "cancelled"
-
-
-def test_routes_without_a_use_here_are_closed(home: str) -> None:
-    with Program(home) as stranger:
-        for path in ("gradio_api/upload", "gradio_api/file=a.zip", "gradio_api/stream/x",
-                     "gradio_api/component_server", "gradio_api/process_recording",
-                     "gradio_api/vibe-edit", "monitoring"):
-            files = {"files": ("a.txt", b"x")}
-            assert stranger.client.post(path, files=files).status_code == 404, path
-        large = stranger.client.post("gradio_api/queue/join", content=b"x" * 5_000_000)
-        assert large.status_code == 413
-        chunked = stranger.client.post("gradio_api/queue/join", content=(b"x" * 9_999,) * 500)
-        assert chunked.status_code in (400, 413)

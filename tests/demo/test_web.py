@@ -548,22 +548,6 @@ async def test_only_whoever_started_a_run_lets_it_spend_more() -> None:
         assert (await page.go_on(theirs["kept"], mine))["said"] == ""
 
 
-async def test_a_stranger_with_the_link_stops_nothing_and_decides_nothing() -> None:
-    session = RecordedSession(pause_s=30, jail=STRONG)
-    async with serving(session, PUBLIC) as page:
-        mine, other = page.panel.known(NEW_VISIT), page.panel.known(NEW_VISIT)
-        kept = await begun(page, words="healed")
-        following = asyncio.create_task(healed(page, kept, mine))
-        while not has_begun(session, kept):
-            await asyncio.sleep(0)
-        for visit in (other, NEW_VISIT):
-            assert refused(await page.stop(kept, visit))
-            assert refused(await page.decide(kept, visit, approve=True))
-        assert not session.log(kept["run"])[-1].final
-        assert (await page.stop(kept, mine))["said"] == ""
-        assert "is-cancelled" in (await following)["bench"]
-
-
 async def test_an_answer_to_a_strangers_run_is_paid_for_by_who_gives_it() -> None:
     session = RecordedSession(jail=STRONG)
     async with serving(session, PUBLIC) as page:
