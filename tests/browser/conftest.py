@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from evaluation.screenshots import browser as chromium
 from tests.demo.apart import WEAK, free_port, serving, shipped
 
-QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)
 expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium of the system; its lack fails where CI is set and is a visible skip elsewhere."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next((path for name in names if (path := shutil.which(name))), None)
-    if found is None:
-        if os.environ.get("CI"):
-            pytest.fail("there is no chromium here; install Debian's package `chromium`")
-        pytest.skip("there is no chromium here; install Debian's package `chromium`")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+    with ExitStack() as stack:
+        try:
+            launched = stack.enter_context(chromium())
+        except SystemExit as missing:
+            (pytest.fail if os.environ.get("CI") else pytest.skip)(str(missing))
         yield launched
-        launched.close()
 
 
 class Watched:
@@ -81,16 +73,10 @@ def home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where servers that other machines can reach keep their runs."""
-    return tmp_path_factory.mktemp("public")
-
-
-@pytest.fixture(scope="module")
-def weak_home(browser: Browser, saved: Path) -> Iterator[str]:
+def weak_home(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a page that other machines can reach, and that runs code behind a weak jail
     all the same."""
-    with shipped(saved, **WEAK, SANDBOX_ALLOW_WEAK="1") as address:
+    with shipped(tmp_path_factory.mktemp("public"), **WEAK, SANDBOX_ALLOW_WEAK="1") as address:
         yield address
 
 

@@ -50,6 +50,7 @@ SAMPLED = 3
 EVERYWHERE = {1440: (True, False), 1280: (), 390: (True,)}
 SAMPLES = ({1440: (False,), 1280: (), 390: ()}, {1440: (), 1280: (), 390: (True,)})
 DESK = {1440: (True, False)}
+DESK_SAMPLES = ({1440: (False,)}, {1440: (True,)})
 
 
 def keeps_the_rules(page: Page, themes: Mapping[int, Sequence[bool]]) -> None:
@@ -70,9 +71,9 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
 ) -> None:
     """A push reads the first screen and one state in full, and of some others one theme each."""
     themes = cycle([EVERYWHERE] if whole else SAMPLES)
+    on_tabs = cycle([DESK] if whole else DESK_SAMPLES)
     page = recorded_page.page
     page.add_script_tag(path=axe())
-    page.emulate_media(reduced_motion="reduce")
     keeps_the_rules(page, EVERYWHERE)
     for place in ("#code", "#tests"):
         page.locator(f"{place} .cm-content").fill(CODE)
@@ -89,7 +90,7 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
                 tab.click()
                 for one in page.locator("#bench [role=tabpanel]:visible summary:visible").all():
                     one.click()
-                keeps_the_rules(page, DESK)
+                keeps_the_rules(page, next(on_tabs))
             page.locator("[data-cell]").first.click()
             page.locator("button.fold").click()
             keeps_the_rules(page, next(themes))
@@ -101,7 +102,9 @@ def test_every_state_keeps_the_rules_at_every_size_in_both_themes(
     keeps_the_rules(page, next(themes))
 
 
-def test_the_keyboard_leafs_through_programs_tabs_and_tests(recorded_page: Any) -> None:
+def test_the_keyboard_leafs_through_programs_tabs_and_tests_and_programs_are_compared(
+    recorded_page: Any
+) -> None:
     page = recorded_page.page
     heal(page, words="rounds")
     ended(page, "healed")
@@ -127,11 +130,8 @@ def test_the_keyboard_leafs_through_programs_tabs_and_tests(recorded_page: Any) 
     heights = "[...document.querySelectorAll('.tests tr.row')].map((row) => row.offsetHeight)"
     assert len({*page.evaluate(heights)}) == 1, "also of tests that were not run"
 
-
-def test_two_programs_stand_side_by_side_and_one_is_put_into_the_editor(recorded_page: Any) -> None:
-    page = recorded_page.page
-    heal(page, words="rounds")
-    ended(page, "healed")
+    page.locator("#tab-patch").click()
+    page.locator(".scrub input[type=range]").press("End")
     page.locator("[data-beside]").click()
     expect(page.locator("select.against")).to_have_value("2")
     expect(page.locator(".beside:visible td.came")).to_contain_text("word.upper()")

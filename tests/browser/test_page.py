@@ -14,8 +14,6 @@ from agent.core.events import Judged, Stamped, TestInfo, TestsFrozen
 from agent.log.result import fold
 from demo.shown.bench import workbench
 from evaluation.screenshots import PICTURES, taken
-from tests.browser.conftest import window
-from tests.demo.apart import WEAK, shipped
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -31,6 +29,11 @@ UNNAMED = """() => [...document.querySelectorAll("button, input, textarea, [role
   .map((item) => item.outerHTML.slice(0, 200))"""
 
 
+NO_CLIPBOARD = """() => {
+  Object.defineProperty(navigator, "clipboard", { value: undefined });
+  document.addEventListener("copy", () => { window.taken = document.activeElement.value; });
+}"""
+"""A browser without a clipboard, which notes what is copied by the old way."""
 IN_EDITOR = "() => document.activeElement.closest('.cm-editor') !== null"
 
 
@@ -118,6 +121,9 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_alon
         with page.expect_download() as taken:
             page.locator(f"a.download[href$={name}]").click()
         assert fact in Path(taken.value.path()).read_text(encoding="utf-8")
+    page.evaluate(NO_CLIPBOARD)
+    page.locator("button.share").click()
+    page.wait_for_function("() => window.taken === location.href")
     page.locator("#code .cm-content").press("Enter")
     expect(page.locator("#bench")).to_have_class(re.compile(r"\bstale\b"))
     page.locator("button#heal").click()
@@ -125,21 +131,7 @@ def test_a_pasted_program_ends_with_patch_matrix_and_proof_and_can_be_taken_alon
     expect(page.locator("#bench")).not_to_have_class(re.compile(r"\bstale\b"))
 
 
-def test_a_reload_follows_the_run_that_goes_on_and_keeps_what_was_typed(
-    recorded_page: Any, tmp_path: Path
-) -> None:
-    page = recorded_page.page
-    heal(page, code="x = 1", words=f"healed held by {tmp_path / 'gate'}")
-    expect(page.locator(".timeline .moment").first).to_be_visible()
-    recorded_page.reload()
-    expect(page.locator("#code .cm-content")).to_have_text("x = 1")
-    expect(page.locator("button#stop")).to_be_enabled()
-    (tmp_path / "gate").touch()
-    ended(page, "healed")
-    expect(page.locator("button#heal")).to_be_enabled()
-
-
-def test_a_new_tab_heals_something_else_while_a_run_goes_on_in_the_first(
+def test_a_run_goes_on_beside_a_new_tab_and_after_a_reload_and_what_was_opened_and_typed_stays(
     recorded_page: Any, tmp_path: Path
 ) -> None:
     first, gate = recorded_page.page, tmp_path / "gate"
@@ -150,11 +142,30 @@ def test_a_new_tab_heals_something_else_while_a_run_goes_on_in_the_first(
     expect(second.locator("#code .cm-content")).to_have_text("")
     heal(second, words="unresolved")
     ended(second, "unresolved")
+
     recorded_page.reload()
-    expect(first.locator("#code .cm-content")).to_have_text("x = 1")
+    editor = first.locator("#code .cm-content")
+    expect(editor).to_have_text("x = 1")
     expect(first.locator("button#stop")).to_be_enabled()
+    expect(first.locator(".verdict")).to_contain_text("342")  # the last word until the end
+    expect(first.locator("button#heal")).to_be_disabled()
+    editor.click()
+    first.keyboard.press("Control+Enter")
+    first.wait_for_function("""() => {
+      const clock = document.querySelector("#bench .clock");
+      return clock && parseFloat(clock.textContent) > Number(clock.dataset.elapsed) + 1;
+    }""")
+    assert editor.inner_text() == "x = 1"
+    cell = first.locator("[data-cell]").first
+    cell.click()
+    first.locator("#tab-trace").click()
+    steps = first.locator(".moment").count()
     gate.touch()
+    expect(first.locator(".moment").nth(steps)).to_be_attached()  # of an ended run it is folded
+    expect(cell).to_have_attribute("aria-expanded", "true")
     ended(first, "healed")
+    expect(first.locator("#tab-trace")).to_have_attribute("aria-selected", "true")
+    expect(first.locator("button#heal")).to_be_enabled()
     second.reload()
     ended(second, "unresolved")
 
@@ -162,29 +173,21 @@ def test_a_new_tab_heals_something_else_while_a_run_goes_on_in_the_first(
 @pytest.mark.parametrize("size", [
     (390, 844), pytest.param((1280, 720), marks=pytest.mark.nightly),
 ], ids=["phone", "desk"])
-@pytest.mark.parametrize("state, part", [("unresolved", ".status"), ("waiting", "#review .came")])
-def test_a_link_or_a_reload_shows_the_run_or_its_question_first(
-    recorded_page: Any, state: str, part: str
+def test_a_link_shows_the_run_or_its_question_first_and_stop_ends_one_that_waits(
+    recorded_page: Any
 ) -> None:
     page = recorded_page.page
-    heal(page, words=state)
-    expect(page.locator(part)).to_be_in_viewport()
-    page.evaluate("localStorage.clear()")  # by its address alone
-    other = recorded_page.open(page.url[page.url.index("?"):])
-    expect(other.locator(part)).to_be_in_viewport()
-    expect(other.locator(".partial")).to_have_count(int(state == "unresolved"))
-
-
-@pytest.mark.parametrize("size", [
-    (1440, 900), pytest.param((390, 844), marks=pytest.mark.nightly),
-], ids=["desk", "phone"])
-def test_stop_ends_a_run(recorded_page: Any, tmp_path: Path) -> None:
-    page = recorded_page.page
-    heal(page, words=f"healed held by {tmp_path / 'gate'}")
-    expect(page.locator(".timeline .moment").first).to_be_visible()
-    page.locator("button#stop").click()
-    ended(page, "cancelled")
-    expect(page.locator("button#heal")).to_be_enabled()
+    for state, part in (("unresolved", ".status"), ("waiting", "#review .came")):
+        heal(page, words=state)
+        expect(page.locator(part)).to_be_in_viewport()
+        page.evaluate("localStorage.clear()")  # by its address alone
+        other = recorded_page.open(page.url[page.url.index("?"):])
+        expect(other.locator(part)).to_be_in_viewport()
+        expect(other.locator(".partial")).to_have_count(int(state == "unresolved"))
+    other.locator("button#stop").click()
+    ended(other, "cancelled")
+    expect(other.locator("#review")).to_be_hidden()
+    expect(other.locator("button#heal")).to_be_enabled()
 
 
 def test_a_heal_that_is_begun_while_the_page_still_arrives_can_be_stopped(
@@ -203,6 +206,7 @@ def test_a_heal_that_is_begun_while_the_page_still_arrives_can_be_stopped(
     expect(page.locator(".timeline .moment").first).to_be_visible()
     page.locator("button#stop").click()
     ended(page, "cancelled")
+    expect(page.locator("button#heal")).to_be_enabled()
 
 
 def waits_for(page: Page, held: list[Route], many: int) -> None:
@@ -213,57 +217,7 @@ def waits_for(page: Page, held: list[Route], many: int) -> None:
     raise AssertionError(f"{len(held)} of {many} requests were made")
 
 
-def test_stop_ends_a_run_that_waits_for_a_person(page: Any) -> None:
-    shown = page.page
-    review_wanted(shown)
-    heal(shown, code="def late(n):\n    return n - 2\n", tests="assert late(3) == 5")
-    expect(shown.locator("#review")).to_be_visible()
-    shown.locator("button#stop").click()
-    ended(shown, "cancelled")
-    expect(shown.locator("#review")).to_be_hidden()
-    expect(shown.locator("button#heal")).to_be_enabled()
-
-
-def test_while_a_run_goes_on_its_clock_does_and_what_was_opened_and_typed_stays(
-    recorded_page: Any, tmp_path: Path
-) -> None:
-    page = recorded_page.page
-    heal(page, code="x = 1", words=f"healed held by {tmp_path / 'gate'}")
-    expect(page.locator(".verdict")).to_contain_text("342")  # the last word until then
-    expect(page.locator("button#heal")).to_be_disabled()
-    editor = page.locator("#code .cm-content")
-    editor.click()
-    page.keyboard.press("Control+Enter")
-    page.wait_for_function("""() => {
-      const clock = document.querySelector("#bench .clock");
-      return clock && parseFloat(clock.textContent) > Number(clock.dataset.elapsed) + 1;
-    }""")
-    assert editor.inner_text() == "x = 1"
-    cell = page.locator("[data-cell]").first
-    cell.click()
-    page.locator("#tab-trace").click()
-    steps = page.locator(".moment").count()
-    (tmp_path / "gate").touch()
-    expect(page.locator(".moment").nth(steps)).to_be_attached()  # of an ended run it is folded
-    expect(cell).to_have_attribute("aria-expanded", "true")
-    ended(page, "healed")
-    expect(page.locator("#tab-trace")).to_have_attribute("aria-selected", "true")
-
-
-def test_hostile_text_is_shown_and_never_run(recorded_page: Any) -> None:
-    page = recorded_page.page
-    canaries = (
-        "<img src=x onerror=window.pwned=1> ${window.pwned=1} `+(window.pwned=1)+` "
-        r"\d+\n <script>window.pwned=1</script> {{value}}"
-    )
-    heal(page, words=f"healed saying {canaries}")
-    ended(page, "healed")
-    expect(page.locator(".diagnosis [data-at='0'] .cause")).to_contain_text(canaries)
-    expect(page.locator(".patch code").first).to_contain_text(canaries)
-    assert page.evaluate("window.pwned") is None
-
-
-def test_input_that_cannot_be_used_gets_a_sentence_and_stays_and_the_keyboard_alone_heals(
+def test_input_that_cannot_be_used_gets_a_sentence_and_hostile_text_is_shown_and_never_run(
     recorded_page: Any
 ) -> None:
     page = recorded_page.page
@@ -271,10 +225,16 @@ def test_input_that_cannot_be_used_gets_a_sentence_and_stays_and_the_keyboard_al
     expect(page.locator("#said .sentence")).to_be_visible()
     expect(page.locator("#tests .cm-content")).to_have_text("assert f()")
     expect(page.locator("button#heal")).to_be_enabled()
-    page.locator("#words textarea").focus()
-    page.keyboard.type("healed")
-    page.keyboard.press("Control+Enter")
+    canaries = (
+        "<img src=x onerror=window.pwned=1> ${window.pwned=1} `+(window.pwned=1)+` "
+        r"\d+\n <script>window.pwned=1</script> {{value}}"
+    )
+    page.locator("#words textarea").fill(f"healed saying {canaries}")
+    page.locator("#words textarea").press("Control+Enter")
     ended(page, "healed")
+    expect(page.locator(".diagnosis [data-at='0'] .cause")).to_contain_text(canaries)
+    expect(page.locator(".patch code").first).to_contain_text(canaries)
+    assert page.evaluate("window.pwned") is None
 
 
 CRASHES = """shelf = ["moss", "fern"]
@@ -289,12 +249,19 @@ WRONG = """def postage(grams):
 
 
 def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: Any) -> None:
+    badge, layers = (page.page.locator(f"#plan {one}") for one in (".badge.level", ".jail li"))
+    expect(badge).to_have_text(re.compile(r"L[1-4]"))
+    expect(layers.first).to_be_hidden()
+    badge.click()
+    expect(layers.first).to_be_visible()
+    fits(page.page)
     heal(page.page, code=WRONG,
          tests="assert postage(99) == 1\nassert postage(100) == 2\nassert postage(150) == 2\n")
     ended(page.page, "healed")
     expect(page.page.locator(".verdict [class^=level-E]")).to_be_visible()
     expect(page.page.locator(".patch .came").first).to_be_visible()
     expect(page.page.locator(".matrix .cell.passed").first).to_be_visible()
+    expect(page.page.locator(".bench .badge.level")).to_have_text(badge.inner_text())
     fits(page.page)
     page.page.locator("button.use").click()
     healed = page.page.locator(".patch .came code").first.inner_text()
@@ -305,43 +272,21 @@ def test_a_wrong_function_is_healed_with_proof_and_a_crash_only_stopped(page: An
     expect(page.page.locator(".patch .came").first).to_be_visible()
 
 
-def test_a_repair_is_changed_judged_and_approved_where_the_page_asks(page: Any) -> None:
+def test_a_repair_is_changed_judged_and_approved_in_each_tab_that_follows_it(page: Any) -> None:
     shown = page.page
     review_wanted(shown)
     heal(shown, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
-    expect(shown.locator("#review")).to_be_visible()
     expect(shown.locator(".bench.is-awaiting-review")).to_be_visible()
-    ready_to_edit(shown)
-    shown.locator("#edited .cm-content").fill("def add(a, b):\n    return sum((a, b))\n")
-    shown.locator("button#bring").click()
-    expect(shown.locator("#review")).to_be_hidden()
-    expect(shown.locator(".patch")).to_contain_text("sum((a, b))")
-    expect(shown.locator("#review")).to_be_visible()
-    fits(shown)
-    shown.locator("button#approve").click()
-    ended(shown, "healed")
-
-
-def ready_to_edit(page: Page) -> None:
-    """Once first shown, an editor takes in again what it was given: nobody types as soon."""
-    page.locator("#change > button").click()
-    expect(page.locator("#edited .cm-content")).to_contain_text("a + b")
-    page.wait_for_timeout(500)
-
-
-def test_a_second_tab_follows_a_review_that_is_decided_in_the_first(page: Any) -> None:
-    shown = page.page
-    review_wanted(shown)
-    heal(shown, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
     ready_to_edit(shown)
     second = page.open(shown.url[shown.url.index("?"):])
     expect(second.locator("#review")).to_be_visible()
     ready_to_edit(second)
     second.locator("#edited .cm-content").fill("def add(a, b):\n    return sum((a, b))\n")
     second.locator("button#bring").click()
-    expect(second.locator(".patch")).to_contain_text("sum((a, b))")
-    expect(shown.locator(".patch")).to_contain_text("sum((a, b))")
+    for one in (shown, second):
+        expect(one.locator(".patch")).to_contain_text("sum((a, b))")
     expect(shown.locator("#review")).to_be_visible()
+    fits(shown)
     expect(shown.locator("#edited .cm-content")).to_contain_text("sum((a, b))")
     shown.locator("#edited .cm-content").fill("x = 1")
     shown.wait_for_timeout(1_500)  # whatever else comes has done so, and left what is typed
@@ -353,8 +298,15 @@ def test_a_second_tab_follows_a_review_that_is_decided_in_the_first(page: Any) -
         expect(one.locator("#review")).to_be_hidden()
 
 
-def test_the_keyboard_alone_heals_and_approves(page: Any) -> None:
-    shown, keys = page.page, page.page.keyboard
+def ready_to_edit(page: Page) -> None:
+    """Once first shown, an editor takes in again what it was given: nobody types as soon."""
+    page.locator("#change > button").click()
+    expect(page.locator("#edited .cm-content")).to_contain_text("a + b")
+    page.wait_for_timeout(500)
+
+
+def test_the_keyboard_alone_heals_and_approves(recorded_page: Any) -> None:
+    shown, keys = recorded_page.page, recorded_page.page.keyboard
 
     def tab_to(part: Locator) -> None:
         for _ in range(120):
@@ -369,6 +321,8 @@ def test_the_keyboard_alone_heals_and_approves(page: Any) -> None:
     keys.insert_text("def add(a, b):\n    return a - b\n")
     tab_to(shown.locator("#tests .cm-content"))
     keys.insert_text("assert add(2, 3) == 5")
+    tab_to(shown.locator("#words textarea"))
+    keys.insert_text("waiting")
     tab_to(shown.get_by_role("button", name="Options"))
     keys.press("Enter")
     tab_to(shown.get_by_label("Ask me"))
@@ -382,7 +336,7 @@ def test_the_keyboard_alone_heals_and_approves(page: Any) -> None:
     expect(shown.locator("#tests .cm-content")).to_be_focused()
     tab_to(shown.get_by_role("button", name="Approve the patch"))
     keys.press("Enter")
-    ended(shown, HEALED)
+    ended(shown, "healed")
     expect(shown.locator("#review")).to_be_hidden()
 
 
@@ -396,32 +350,25 @@ def test_a_card_or_a_task_in_words_is_filled_in_and_healed_by_one_click(page: An
     ended(page.page, "healed")
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["small desk", "phone"])
-def test_what_heals_is_in_view_at_once_and_stays_where_it_is(
-    page: Any, size: tuple[int, int]
-) -> None:
-    heals = page.page.locator("button#heal")
-    hint = page.page.locator("#wordless")
+def test_what_heals_is_in_view_at_once_and_stays_where_it_is(page: Any) -> None:
+    heals, hint = page.page.locator("button#heal"), page.page.locator("#wordless")
     expect(hint).not_to_be_empty()
-    box = heals.bounding_box()
-    hint.evaluate("(hint) => hint.replaceChildren()")  # as before it comes, and with a model
-    assert box["y"] + box["height"] <= size[1]
-    assert heals.bounding_box() == box
-    fits(page.page)
-
-
-def test_a_click_in_the_first_moment_is_not_lost(page: Any) -> None:
-    fresh = page.context.new_page()
-    fresh.goto(page.home, wait_until="commit")
-    heal(fresh, code="def f(n):\n    return n - 1\n", tests="assert f(1) == 2")
-    ended(fresh, "healed")
+    said = hint.inner_html()
+    for width, height in ((1280, 720), (390, 844)):
+        page.page.set_viewport_size({"width": width, "height": height})
+        hint.evaluate("(hint, said) => { hint.innerHTML = said }", said)
+        box = heals.bounding_box()
+        hint.evaluate("(hint) => hint.replaceChildren()")  # as before it comes, and with a model
+        assert box["y"] + box["height"] <= height
+        assert heals.bounding_box() == box
+        fits(page.page)
+    page.page.set_viewport_size({"width": 1440, "height": 900})  # of the next window too
 
 
 def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_comes_back(
-    page: Any
+    recorded_page: Any
 ) -> None:
-    shown = page.page
-    review_wanted(shown)
+    shown = recorded_page.page
     joins = "**/gradio_api/queue/join**"
 
     def left(**typed: str) -> None:
@@ -431,14 +378,14 @@ def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_come
         with shown.expect_request(joins):
             heal(shown, **typed)
         held.clear()
-        page.reload()
+        recorded_page.reload()
 
-    left(code="def sub(a, b):\n    return a + b\n", tests="assert sub(5, 3) == 2")
+    left(code="def sub(a, b):\n    return a + b\n", tests="assert sub(5, 3) == 2", words="waiting")
     before = shown.url
     expect(shown.locator("#review")).to_be_visible()
     assert shown.url == before
     shown.locator("button#approve").click()
-    ended(shown, HEALED)
+    ended(shown, "healed")
 
     shown.locator("#files input").set_input_files(
         {"name": "sub.py", "mimeType": "text/x-python", "buffer": b"def sub(a, b): return a + b"}
@@ -450,13 +397,17 @@ def test_a_heal_that_was_left_before_anybody_heard_of_it_begins_as_the_page_come
     expect(shown.locator("#tests .cm-content")).to_have_text("assert sub(5, 3) == 2")
 
 
-def test_what_is_typed_while_the_page_arrives_stays_and_what_is_not_comes_back(page: Any) -> None:
-    heal(page.page, code="def g(n):\n    return n - 1\n", tests="assert g(1) == 2")
-    ended(page.page, "healed")
-    fresh, held = page.context.new_page(), list[Any]()
+def test_what_is_clicked_or_typed_while_the_page_arrives_counts_and_else_what_was_comes_back(
+    recorded_page: Any
+) -> None:
+    page = recorded_page.page
+    page.goto(recorded_page.home, wait_until="commit")
+    heal(page, code="def g(n):\n    return n - 1\n", tests="assert g(1) == 2", words="healed")
+    ended(page, "healed")
+    fresh, held = recorded_page.context.new_page(), list[Any]()
     fresh.route("**/gradio_api/run/**", lambda one: held.append(one))
     with fresh.expect_request("**/gradio_api/run/**"):
-        fresh.goto(page.home)
+        fresh.goto(recorded_page.home)
     fresh.locator("#code .cm-content").fill("x = 1")
     for one in held:
         one.continue_()
@@ -468,35 +419,37 @@ def test_what_is_typed_while_the_page_arrives_stays_and_what_is_not_comes_back(p
     expect(fresh.locator("#code .cm-content")).to_contain_text("def g(n)")
 
 
-def test_the_level_that_was_seen_to_hold_opens_to_its_layers(page: Any) -> None:
-    badge = page.page.locator("#plan .badge.level")
-    layers = page.page.locator("#plan .jail li")
-    expect(badge).to_have_text(re.compile(r"L[1-4]"))
-    expect(layers.first).to_be_hidden()
-    badge.click()
-    expect(layers.first).to_be_visible()
-    fits(page.page)
-    heal(page.page, code="print(1)")
-    ended(page.page, "healthy")
-    expect(page.page.locator(".bench .badge.level")).to_have_text(badge.inner_text())
-
-
-@pytest.mark.nightly
-def test_a_public_page_runs_no_code_behind_a_weak_jail_but_shows_what_was_saved(
-    browser: Browser, weak_page: Any, saved: Path
+def test_a_link_that_decides_is_made_and_taken_back_by_a_click(
+    browser: Browser, weak_page: Any
 ) -> None:
-    page = weak_page.page
-    expect(page.locator("#banner .banner.weak")).to_be_visible()
-    heal(page, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
-    ended(page, HEALED)
-    expect(page.locator("#banner .banner.weak")).to_be_visible()
-    fits(page)
-    query = page.url[page.url.index("?"):]
-    with shipped(saved, **WEAK) as home, window(browser, home, (1440, 900), query) as closed:
-        expect(closed.page.locator("#banner .banner")).to_contain_text("SANDBOX_ALLOW_WEAK=1")
-        ended(closed.page, HEALED)
-        expect(closed.page.locator("button#heal")).to_be_disabled()
-        fits(closed.page)
+    mine = weak_page.page
+    review_wanted(mine)
+    heal(mine, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
+    expect(mine.locator("#review")).to_be_visible()
+    with browser.new_context() as context:
+        other = context.new_page()
+        mine.locator("button.share-control").click()
+        link = mine.locator("#said a.lent")
+        expect(link).to_be_visible()
+        other.goto(link.evaluate("(one) => one.href"))
+        expect(other.locator("#review")).to_be_visible()
+        expect(other.locator("button.share-control")).to_have_count(0)
+        word = link.evaluate("(one) => one.href").partition("#control=")[2]
+        asked: list[str] = []
+        other.on("request", lambda one: asked.append(f"{one.url} {one.headers}"))
+        other.reload()
+        expect(other.locator("#review")).to_be_visible()
+        told = (other.url, other.evaluate("JSON.stringify(localStorage)"), *asked)
+        assert word and word not in "".join(told)
+        mine.locator("[data-act=unlend]").click()
+        expect(mine.locator("#said .sentence.good")).to_be_visible()
+        other.locator("button#approve").click()
+        expect(other.locator("#said .sentence")).to_be_visible()
+        mine.locator("button.share-control").click()
+        other.goto(link.evaluate("(one) => one.href"))
+        other.locator("button#approve").click()
+        ended(other, HEALED)
+        ended(mine, HEALED)
 
 
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
@@ -544,21 +497,36 @@ def test_the_pictures_of_the_documents_are_taken_from_this_page(
 def test_what_was_typed_is_replaced_after_a_question_alone_and_files_go_with_code_taken_over(
     recorded_page: Any
 ) -> None:
-    page = recorded_page.page
-    page.locator("#files input[type=file]").set_input_files(
-        {"name": "fee.py", "mimeType": "text/plain", "buffer": b"def f(): ...\n"}
-    )
-    expect(page.locator("#files .sent")).to_have_text("fee.py")
+    page, code = recorded_page.page, recorded_page.page.locator("#code .cm-content")
+    fee = {"name": "fee.py", "mimeType": "text/x-python", "buffer": b"def f(): ...\n"}
+    files, sent = page.locator("#files input[type=file]"), page.locator("#files .sent")
+    heal(page, code="x = 1", tests="assert f()", words="healed")
+    ended(page, "healed")
+    files.set_input_files(fee)  # what was typed was healed: nothing is lost with it
+    expect(sent).to_have_text("fee.py")
+    expect(code).to_have_text("")
+    expect(page.locator("#tests .cm-content")).to_have_text("")
+
     heal(page, tests="assert f()", words="healed")
     ended(page, "healed")
     page.locator("#words textarea").fill("more words")
     page.once("dialog", lambda dialog: dialog.dismiss())
     page.locator("button.use").click()
-    expect(page.locator("#files .sent")).to_have_text("fee.py")
+    expect(sent).to_have_text("fee.py")
     page.once("dialog", lambda dialog: dialog.accept())
     page.locator("button.use").click()
-    expect(page.locator("#files .sent")).not_to_contain_text("fee.py")
-    expect(page.locator("#code .cm-content")).to_contain_text("def late_fee")
+    expect(sent).not_to_contain_text("fee.py")
+    expect(code).to_contain_text("def late_fee")
+
+    code.fill("x = 1")
+    for answer, text in (("dismiss", "x = 1"), ("accept", "")):
+        page.once("dialog", lambda dialog, answer=answer: getattr(dialog, answer)())
+        files.set_input_files([])
+        code.press("End")
+        code.press("Backspace")
+        code.press("1")
+        files.set_input_files(fee)
+        expect(code).to_have_text(text)
 
 
 def test_a_server_that_is_full_says_so_and_the_panel_is_asked_again(recorded_page: Any) -> None:
