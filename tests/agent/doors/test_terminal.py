@@ -11,13 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from agent.core.domain import BlamedLine, Diagnosis, Evidence, Report, RunOutcome, Status
+from agent.core.domain import (
+    Behaviour,
+    BlamedLine,
+    Diagnosis,
+    Evidence,
+    ProofLevel,
+    Report,
+    Rivals,
+    RunOutcome,
+    Solution,
+    Status,
+)
 from agent.core.events import (
     Critiqued,
     Diagnosed,
     Event,
     Proved,
-    RunStarted,
     Searched,
     Step,
     StepFinished,
@@ -162,19 +172,29 @@ def test_without_a_spinner_only_the_long_steps_have_a_line(
     assert (len(others), "memory" in first) == (2, remembers)
 
 
-def test_a_program_that_is_not_believed_is_told_what_to_do() -> None:
-    cheat = verdict("passed", integrity=None, doubt="it looks into frames")
-    unresolved = Result(outcome="unresolved", report=Report(solution="s", verdicts=(cheat,)))
-    wrong = Report(solution="s", verdicts=(cheat, verdict()))
+CHEAT = verdict("passed", integrity=None, doubt="it looks into frames")
+SEVERAL = Rivals(call="add(1, 1)", behaviours=tuple(
+    Behaviour(label=label, gives=label, solution=Solution(files=(), entry="a.py")) for label in "AB"
+))
 
-    assert step_of(unresolved, Requirements()) == "disbelieved"
-    assert step_of(replace(unresolved, report=wrong), Requirements()) == "unresolved"
+
+@pytest.mark.parametrize(("result", "proof", "step"), [
+    (Result(outcome="unresolved", report=Report(solution="s", verdicts=(CHEAT,))), "E1",
+     "disbelieved"),
+    (Result(outcome="unresolved", report=Report(solution="s", verdicts=(CHEAT, verdict()))), "E1",
+     "unresolved"),
+    (Result(outcome="healed", proof="E1", rivals=SEVERAL), "E2", "apart"),
+])
+def test_the_next_step_follows_from_what_was_seen(
+    result: Result, proof: ProofLevel, step: str
+) -> None:
+    assert step_of(result, Requirements(proof)) == step
+    assert step_of(replace(result, rivals=None, report=None), Requirements(proof)) != "apart"
 
 
 def test_without_code_another_next_step_is_named() -> None:
-    told = {
-        step_of(Result(outcome="model_failed", start=RunStarted(
-            title="", code=code, provider="", provider_why="", sandbox="",
-        )), Requirements()) for code in ("", "def f(): pass\n")
+    steps = {
+        step_of(Result(outcome="model_failed", start=started().model_copy(update={"code": code})),
+                Requirements()) for code in ("", "def f(): pass\n")
     }
-    assert len(told) == 2
+    assert len(steps) == 2

@@ -32,12 +32,12 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-def test_an_older_backup_is_never_overwritten(program: Path) -> None:
-    first = write_back(program, BEFORE, AFTER)
+def test_permissions_a_link_and_older_backups_are_kept(program: Path) -> None:
+    program.chmod(0o750)
+    (program.parent / "elsewhere").mkdir()
+    link = program.parent / "elsewhere" / "link.py"
+    link.symlink_to(program)
+    first = write_back(link, BEFORE, AFTER)
     second = write_back(program, AFTER, b"x = 3\n")
     third = write_back(program, b"x = 3\n", b"x = 4\n")
 
@@ -46,59 +46,53 @@ def test_an_older_backup_is_never_overwritten(program: Path) -> None:
     ]
     assert [path.read_bytes() for path in (first, second, third)] == [BEFORE, AFTER, b"x = 3\n"]
     assert program.read_bytes() == b"x = 4\n"
-    assert names(program.parent) == {"program.py", first.name, second.name, third.name}
+    assert (link.is_symlink(), stat.S_IMODE(program.stat().st_mode)) == (True, 0o750)
+    assert {one.name for one in program.parent.iterdir() if one.is_file()} == {
+        "program.py", first.name, second.name, third.name
+    }
 
 
-def test_permissions_are_kept(program: Path) -> None:
-    program.chmod(0o750)
-
-    write_back(program, BEFORE, AFTER)
-
-    assert stat.S_IMODE(program.stat().st_mode) == 0o750
+def changed(folder: Path, *names: str) -> list[Change]:
+    """Changes of files that hold what they held when they were read."""
+    for name in names:
+        (folder / name).write_bytes(BEFORE)
+    return [
+        Change(folder / name, BEFORE, AFTER, folder / "kept", folder) for name in names
+    ]
 
 
 @pytest.mark.parametrize("spoil", [
-    lambda path: path.write_bytes(b"x = 'mine'\n"), lambda path: path.unlink(),
-    lambda path: path.chmod(0o444),
-], ids=["changed", "gone", "read-only, even for root"])
-def test_a_file_that_is_not_as_it_was_is_refused(
-    spoil: Callable[[Path], object], program: Path
+    lambda path: path.chmod(0o444), lambda path: path.write_bytes(b"other\n"),
+    lambda path: path.unlink(),
+], ids=["read-only, even for root", "changed", "gone"])
+def test_of_several_files_all_are_written_or_none(
+    spoil: Callable[[Path], object], tmp_path: Path
 ) -> None:
-    spoil(program)
-    before = {path.name: path.read_bytes() for path in program.parent.iterdir()}
+    changes = changed(tmp_path, "a.py", "b.py")
+    first, second = (one.path for one in changes)
+    spoil(second)
+    spoilt = second.read_bytes() if second.exists() else None
+    with pytest.raises(NotWritten, match=r"b\.py"):
+        write_all_back(changes)
+    assert first.read_bytes() == BEFORE
+    assert (second.read_bytes() if second.exists() else None) == spoilt
+    second.unlink(missing_ok=True)
+    second.write_bytes(BEFORE)
+    backups = write_all_back(changes)
+    assert [path.read_bytes() for path in (first, second)] == [AFTER, AFTER]
+    assert [backups[path].read_bytes() for path in (first, second)] == [BEFORE, BEFORE]
+    assert {one.parent for one in backups.values()} == {tmp_path / "kept"}
 
+
+def test_nothing_is_written_where_a_link_leads_out_of_the_tree(tmp_path: Path) -> None:
+    tree, outside = tmp_path / "tree", tmp_path / "outside"
+    tree.mkdir()
+    outside.mkdir()
+    (outside / "m.py").write_bytes(BEFORE)
+    (tree / "sub").symlink_to(outside)
     with pytest.raises(NotWritten):
-        write_back(program, BEFORE, AFTER)
-
-    assert {path.name: path.read_bytes() for path in program.parent.iterdir()} == before
-
-
-def test_a_symbolic_link_stays_one_and_its_target_is_healed(program: Path) -> None:
-    folder = program.parent / "elsewhere"
-    folder.mkdir()
-    link = folder / "link.py"
-    link.symlink_to(program)
-
-    backup = write_back(link, BEFORE, AFTER)
-
-    assert link.is_symlink()
-    assert program.read_bytes() == AFTER
-    assert backup.parent == program.parent
-
-
-def test_a_failing_swap_leaves_the_file_and_no_litter(
-    program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-
-    with pytest.raises(NotWritten):
-        write_back(program, BEFORE, AFTER)
-
-    assert program.read_bytes() == BEFORE
-    assert names(program.parent) <= {"program.py", "program.py.heal-backup"}
+        write_all_back([Change(tree / "sub/m.py", BEFORE, AFTER, tmp_path / "kept", tree)])
+    assert (outside / "m.py").read_bytes() == BEFORE
 
 
 class Full:
@@ -118,31 +112,23 @@ class Full:
 
 @pytest.mark.parametrize(("writes", "texts", "facts"), [
     (0, [BEFORE, BEFORE, BEFORE], r"a\.py"),
-    # The third file has no place, and the two before it are given back what they held.
-    (2, [BEFORE, BEFORE, AFTER], r"c\.py"),
-    # Nor has what would be given back: it is told where it is.
+    # What would be given back has no place: it is told where it is.
     (1, [AFTER, BEFORE, BEFORE], r"b\.py.*a\.py.*a\.py\.heal-backup"),
 ])
 def test_on_a_full_disk_all_is_as_it_was_or_told(
     writes: int, texts: list[bytes], facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = [tmp_path / name for name in ("a.py", "b.py", "c.py")]
-    for path in paths:
-        path.write_bytes(BEFORE)
-    if writes == 2:
-        paths[2].write_bytes(AFTER)
-    else:
-        Full(monkeypatch, writes)
-    changes = [Change(path, BEFORE, AFTER, tmp_path / "kept", tmp_path) for path in paths]
+    changes = changed(tmp_path, "a.py", "b.py", "c.py")
+    Full(monkeypatch, writes)
     with pytest.raises(NotWritten, match=facts):
         write_all_back(changes)
-    assert [path.read_bytes() for path in paths] == texts
+    assert [one.path.read_bytes() for one in changes] == texts
+    assert {one.name for one in tmp_path.iterdir()} <= {"a.py", "b.py", "c.py", "kept"}
 
 
 def test_of_two_heals_at_once_the_second_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.py"
-    path.write_bytes(BEFORE)
-    change = Change(path, BEFORE, AFTER, tmp_path / "kept", tmp_path)
+    (change,) = changed(tmp_path, "a.py")
+    path = change.path
     holding = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(holding, fcntl.LOCK_EX)
     with ThreadPoolExecutor() as threads:

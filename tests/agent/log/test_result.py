@@ -15,7 +15,6 @@ from agent.core import events as e
 from agent.core.domain import File, Report, Solution, Verdict
 from agent.core.events import CodeWritten, Event, Judged, ModelCalled, Notice, Stamped, StepStarted
 from agent.doors.exits import Requirements, exit_code, shortfall
-from agent.doors.next_step import step_of
 from agent.log.metrics import Degraded, NodeMetrics
 from agent.log.result import Folding, Result, document, fold
 from tests.demo.recorded import recorded
@@ -86,18 +85,27 @@ def test_neither_waiting_nor_the_time_in_which_no_process_drove_a_run_is_work() 
     assert (result.seconds, result.worked_s) == (101.0, 1.0)
 
 
-def test_a_healed_run_carries_the_report_of_the_healed_program() -> None:
+@pytest.mark.parametrize("healed", [True, False])
+def test_a_run_carries_the_report_of_the_program_that_it_leaves(healed: bool) -> None:
     before, after = solution(BROKEN), solution(MENDED, origin="search")
-    failing = Report(solution=before.id, verdicts=(verdict("add", "failed"),))
-    passing = Report(solution=after.id, verdicts=(verdict("add"),))
-    first = Judged(iteration=0, report=failing)
-    result = fold(log_of(
-        STARTED, first, CodeWritten(iteration=1, solution=after),
-        Judged(iteration=1, report=passing), FINISHED,
-    ))
-    assert (result.report, result.files) == (passing, (("sum.py", MENDED),))
-    assert (result.outcome, result.proof, result.healed) == ("healed", "E1", True)
-    assert fold(log_of(STARTED, first, FINISHED)).report is None  # never another program's
+    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
+    first = judged(0, before.id, verdict("add", "failed"), aside)
+    second = judged(1, after.id, verdict("add", "passed" if healed else "error"))
+    end = FINISHED if healed else FINISHED.model_copy(
+        update={"outcome": "unresolved", "proof": None, "code": BROKEN, "diff": ""}
+    )
+    result = fold(log_of(STARTED, first, CodeWritten(iteration=1, solution=after), second, end))
+    assert (result.outcome, result.proof, result.healed) == (end.outcome, end.proof, healed)
+    assert result.code == (MENDED if healed else BROKEN)
+    assert result.report is not None and result.report.passed is healed
+    assert [(one.name, one.standing) for one in result.report.verdicts] == [
+        ("add", "passed" if healed else "failed"), ("remote", "set aside"),
+    ]
+    if healed:
+        assert result.files == (("sum.py", MENDED),)
+        assert fold(log_of(STARTED, first, end)).report is None  # never another program's
+    else:
+        assert (result.claim, result.integrity, result.integrity_reason) == ("", None, "")
 
 
 def test_an_unfinished_run_adds_up_what_it_spent() -> None:
@@ -115,60 +123,20 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     assert fold(log).tests == (held,)
 
 
-def test_the_smallest_failure_is_the_shortest_call_of_a_trusted_test() -> None:
-    failure = Result(report=Report(solution="s", verdicts=(
-        verdict("a", "failed", call="add(1000, 2000)"), verdict("b", "failed", call="add(1, 2)"),
-        verdict("c", call="add(0)"), verdict("d", "failed", call="x()", origin="adversarial"),
-    ))).smallest_failure
-    assert failure is not None and failure.call == "add(1, 2)"
-
-
-def test_of_failures_without_a_call_the_smallest_is_the_quickest() -> None:
-    failure = Result(report=Report(solution="s", verdicts=(
-        verdict("a", "failed", wall_s=2.0), verdict("test_quick", "failed", wall_s=0.1),
-    ))).smallest_failure
-    assert failure is not None and failure.name == "test_quick"
-
-
-def test_an_unresolved_run_carries_the_report_of_the_program_as_it_came() -> None:
-    before, tried = solution(BROKEN), solution("def add(a, b):\n    return 0\n", origin="search")
-    finished = FINISHED.model_copy(
-        update={"outcome": "unresolved", "proof": None, "code": BROKEN, "diff": ""}
-    )
-    first = judged(0, before.id, verdict("add", "failed"))
-    result = fold(log_of(
-        STARTED, first, CodeWritten(iteration=1, solution=tried),
-        judged(1, tried.id, verdict("add", "error")), finished,
-    ))
-    assert (result.report, result.code) == (first.report, BROKEN)
-    assert (result.claim, result.integrity, result.integrity_reason) == ("", None, "")
-
-
-@pytest.mark.parametrize(("outcome", "proof", "required", "code"), [
-    ("healthy", None, "E1", 0), ("healed", "E1", "E1", 0), ("healed", "E2", "E1", 0),
-    ("unresolved", None, "E1", 1), (None, None, "E1", 1), ("not_fixable", None, "E1", 4),
-    ("needs_model", None, "E1", 4), ("budget", None, "E1", 5), ("healed", "E1", "E2", 6),
-    ("crash_stopped", "E0", "E1", 6),
-    ("crash_stopped", "E0", "E0", 0), ("cancelled", None, "E1", 130),
-])
-def test_exit_codes_follow_the_outcome_and_the_proof_asked_for(
-    outcome: str | None, proof: str | None, required: str, code: int
+@pytest.mark.parametrize(("verdicts", "smallest"), [
+    ([verdict("a", "failed", call="add(1000, 2000)"), verdict("b", "failed", call="add(1, 2)"),
+      verdict("c", call="add(0)"), verdict("d", "failed", call="x()", origin="adversarial")], "b"),
+    ([verdict("a", "failed", wall_s=2.0), verdict("quick", "failed", wall_s=0.1)], "quick"),
+    # A pass that is not believed heals nothing; what sets itself aside neither passes nor fails.
+    ([verdict("a"), verdict("b", integrity=None, doubt="it looks")], "b"),
+    ([verdict("a"), *(verdict(one, one, integrity=None) for one in d.SET_ASIDE)], None),
+], ids=["the shortest call", "the quickest", "not believed", "set aside"])
+def test_the_smallest_failure_of_the_tests_that_decide(
+    verdicts: list[Verdict], smallest: str | None
 ) -> None:
-    least, failed = Requirements(required), Result(outcome=outcome, proof=proof, error="KeyError")
-    assert exit_code(Result(outcome=outcome, proof=proof), least) == code
-    assert exit_code(failed, least) == 3
-
-
-@pytest.mark.parametrize(("code", "proof", "exits"), [
-    ("", "E0", 6), ("", "E1", 0), ("x = 1", "E0", 0),
-])
-def test_a_program_that_was_written_needs_proof_though_it_was_right_at_once(
-    code: str, proof: d.ProofLevel, exits: int
-) -> None:
-    start = STARTED.model_copy(update={"code": code})
-    result = Result(outcome="healthy", proof=proof, start=start)
-    assert exit_code(result) == exits
-    assert bool(shortfall(result, Requirements())) is (exits == 6)
+    report = Report(solution="s", verdicts=tuple(verdicts))
+    failure = Result(report=report).smallest_failure
+    assert (failure and failure.name, report.passed) == (smallest, smallest is None)
 
 
 def believed(*integrities: str, **fields: object) -> Report:
@@ -195,58 +163,56 @@ def test_proof_and_integrity_are_claimed_together(
     assert why in result.claim
 
 
-def test_of_several_reasons_the_shortest_is_told() -> None:
-    report = Report(solution="s", verdicts=(
-        verdict("a", integrity="in-process", reason="the test replaces sys.stdin for a while"),
-        verdict("b", integrity="in-process", reason="uses caplog"),
-        verdict("c", integrity="isolated", reason=""),
-    ))
-    assert (report.integrity, report.integrity_reason) == ("in-process", "uses caplog")
-
-
-def test_nothing_but_passes_that_decide_and_show_something_is_looked_at() -> None:
-    report = Report(solution="s", verdicts=(
-        verdict("a", integrity="isolated"), verdict("b", integrity="in-process", vacuous=True),
-        verdict("c", "skipped", integrity=None),
-        verdict("d", "passed", integrity=None, doubt="it looks into frames"),
-        verdict("e", "failed", integrity="in-process"),
-        verdict("f", integrity="in-process", origin="adversarial"),
-    ))
-    assert report.integrity == "isolated"
-
-
-@pytest.mark.parametrize(("found", "required", "code"), [
-    ("isolated", "isolated", 0), ("isolated", "in-process", 0), ("isolated", None, 0),
-    ("in-process", "isolated", 6), ("in-process", "in-process", 0), ("in-process", None, 0),
+@pytest.mark.parametrize(("verdicts", "integrity", "why"), [
+    ([verdict("a", integrity="in-process", reason="the test replaces sys.stdin for a while"),
+      verdict("b", integrity="in-process", reason="uses caplog"), verdict("c")],
+     "in-process", "uses caplog"),
+    # Nothing but passes that decide and show something is looked at.
+    ([verdict("a"), verdict("b", integrity="in-process", vacuous=True),
+      verdict("c", "skipped", integrity=None),
+      verdict("d", "passed", integrity=None, doubt="it looks into frames"),
+      verdict("e", "failed", integrity="in-process"),
+      verdict("f", integrity="in-process", origin="adversarial")], "isolated", ""),
 ])
-@pytest.mark.parametrize("outcome", ["healthy", "healed"])
-def test_exit_codes_follow_the_integrity_asked_for(
-    outcome: str, found: str, required: str | None, code: int
+def test_the_integrity_of_a_report_and_the_shortest_reason(
+    verdicts: list[Verdict], integrity: str, why: str
 ) -> None:
-    result = Result(outcome=outcome, proof="E1", report=believed(found))
-    assert exit_code(result, Requirements(integrity=required)) == code
+    report = Report(solution="s", verdicts=tuple(verdicts))
+    assert (report.integrity, report.integrity_reason) == (integrity, why)
 
 
-def test_where_no_test_shows_anything_no_integrity_that_is_asked_for_is_reached() -> None:
-    result = Result(outcome="healthy", proof="E0", report=believed("isolated", vacuous=True))
-    asked = Requirements(integrity="in-process")
-    assert (exit_code(result), exit_code(result, asked)) == (0, 6)
-    assert "in-process" in shortfall(result, asked)
+ISOLATED, IN_PROCESS = believed("isolated"), believed("in-process")
+WRITTEN, BROUGHT = (STARTED.model_copy(update={"code": code}) for code in ("", "x = 1"))
 
 
-def test_a_pass_that_is_not_believed_heals_nothing() -> None:
-    report = Report(solution="s", verdicts=(verdict("a", integrity=None, doubt="it looks"),))
-    assert not report.passed
-    failure = Result(report=report).smallest_failure
-    assert failure is not None and failure.standing == "not believed"
-
-
-def test_what_sets_itself_aside_neither_passes_nor_fails() -> None:
-    report = Report(solution="s", verdicts=(
-        verdict("a"), *(verdict(one, one, integrity=None) for one in d.SET_ASIDE),
-    ))
-    assert report.passed
-    assert Result(report=report).smallest_failure is None
+@pytest.mark.parametrize(("result", "required", "code"), [
+    *((Result(outcome=outcome, proof=proof), Requirements(required), code)
+      for outcome, proof, required, code in (
+          ("healthy", None, "E1", 0), ("healed", "E1", "E1", 0), ("healed", "E2", "E1", 0),
+          ("unresolved", None, "E1", 1), (None, None, "E1", 1), ("not_fixable", None, "E1", 4),
+          ("needs_model", None, "E1", 4), ("budget", None, "E1", 5), ("healed", "E1", "E2", 6),
+          ("crash_stopped", "E0", "E1", 6), ("crash_stopped", "E0", "E0", 0),
+          ("cancelled", None, "E1", 130),
+      )),
+    # What was written needs proof though it was right at once.
+    (Result(outcome="healthy", proof="E0", start=WRITTEN), Requirements(), 6),
+    (Result(outcome="healthy", proof="E1", start=WRITTEN), Requirements(), 0),
+    (Result(outcome="healthy", proof="E0", start=BROUGHT), Requirements(), 0),
+    *((Result(outcome=outcome, proof="E1", report=report), Requirements(integrity=asked), code)
+      for outcome in ("healthy", "healed") for report, asked, code in (
+          (ISOLATED, "isolated", 0), (ISOLATED, "in-process", 0), (ISOLATED, None, 0),
+          (IN_PROCESS, "isolated", 6), (IN_PROCESS, "in-process", 0), (IN_PROCESS, None, 0),
+      )),
+    # Where no test shows anything, no integrity that is asked for is reached.
+    *((Result(outcome="healthy", proof="E0", report=believed("isolated", vacuous=True)),
+       Requirements(integrity=asked), code) for asked, code in ((None, 0), ("in-process", 6))),
+])
+def test_exit_codes_follow_the_outcome_the_proof_and_the_integrity_asked_for(
+    result: Result, required: Requirements, code: int
+) -> None:
+    assert exit_code(result, required) == code
+    assert exit_code(replace(result, error="KeyError"), required) == 3
+    assert (code != 6) or shortfall(result, required)
 
 
 def test_the_document_names_the_run_the_fault_and_what_is_no_fix() -> None:
@@ -279,35 +245,6 @@ def test_what_else_would_do_is_told_of_a_repair_that_stood(outcome: str, are_sho
     end = FINISHED.model_copy(update={"outcome": outcome})
     result = fold(log_of(STARTED, e.Ambiguous(iteration=1, rivals=rivals), end))
     assert (result.rivals is not None) is are_shown
-
-
-def test_what_was_set_aside_stands_in_the_result_to_its_end() -> None:
-    before, after = solution(BROKEN), solution(MENDED)
-    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
-    log = log_of(
-        STARTED,
-        Judged(iteration=0, report=Report(
-            solution=before.id, verdicts=(verdict("add", "failed"), aside),
-        )),
-        CodeWritten(iteration=1, solution=after),
-        Judged(iteration=1, report=Report(solution=after.id, verdicts=(verdict("add"),))), FINISHED,
-    )
-
-    report = fold(log).report
-    assert report is not None and report.passed
-    assert [(one.name, one.standing) for one in report.verdicts] == [
-        ("add", "passed"), ("remote", "set aside"),
-    ]
-
-
-def test_where_several_repairs_fit_the_next_step_is_another_one() -> None:
-    one = Result(outcome="healed", proof="E1")
-    rivals = d.Rivals(call="add(1, 1)", behaviours=tuple(
-        d.Behaviour(label=label, gives=gives, solution=solution(MENDED), note="n", diff="d")
-        for label, gives in (("A", "2"), ("B", "3"))
-    ))
-    asked = Requirements(proof="E2")
-    assert step_of(replace(one, rivals=rivals), asked) == "apart" != step_of(one, asked)
 
 
 @given(st.data())
@@ -394,22 +331,30 @@ def test_a_step_carries_what_all_its_runs_took_also_one_that_a_crash_cut_short()
     }
 
 
-def test_a_step_tried_again_replaces_what_its_first_attempt_showed() -> None:
-    call = ModelCalled(call=0, role="x", provider="p", model="m", tokens=7, cost_usd=0, wall_s=1)
+def test_a_step_shows_the_events_of_its_task_and_of_its_last_attempt() -> None:
     start = StepStarted(step="execute", iteration=0)
-    first = log_of(start, Notice(level="info", text="lost"), call)
-    again = log_of(start, call, attempt=2)
-    view = fold((*first, *again))
-    assert [step.events for step in view.timeline] == [(call,)]
-    assert (view.notices, view.tokens) == ((), 7)
-
-
-def test_events_go_to_the_step_whose_task_they_name() -> None:
-    left = log_of(StepStarted(step="repair", iteration=1), task="left")
+    first = log_of(start, Notice(level="info", text="lost"), call(), task="left")
+    again = log_of(start, call(), task="left", attempt=2)
     right = log_of(StepStarted(step="diagnose", iteration=1), task="right")
-    late = log_of(Notice(level="info", text="from the left"), task="left")
-    view = fold((*left, *right, *late))
-    assert [[one.kind for one in step.events] for step in view.timeline] == [["notice"], []]
+    late = log_of(Notice(level="info", text="from the left"), task="left", attempt=2)
+    view = fold((*first, *again, *right, *late))
+    assert [[one.kind for one in step.events] for step in view.timeline] == [
+        ["model_called", "notice"], [],
+    ]
+    assert ([one.text for one in view.notices], view.tokens) == (["from the left"], 7)
+
+
+def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
+    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
+    view = fold(log_of(
+        judged(0, "a", verdict("t", "failed"), aside),
+        judged(0, "a", verdict("t", "failed"), verdict("u")),
+        judged(1, "b", verdict("t"), verdict("u")),
+    ))
+    assert [column.iteration for column in view.columns] == [0, 1]
+    assert {row.name: [cell.standing for cell in row.cells if cell] for row in view.rows} == {
+        "t": ["failed", "passed"], "u": ["passed", "passed"], "remote": ["set aside"],
+    }
 
 
 def test_a_program_is_called_by_its_iteration_and_told_from_others_of_the_same() -> None:
@@ -419,18 +364,6 @@ def test_a_program_is_called_by_its_iteration_and_told_from_others_of_the_same()
     labels = [column.label for column in view.columns]
     assert len({*labels}) == 6
     assert [re.sub(r"\D", "", label) for label in labels] == ["", "", "2", "2", "12", "1"]
-
-
-def test_a_solution_judged_again_in_its_iteration_keeps_its_column() -> None:
-    view = fold(log_of(
-        judged(0, "a", verdict("t", "failed")),
-        judged(0, "a", verdict("t", "failed"), verdict("u")),
-        judged(1, "b", verdict("t"), verdict("u")),
-    ))
-    assert [column.iteration for column in view.columns] == [0, 1]
-    assert [[cell.status for cell in row.cells if cell] for row in view.rows] == [
-        ["failed", "passed"], ["passed", "passed"],
-    ]
 
 
 def test_frozen_tests_are_rows_grouped_by_origin_with_the_users_own_first() -> None:
@@ -463,16 +396,6 @@ def test_of_a_searchs_progress_the_last_is_kept() -> None:
     assert (view.timeline[0].events, view.current) == ((last,), view.timeline[0])
     assert fold(log_of(STARTED, last, FINISHED)).candidates == last.candidates
     assert view.current is not None and view.current.search == last
-
-
-def test_what_was_set_aside_stays_in_its_column_when_the_rest_is_judged_again() -> None:
-    aside = verdict("remote", "error", integrity=None, aside="the jail allows no network")
-    view = fold(log_of(
-        judged(0, "a", verdict("t", "failed"), aside), judged(0, "a", verdict("t", "failed")),
-    ))
-    assert [(row.name, row.latest and row.latest.standing) for row in view.rows] == [
-        ("t", "failed"), ("remote", "set aside"),
-    ]
 
 
 def test_a_run_waits_until_it_is_answered_or_ends() -> None:

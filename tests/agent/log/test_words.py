@@ -24,6 +24,7 @@ from agent.core.domain import (
 from agent.core.trust import Origin
 from agent.log import words as w
 from agent.log.result import Result, fold
+from agent.log.timeline import ORIGIN_ORDER
 from tests.agent.log.test_result import log_of, solution
 from tests.agent.values import verdict
 
@@ -42,7 +43,7 @@ def fitting(*gives: str) -> Rivals:
 
 @pytest.mark.parametrize(("table", "keys"), [
     (w.OUTCOME_WORDS, RunOutcome), (w.PROOF_MEANING, ProofLevel), (w.INTEGRITY_MEANING, Integrity),
-    (w.STEP_WORDS, e.Step), (w.ORIGIN_WORDS, Origin),
+    (w.STEP_WORDS, e.Step), (w.ORIGIN_WORDS, Origin), (dict.fromkeys(ORIGIN_ORDER), Origin),
 ])
 def test_there_are_words_for_everything(table: dict[str, str], keys: object) -> None:
     assert table.keys() == set(get_args(keys))
