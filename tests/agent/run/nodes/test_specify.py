@@ -7,7 +7,6 @@ from agent.core.domain import (
     Ending,
     Evidence,
     Example,
-    Integrity,
     Proof,
     ProofLevel,
     Raises,
@@ -176,30 +175,19 @@ SAME = (
 )
 
 
-@pytest.mark.parametrize("again", SAME)
-def test_a_test_that_asks_what_another_asks_is_not_held_out(again: str) -> None:
-    tests = brought("assert f(5) == 8", "assert f(7) == 10", "assert f(1, 2) == 3", again)
-    suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
-    assert held_of(suite) == (["a", "c", "d"], ["b"], "")
-
-
-@pytest.mark.parametrize("check", [
+CASES = "CASES = [(1, 2, 3)]\n"
+ASKED = (
     "self.assertRaises(TypeError, f, 1, b=2)", "pytest.raises(TypeError, f, 1, b=2)",
     "self.assertWarns(Warning, f, 1, b=2)", "pytest.warns(Warning, f, 1, 2)",
-])
-def test_a_call_that_a_check_makes_by_itself_is_asked_with_its_arguments(check: str) -> None:
-    (test,) = brought("assert f(1, 2) == 3")
-    checking = Script(name="", origin="user", code=check)
-    assert intake.calls_made(checking, ADD) == intake.calls_made(test, ADD)
-
-
-@pytest.mark.parametrize("code", [
-    "CASES = [(1, 2, 3)]\nfor a, b, c in CASES:\n    assert f(a, b) == c",
-    "CASES = [(1, 2, 3)]\n\ndef test_f():\n    for a, b, c in CASES:\n        assert f(a, b) == c",
-    "import pytest\nCASES = [(1, 2, 3)]\n\n@pytest.mark.parametrize('a, b, c', CASES)\n"
+    f"{CASES}for a, b, c in CASES:\n    assert f(a, b) == c",
+    f"{CASES}\ndef test_f():\n    for a, b, c in CASES:\n        assert f(a, b) == c",
+    f"import pytest\n{CASES}\n@pytest.mark.parametrize('a, b, c', CASES)\n"
     "def test_f(a, b, c):\n    assert f(a, b) == c",
-])
-def test_a_table_by_name_asks_what_stands_in_it(code: str) -> None:
+)
+
+
+@pytest.mark.parametrize("code", ASKED)
+def test_a_check_asks_its_arguments_and_a_table_by_name_what_stands_in_it(code: str) -> None:
     (test,) = brought("assert f(1, 2) == 3")
     again = Script(name="", origin="user", code=code)
     assert intake.calls_made(again, ADD) == intake.calls_made(test, ADD)
@@ -245,38 +233,35 @@ def test_a_held_out_test_that_passed_before_raises_the_proof_only_if_a_competing
     assert without_new_evidence(proof, Suite(held_passed=passed)).level == level
 
 
-def test_an_object_is_asked_by_all_that_was_done_to_it() -> None:
-    stack = program(
-        "class Stack:\n    def __init__(self):\n        self.all = []\n\n"
-        "    def push(self, one):\n        self.all.append(one)\n\n"
-        "    def pop(self):\n        return self.all.pop(0)\n"
-    )
-    tests = tuple(
-        Script(name=name, origin="user", code=f"s = Stack()\n{code}")
-        for name, code in zip("abcd", (
-            "s.push(1)\nassert s.pop() == 1",
-            "s.push(1)\ns.push(2)\nassert s.pop() == 2",
-            "s.push(1)\ns.push(2)\ns.pop()\nassert s.pop() == 1",
-            "t = s\ns.push(1)\nassert s.pop() == 1",
-        ), strict=True)
-    )
-    suite = hold_out(Suite(visible=tests), report(a=True, b=False, c=False, d=True), stack)
-    assert names(suite.held_out) == ["c"]
+STACK = (
+    "class Stack:\n    def __init__(self):\n        self.all = []\n\n"
+    "    def push(self, one):\n        self.all.append(one)\n\n"
+    "    def pop(self):\n        return self.all.pop(0)\n"
+)
+POINT = "class Point:\n    def __init__(self, x, y=0):\n        self.x = x\n        self.y = x\n"
 
 
-def test_another_attribute_of_an_object_is_another_question() -> None:
-    point = program(
-        "class Point:\n    def __init__(self, x, y=0):\n        self.x = x\n        self.y = x\n"
-    )
+@pytest.mark.parametrize(("text", "failing", "codes"), [
+    (STACK, "bc", (
+        "s = Stack()\ns.push(1)\nassert s.pop() == 1",
+        "s = Stack()\ns.push(1)\ns.push(2)\nassert s.pop() == 2",
+        "s = Stack()\ns.push(1)\ns.push(2)\ns.pop()\nassert s.pop() == 1",
+        "s = Stack()\nt = s\ns.push(1)\nassert s.pop() == 1",
+    )),
+    (POINT, "acd", (
+        "p = Point(1, 0)\nassert p.x == 1", "p = Point(2)\nassert p.x == 2",
+        "p = Point(1)\nassert p.y == 0", "p = Point(y=0, x=1)\nassert p.x == 1",
+    )),
+], ids=["all that was done to it", "another attribute"])
+def test_an_object_is_asked_by_what_was_done_to_it_and_which_attribute_is_read(
+    text: str, failing: str, codes: tuple[str, ...]
+) -> None:
     tests = tuple(
         Script(name=name, origin="user", code=code)
-        for name, code in zip("abcd", (
-            "p = Point(1, 0)\nassert p.x == 1", "p = Point(2)\nassert p.x == 2",
-            "p = Point(1)\nassert p.y == 0", "p = Point(y=0, x=1)\nassert p.x == 1",
-        ), strict=True)
+        for name, code in zip("abcd", codes, strict=True)
     )
-    suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), point)
-    assert names(suite.held_out) == ["c"]
+    before = report(**{name: name not in failing for name in "abcd"})
+    assert names(hold_out(Suite(visible=tests), before, program(text)).held_out) == ["c"]
 
 
 OTHERS = (
@@ -284,14 +269,6 @@ OTHERS = (
     "x = 1\nx += 1\nassert f(x, 2) == 4",
     "import io\nwith io.StringIO('1') as file:\n    assert f(int(file.read()), 2) == 3",
 )
-
-
-@pytest.mark.parametrize("other", OTHERS)
-def test_a_test_that_asks_something_else_is_held_out(other: str) -> None:
-    same = "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(1, wanted=3)"
-    tests = brought("assert f(5) == 8", same, "assert f(1, 2) == 3", other)
-    suite = hold_out(Suite(visible=tests), ALL_FAIL, ADD)
-    assert names(suite.held_out) == ["d"]
 
 
 def test_loops_in_loops_are_not_gone_through_to_their_end() -> None:
@@ -357,13 +334,23 @@ FIXING = (
 )
 
 
-@pytest.mark.parametrize(("code", "held"), [
-    *((code, "c") for code in LOOSE), *((code, "d") for code in FIXING),
+FAR = ("assert f(55) == 58", "assert f(56) == 59", "assert f(57) == 60")
+NEAR = ("assert f(5) == 8", "assert f(7) == 10", "assert f(1, 2) == 3")
+DEFINED = (
+    NEAR[0], "def check(a, wanted):\n    assert f(a, b=2) == wanted\ncheck(1, wanted=3)", NEAR[2],
+)
+
+
+@pytest.mark.parametrize(("first", "passing", "code", "held"), [
+    *((NEAR, "", code, "b") for code in SAME), *((DEFINED, "", code, "d") for code in OTHERS),
+    *((FAR, "b", code, "c") for code in LOOSE), *((FAR, "b", code, "d") for code in FIXING),
 ])
-def test_only_a_test_that_fixes_a_value_is_held_out(code: str, held: str) -> None:
-    tests = brought("assert f(55) == 58", "assert f(56) == 59", "assert f(57) == 60", code)
-    suite = hold_out(Suite(visible=tests), report(a=False, b=True, c=False, d=False), ADD)
-    assert names(suite.held_out) == [held]
+def test_only_a_test_that_asks_something_else_and_fixes_a_value_is_held_out(
+    first: tuple[str, ...], passing: str, code: str, held: str
+) -> None:
+    before = report(**{name: name in passing for name in "abcd"})
+    suite = hold_out(Suite(visible=brought(*first, code)), before, ADD)
+    assert held_of(suite) == ([one for one in "abcd" if one != held], [held], "")
 
 
 def test_where_no_failing_test_fixes_a_value_nothing_is_proven_by_one() -> None:
@@ -387,30 +374,15 @@ def test_showing_what_was_held_out_loses_nothing_else_of_the_suite() -> None:
     assert suite.shown() == Suite(visible=FOUR, flaky=("b",))
 
 
-@pytest.mark.parametrize(("suite", "level"), [
-    (Suite(visible=FOUR), "E1"),
-    (HELD, "E2"),
-    (Suite(visible=FOUR, consulted=True), "E1"),
-])
-def test_a_test_never_seen_lifts_the_proof(suite: Suite, level: ProofLevel) -> None:
-    assert proof_of(ALL_PASS, suite, ADD).level == level
+def answered(call: str, origin: str = "user") -> Suite:
+    further = Example(name="e", origin=origin, call=call, expected="0")
+    return HELD.model_copy(update={"visible": (*HELD.visible, further)})
 
 
-@pytest.mark.parametrize(
-    ("integrity", "differs", "level"),
-    [("in-process", False, "E2"), ("isolated", True, "E1")],
-)
-def test_a_value_of_another_type_caps_the_proof_and_a_believed_pass_does_not(
-    integrity: Integrity, differs: bool, level: ProofLevel
-) -> None:
-    seen = Report(
-        solution="s",
-        verdicts=(
-            verdict("a", True, integrity=integrity, type_differs=differs),
-            verdict("d", True, origin="held-out"),
-        ),
-    )
-    assert proof_of(seen, HELD, ADD).level == level
+def seen(**changes: object) -> Report:
+    return Report(solution="s", verdicts=(
+        verdict("a", True, **changes), verdict("d", True, origin="held-out"),
+    ))
 
 
 def passing(*vacuous: str, skipped: str = "") -> Report:
@@ -422,61 +394,57 @@ def passing(*vacuous: str, skipped: str = "") -> Report:
     ))
 
 
-@pytest.mark.parametrize(("report", "level", "passed"), [
-    (passing(*"abcd"), "E0", "0 of 4"), (passing("a", "b"), "E0", "2 of 4"),
-    (passing(skipped="ab"), "E0", "2 of 4"), (passing("d"), "E1", "3 of 4"),
-    (passing(skipped="d"), "E1", "3 of 4"), (passing("a"), "E2", "3 of 4"),
+ENDED = Ending(kind="exited", exit_code=1, message="usage: N")
+
+
+@pytest.mark.parametrize(("report", "suite", "failed", "level", "facts"), [
+    # A test that was never seen lifts the proof, and one that was answered or consulted does not.
+    (ALL_PASS, Suite(visible=FOUR), "", "E1", ()), (ALL_PASS, HELD, "", "E2", ()),
+    (ALL_PASS, Suite(visible=FOUR, consulted=True), "", "E1", ()),
+    (report(a=True, b=True, c=True, d=True, e=True), answered("f(b=3, a=d)"), "", "E1", ()),
+    (ALL_PASS, answered("f(d)", "adversarial"), "", "E2", ()),  # it must only return
+    # A value of another type caps it, and a pass that is believed does not.
+    (seen(integrity="in-process"), HELD, "", "E2", ()),
+    (seen(type_differs=True), HELD, "", "E1", ()),
+    # What shows nothing is no evidence.
+    (passing(*"abcd"), HELD, "ab", "E0", ("0 of 4",)),
+    (passing("a", "b"), HELD, "ab", "E0", ("2 of 4",)),
+    (passing(skipped="ab"), HELD, "ab", "E0", ("2 of 4",)),
+    (passing("d"), HELD, "ab", "E1", ("3 of 4",)),
+    (passing(skipped="d"), HELD, "ab", "E1", ("3 of 4",)),
+    (passing("a"), HELD, "ab", "E2", ("3 of 4",)),
+    (Report(solution="s"), Suite(), "", "E0", ()),
+    (Report(solution="s", verdicts=(verdict("a", True, origin="adversarial"),)), Suite(), "",
+     "E0", ()),
+    # A program that gives up proves nothing, and its last words are shown.
+    (Report(solution="s", ending=ENDED), Suite(), "", "E0", ("1", "usage: N")),
 ])
-def test_what_shows_nothing_is_no_evidence(report: Report, level: ProofLevel, passed: str) -> None:
-    proof = proof_of(report, HELD, ADD, failed=frozenset("ab"))
-    assert (proof.level, passed in proof.why) == (level, True)
+def test_the_level_of_a_passing_report(
+    report: Report, suite: Suite, failed: str, level: ProofLevel, facts: tuple[str, ...]
+) -> None:
+    proof = proof_of(report, suite, ADD, failed=frozenset(failed))
+    assert (proof.level, [fact for fact in facts if fact not in proof.why]) == (level, [])
 
 
-def test_a_program_that_gives_up_proves_nothing_and_its_last_words_are_shown() -> None:
-    ending = Ending(kind="exited", exit_code=1, message="usage: N")
-    proof = proof_of(Report(solution="s", ending=ending), Suite(), ADD)
-    assert (proof.level, "1" in proof.why, "usage: N" in proof.why) == ("E0", True, True)
+ONE_CALL = "def f(a, b):\n    audit(a)\n    return a - b\n"
+TWO_CALLS = "def f(a, b):\n    audit(a)\n    audit(b)\n    return a - b\n"
 
 
-@pytest.mark.parametrize("verdicts", [(), (verdict("a", True, origin="adversarial"),)])
-def test_what_no_trusted_test_shows_is_not_proven(verdicts: tuple[Verdict, ...]) -> None:
-    assert proof_of(Report(solution="s", verdicts=verdicts), Suite(), ADD).level == "E0"
-
-
-def test_an_answer_that_tells_what_was_held_out_leaves_nothing_unseen() -> None:
-    answered = Example(name="e", origin="user", call="f(b=3, a=d)", expected="0")
-    suite = HELD.model_copy(update={"visible": (*HELD.visible, answered)})
-    proof = proof_of(report(a=True, b=True, c=True, d=True, e=True), suite, ADD)
-    assert proof.level == "E1"
-
-
-def test_a_call_that_must_only_return_tells_nothing_of_what_was_held_out() -> None:
-    attack = Example(name="e", origin="adversarial", call="f(d)", expected="0")
-    suite = HELD.model_copy(update={"visible": (*HELD.visible, attack)})
-    assert proof_of(ALL_PASS, suite, ADD).level == "E2"
-
-
-@pytest.mark.parametrize(("repaired", "level"), [
-    ("def f(a, b):\n    audit(a)\n    return a + b\n", "E2"),
-    ("def f(a, b):\n    return a + b\n", "E1"),
+@pytest.mark.parametrize(("base", "repaired", "drops"), [
+    (ONE_CALL, "def f(a, b):\n    audit(a)\n    return a + b\n", False),
+    (ONE_CALL, "def f(a, b):\n    return a + b\n", True),
+    (TWO_CALLS, "def f(a, b):\n    audit(a)\n    return a + b\n", True),
+    (TWO_CALLS, "def f(a, b):\n    return audit(b) and a + b\n", True),
+    (TWO_CALLS, "def f(a, b):\n    return a + b\n", True),
 ])
-def test_a_repair_that_drops_a_call_is_proven_by_no_answer(repaired: str, level: str) -> None:
-    base = program("def f(a, b):\n    audit(a)\n    return a - b\n")
-    proof = seen_through(Proof(level="E2", why="4 of 4 tests pass"), base, program(repaired))
-    assert (proof.level, "`audit`" in proof.why) == (level, level == "E1")
-    unproven = seen_through(Proof(level="E0", why="there is no test"), base, program(repaired))
-    assert (unproven.level, "`audit`" in unproven.why) == ("E0", level == "E1")
-
-
-@pytest.mark.parametrize("repaired", [
-    "def f(a, b):\n    audit(a)\n    return a + b\n",
-    "def f(a, b):\n    return audit(b) and a + b\n",
-    "def f(a, b):\n    return a + b\n",
-])
-def test_a_repair_that_drops_one_of_two_calls_is_proven_by_no_answer(repaired: str) -> None:
-    base = program("def f(a, b):\n    audit(a)\n    audit(b)\n    return a - b\n")
-    proof = seen_through(Proof(level="E2", why="4 of 4 tests pass"), base, program(repaired))
-    assert (proof.level, "`audit`" in proof.why) == ("E1", True)
+def test_a_repair_that_drops_a_call_is_proven_by_no_answer(
+    base: str, repaired: str, drops: bool
+) -> None:
+    for level, why in (("E2", "4 of 4 tests pass"), ("E0", "there is no test")):
+        given = Proof(level=level, why=why)
+        proof = seen_through(given, program(base), program(repaired))
+        assert proof.level == ("E1" if drops and level == "E2" else level)
+        assert ("`audit`" in proof.why) is drops
 
 
 @pytest.mark.parametrize(("call", "expected", "told"), [
