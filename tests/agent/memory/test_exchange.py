@@ -83,6 +83,9 @@ def test_what_looks_like_a_key_or_a_home_stays_here(
 def test_an_edited_export_is_taken_in(memory: Memory, fix: Making) -> None:
     memory.remember(fix(SIGNATURE))
     edited = exported(memory).text.replace("changed + to -", "subtract")
+    # It does not change what was learned here.
+    assert import_lines(memory, edited, "x").known == 1
+    assert memory.fixes()[0].fix.note == "changed + to -"
     memory.forget_all()
     assert import_lines(memory, edited, "mine.jsonl").fixes == 1
     (known,) = memory.fixes()
@@ -90,39 +93,19 @@ def test_an_edited_export_is_taken_in(memory: Memory, fix: Making) -> None:
     assert "mine.jsonl" in known.origin
 
 
-@pytest.mark.parametrize(("told", "trusted", "taken"), [
-    ("open", False, "open"), ("open", True, "open"), ("settled", True, "settled"),
-    ("settled", False, "unknown"), ("unknown", False, "unknown"),
+@pytest.mark.parametrize(("version", "told", "trusted", "taken"), [
+    ("5", "open", False, "open"), ("5", "open", True, "open"), ("5", "settled", True, "settled"),
+    ("5", "settled", False, "unknown"), ("5", "unknown", False, "unknown"),
+    ("2", None, False, "unknown"),
 ])
-def test_that_nothing_else_would_do_is_believed_only_of_those_who_are_trusted(
-    memory: Memory, told: str, trusted: bool, taken: str
+def test_what_is_said_of_other_repairs_and_the_record_are_believed_only_of_those_who_are_trusted(
+    memory: Memory, version: str, told: str | None, trusted: bool, taken: str
 ) -> None:
-    import_lines(memory, f"{HEADER}\n{as_line(standing=told)}\n", "a", trusted=trusted)
-    assert memory.fixes()[0].fix.standing == taken
-
-
-def test_an_export_of_version_2_says_nothing_of_other_repairs(memory: Memory) -> None:
-    header = HEADER.replace("5", "2")
-    assert import_lines(memory, f"{header}\n{as_line()}\n", "a").fixes == 1
-    assert memory.fixes()[0].fix.standing == "unknown"
-
-
-def test_a_record_counts_only_when_it_is_trusted(memory: Memory) -> None:
-    text = f"{HEADER}\n{as_line(successes=70)}\n"
-    import_lines(memory, text, "a")
-    assert memory.fixes()[0].successes == 0
-    memory.forget_all()
-    import_lines(memory, text, "a", trusted=True)
-    assert memory.fixes()[0].successes == 70
-
-
-def test_what_was_learned_here_is_not_changed_by_what_is_untrusted(
-    memory: Memory, fix: Making
-) -> None:
-    memory.remember(fix(SIGNATURE))
-    text = exported(memory).text.replace("changed + to -", "pwned")
-    assert import_lines(memory, text, "x").known == 1
-    assert memory.fixes()[0].fix.note == "changed + to -"
+    fields = {} if told is None else {"standing": told, "successes": 70}
+    header = HEADER.replace("5", version)
+    assert import_lines(memory, f"{header}\n{as_line(**fields)}\n", "a", trusted=trusted).fixes == 1
+    (known,) = memory.fixes()
+    assert (known.fix.standing, known.successes) == (taken, 70 if trusted else 0)
 
 
 @pytest.mark.parametrize(("line", "field"), [
