@@ -73,27 +73,17 @@ def test_success_needs_a_proof(outcome: str, proof: str | None, success: bool) -
     assert (result.success, result["is_complete"]) == (success, success)
 
 
-def test_a_single_string_is_a_task_in_words() -> None:
+def test_a_task_is_a_string_of_words_or_code_with_one_test_or_several() -> None:
     session = healed()
-
-    result = agent(session).run("add(2, 3) returns 5")
-
-    ((task, _),) = session.started
-    assert task.solution is None
-    assert result["specification"] == task.text == "add(2, 3) returns 5"
-    assert agent(session).run(task="add(2, 3) returns 5")["specification"] == "add(2, 3) returns 5"
-
-
-def test_tests_may_be_one_text_or_several() -> None:
-    session = healed()
-
+    words = "add(2, 3) returns 5"
+    assert agent(session).run(words)["specification"] == words
+    assert agent(session).run(task=words)["specification"] == words
     agent(session).run(code=BROKEN, tests=TEST)
     agent(session).run(code=BROKEN, tests=[TEST, "assert add(0, 0) == 0"])
-
-    (first, _), (second, _) = session.started
-    assert (len(first.tests), len(second.tests)) == (1, 2)
-    assert first.solution is not None
-    assert first.solution.text == BROKEN
+    first, _, third, fourth = (task for task, _ in session.started)
+    assert (first.text, first.solution) == (words, None)
+    assert (len(third.tests), len(fourth.tests)) == (1, 2)
+    assert third.solution is not None and third.solution.text == BROKEN
 
 
 def test_tests_are_left_out_by_their_ids_and_doctests_count_where_asked() -> None:
@@ -225,14 +215,6 @@ def test_a_dotenv_file_is_read_and_the_real_environment_wins(
 
     assert session.settings is not None
     assert (session.settings.test_wall_s, session.settings.search_s) == (7, 3)
-
-
-def test_the_package_names_what_it_exports() -> None:
-    import agent as package
-
-    assert package.SelfHealingAgent is SelfHealingAgent
-    with pytest.raises(AttributeError, match="Nonsense"):
-        package.Nonsense  # noqa: B018
 
 
 @pytest.mark.parametrize("terms", [990, 3000])

@@ -41,26 +41,19 @@ def test_a_copy_holds_a_folders_files_and_where_modules_lie(folder: Path) -> Non
         "pyproject.toml": '[project]\nname = "till"\n',
     }
     assert (copy.name, copy.import_roots) == ("till", ("src", ""))
-
-
-def test_a_folder_of_a_larger_repository_is_copied_alone(folder: Path) -> None:
-    git(folder.parent, "init", "-q")
+    git(folder.parent, "init", "-q")  # of a larger repository it is copied alone
     assert {*Workspace.copy_of(folder / "src").files} == {"till/__init__.py"}
-
-
-def test_what_is_no_folder_is_refused(folder: Path) -> None:
     for wrong in (folder / "none", folder / "data.bin"):
         with pytest.raises(BadInput):
             Workspace.copy_of(wrong)
 
 
-def test_changes_stay_in_the_copy(folder: Path) -> None:
-    copy = Workspace.copy_of(folder)
-    copy.write("src/till/__init__.py", "RATE = 3\n")
-    copy.write("new.py", "")
-    copy.take_over({}, ["data.bin"])
-    assert (folder / "src/till/__init__.py").read_text() == "RATE = 2\n"
-    assert sorted(path.name for path in folder.iterdir()) == ["data.bin", "src"]
+def test_a_path_is_one_file_however_it_is_written_and_no_file_is_a_folder_too() -> None:
+    copy = Workspace({"./a//b.py": "x"})
+    assert (copy.read("a/./b.py"), {*copy.files}) == ("x", {"a/b.py"})
+    for path in ("a/b.py/c", "a"):
+        with pytest.raises(BadPath):
+            copy.write(path, "")
 
 
 @pytest.mark.parametrize("path", [
@@ -78,20 +71,8 @@ def test_no_path_leads_out(path: str) -> None:
     assert copy.files == {"a/b.py": ""}
 
 
-def test_a_path_is_one_file_however_it_is_written() -> None:
-    copy = Workspace({"./a//b.py": "x"})
-    assert copy.read("a/./b.py") == "x"
-    assert {*copy.files} == {"a/b.py"}
-
-
-def test_no_file_is_a_folder_too() -> None:
-    copy = Workspace({"a/b.py": ""})
-    for path in ("a/b.py/c", "a"):
-        with pytest.raises(BadPath):
-            copy.write(path, "")
-
-
-def test_links_that_lead_out_are_left_out(folder: Path) -> None:
+def test_links_that_lead_out_and_pipes_are_left_out(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
     (folder / "link.txt").symlink_to("../secret.txt")
     (folder / "far").symlink_to("..")
     (folder / "round").symlink_to("round")
@@ -137,26 +118,16 @@ def test_a_link_made_while_the_folder_is_read_is_not_followed(
     assert "src/till/__init__.py" in copy.notices[0]
 
 
-def test_keys_are_not_copied_by_any_name(folder: Path) -> None:
+def test_a_repository_has_no_program_run_and_no_key_copied_by_any_name(folder: Path) -> None:
     git(folder, "init", "-q")
     (folder / ".env").write_text("KEY=1")
     (folder / "plain.txt").symlink_to(".env")
     (folder / "config.txt").symlink_to(".git/config")
-    assert {*Workspace.copy_of(folder).files} == {"src/till/__init__.py", "data.bin"}
-
-
-def test_a_pipe_is_not_waited_for(folder: Path) -> None:
-    os.mkfifo(folder / "pipe")
-    assert "pipe" not in Workspace.copy_of(folder).files
-
-
-def test_a_repository_cannot_have_its_own_program_run(folder: Path) -> None:
-    git(folder, "init", "-q")
     monitor = folder.parent / "monitor"
     monitor.write_text(f"#!/bin/sh\ntouch {folder.parent}/ran\n")
     monitor.chmod(0o755)
     git(folder, "config", "core.fsmonitor", str(monitor))
-    assert "data.bin" in Workspace.copy_of(folder).files
+    assert {*Workspace.copy_of(folder).files} == {"src/till/__init__.py", "data.bin"}
     assert not (folder.parent / "ran").exists()
 
 
@@ -172,9 +143,6 @@ def test_sizes_are_bounded() -> None:
         copy.write("a", "xy")
     copy.take_over({}, ["last"])
     copy.write("a", "xy")
-
-
-def test_the_number_of_files_is_bounded() -> None:
     copy = Workspace({f"{number}": "" for number in range(MOST_FILES)})
     with pytest.raises(ToolError):
         copy.write("more", "")
@@ -198,6 +166,9 @@ def test_the_diff_is_what_git_applies(folder: Path) -> None:
     copy.write("src/till/__init__.py", "RATE = 3\n")
     copy.write("new/er.txt", "hello")
     copy.take_over({}, ["old.txt"])
+    # Changes stay in the copy until they are applied.
+    assert (folder / "src/till/__init__.py").read_text() == "RATE = 2\n"
+    assert sorted(path.name for path in folder.iterdir()) == ["old.txt", "src"]
     git(folder, "apply", given=copy.diff)
     assert not (folder / "old.txt").exists()
     assert Workspace.copy_of(folder).files == copy.files
