@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,35 +36,6 @@ async def test_a_visitors_fixes_and_lessons_are_their_own(tmp_path: Path) -> Non
     assert last(again).strategy == "memory"
 
 
-def test_who_came_longest_ago_is_forgotten_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visitors, "MOST_KEPT", 2)
-    monkeypatch.setattr(visitors, "MOST_OPEN", 1)
-    memories = Memories(tmp_path)
-    kept = []
-    for name in "abc":
-        memories.of(name)
-        kept.append({path.name for path in (tmp_path / "visitors").glob("*.db")})
-    memories.close()
-    assert [len(one) for one in kept] == [1, 2, 2]
-    assert len(kept[2] & kept[1]) == 1
-
-
-def test_one_address_has_nobody_elses_memory_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visitors, "MOST_KEPT", 4)
-    monkeypatch.setattr(visitors, "MOST_OPEN", 1)
-    memories = Memories(tmp_path)
-    for name in ("mine", "yours", *"abcdef"):
-        memories.came(name, "near" if len(name) == 1 else name)
-        memories.of(name)
-    memories.close()
-    kept = {path.stem for path in (tmp_path / "visitors").glob("*.db")}
-    assert kept > {visitors._name("mine"), visitors._name("yours")}
-
-
 async def test_where_the_host_keeps_its_files_is_told_to_its_owner_alone(tmp_path: Path) -> None:
     place = tmp_path / "data"
     place.mkdir()
@@ -74,8 +46,47 @@ async def test_where_the_host_keeps_its_files_is_told_to_its_owner_alone(tmp_pat
     assert [str(tmp_path) in to_jsonl(log) for log in (theirs, owners)] == [False, True]
 
 
-def test_a_memory_that_nobody_changed_for_long_is_forgotten(tmp_path: Path) -> None:
+@pytest.fixture
+def memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memories]:
+    """Memories of which two are kept, and one stays open."""
+    monkeypatch.setattr(visitors, "MOST_KEPT", 2)
+    monkeypatch.setattr(visitors, "MOST_OPEN", 1)
     memories = Memories(tmp_path)
+    yield memories
+    memories.close()
+
+
+def files(folder: Path) -> set[str]:
+    return {path.stem for path in (folder / "visitors").glob("*.db")}
+
+
+def test_who_came_longest_ago_is_forgotten_first_and_nobody_for_who_only_looks(
+    tmp_path: Path, memories: Memories
+) -> None:
+    kept = []
+    for name in "abc":
+        memories.of(name)
+        kept.append(files(tmp_path))
+    assert [len(one) for one in kept] == [1, 2, 2]
+    assert len(kept[2] & kept[1]) == 1
+    for name in "def":
+        assert memories.known(name).fixes() == ()
+    assert files(tmp_path) == kept[2]
+
+
+def test_one_address_has_nobody_elses_memory_forgotten(
+    tmp_path: Path, memories: Memories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visitors, "MOST_KEPT", 4)
+    for name in ("mine", "yours", *"abcdef"):
+        memories.came(name, "near" if len(name) == 1 else name)
+        memories.of(name)
+    assert files(tmp_path) > {visitors._name("mine"), visitors._name("yours")}
+
+
+def test_a_memory_that_nobody_changed_for_long_is_forgotten(
+    tmp_path: Path, memories: Memories
+) -> None:
     for name in "ab":
         memories.of(name)
     memories.close()
@@ -84,31 +95,12 @@ def test_a_memory_that_nobody_changed_for_long_is_forgotten(tmp_path: Path) -> N
     later = Memories(tmp_path)
     later.forget_before(20.0)
     later.close()
-    assert [*(tmp_path / "visitors").glob("*.db")] == [new]
+    assert files(tmp_path) == {new.stem}
 
 
-def test_a_memory_that_is_in_use_stays_open_however_many_come(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visitors, "MOST_OPEN", 1)
-    memories = Memories(tmp_path)
+def test_a_memory_that_is_in_use_stays_open_however_many_come(memories: Memories) -> None:
     in_use = memories.of("a")
     for name in "bcd":
         memories.of(name)
     assert in_use.fixes() == ()
     in_use.close()
-    memories.close()
-
-
-def test_whoever_only_looks_has_nobody_elses_memory_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visitors, "MOST_KEPT", 1)
-    monkeypatch.setattr(visitors, "MOST_OPEN", 1)
-    memories = Memories(tmp_path)
-    memories.of("a")
-    kept = {*(tmp_path / "visitors").glob("*.db")}
-    for name in "bcd":
-        assert memories.known(name).fixes() == ()
-    memories.close()
-    assert {*(tmp_path / "visitors").glob("*.db")} == kept

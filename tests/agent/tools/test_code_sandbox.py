@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import agent
-import selfheal
 from agent.tools import CodeSandbox
 from sandbox import open_sandbox
 
@@ -139,9 +137,3 @@ def test_settings_that_cannot_be_are_refused(arguments: dict[str, object], fact:
         CodeSandbox(**arguments)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         CodeSandbox(blocked_imports="socket")
-
-
-def test_the_tools_are_public_names() -> None:
-    for name in ("CodeSandbox", "ToolRegistry", "ToolResult", "Workspace", "open_tools"):
-        assert name in agent.__all__ and name in selfheal.__all__
-        assert getattr(agent, name) is getattr(selfheal, name)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from agent.core.domain import Report, Solution, Task
 from agent.tools import Workspace, open_tools
@@ -50,4 +51,8 @@ def test_the_guides_table_has_each_tool_with_its_parameters_and_defaults() -> No
         )
         for name, schema in schemas.items()
     }
-    assert all(f"`{name}`" in README for name in open_tools(Workspace()))
+    for name in open_tools(Workspace()):
+        schema = schemas[name]
+        assert f"`{name}`" in README
+        Draft202012Validator.check_schema(schema)
+        assert all("description" in one for one in schema["properties"].values())
