@@ -84,11 +84,14 @@ def test_lines_of_others_stay_as_they_are_and_are_bounded_on_the_way_in(
 ) -> None:
     theirs = HEADER + line("mind\x1b[31m the gap") + line("x" * 700) + "not json\n"
     hub.add("lessons.jsonl", theirs)
-    memory.learn(Lesson(text="guard the index", category="crash"))
+    memory.learn(Lesson(text="guard\n  the index", category="crash"))
     done = sync(memory, place(hub))
-    assert texts(memory) == {"mind[31m the gap", "guard the index"}
+    assert texts(memory) == {"mind[31m the gap", "guard\n  the index"}
     assert (done.pulled.lessons, done.lessons) == (1, 1)
     assert hub.files["lessons.jsonl"] == theirs + line("guard the index")
+    # One of several lines is shared once, and a pulled one is found like any other.
+    assert sync(memory, place(hub)).lessons == 0
+    assert len(memory.lessons_for(FailureDescription(message="mind the gap"))) == 1
 
 
 def test_a_push_that_comes_between_loses_nothing(hub: Any, memory: Memory) -> None:
@@ -102,12 +105,6 @@ def test_a_push_that_comes_between_loses_nothing(hub: Any, memory: Memory) -> No
     sync(memory, place(hub))
     assert hub.files["lessons.jsonl"] == HEADER + line("close the file") + line("guard the index")
     assert "close the file" in texts(memory)
-
-
-def test_a_lesson_of_several_lines_is_shared_once(hub: Any, memory: Memory) -> None:
-    memory.learn(Lesson(text="guard\n  the index", category="crash"))
-    assert [sync(memory, place(hub)).lessons for _ in range(2)] == [1, 0]
-    assert hub.files["lessons.jsonl"] == HEADER + line("guard the index")
 
 
 def test_endless_contention_is_a_fault(hub: Any, memory: Memory) -> None:
@@ -157,12 +154,6 @@ def test_a_client_that_is_not_installed_is_named_with_its_cure(
 ])
 def test_code_values_and_numbers_are_taken_out_of_a_lesson(text: str, words: str) -> None:
     assert without_code(text) == words
-
-
-def test_a_pulled_lesson_is_found_like_any_other(hub: Any, memory: Memory) -> None:
-    hub.add("lessons.jsonl", HEADER + line("the list ended before the index"))
-    sync(memory, place(hub))
-    assert len(memory.lessons_for(FailureDescription(exception="IndexError"))) == 1
 
 
 def test_the_command_shares_and_says_so(
