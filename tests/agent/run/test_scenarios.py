@@ -5,6 +5,7 @@ often as it was sent."""
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from agent.intake import NotFixable, from_page
-from agent.log.result import fold
+from agent.log.result import Result, fold
 from agent.run.session import open_session
 from llm import router
 from llm.budget import Caps
@@ -27,6 +28,7 @@ from tests.agent.scripted import (
     WORST,
     objecting,
     rounds,
+    rulings,
     specs,
     told,
 )
@@ -62,7 +64,7 @@ class Scene:
     """What is brought and said, and what must come of it."""
 
     outcome: str
-    asked: list[str]
+    asked: list[str] | None
     stopped: str | None = None
     code: str = SOLVED
     """The program that is left; by default the right one."""
@@ -73,6 +75,13 @@ class Scene:
     approaches: list[str] | None = None
     best: tuple[int, int] | None = None
     """How many of its tests the right program passes, where it is the best and is not kept."""
+    words: str = ""
+    """The task; by default `WORDS`, where no program is brought."""
+    ends: tuple[str, str | None] | None = None
+    """Level of the proof, and words of what is said of it."""
+    rulings: dict[str, str] | None = None
+    """The last ruling on each derived test that was arbitrated."""
+    degraded: list[str] | None = None
 
 
 def beside(**said: Said | list[Said]) -> dict[str, Any]:
@@ -125,6 +134,21 @@ SCENES: dict[str, Scene] = {
     ),
     "a critic that answers in prose": Scene(
         "model_failed", [*WRITTEN, "critic", "critic"], "critic", said={"critic": PROSE},
+        degraded=["critic"],
+    ),
+    **{
+        f"a debugger that gives {what}": Scene(
+            "healed", [*["debugger"] * times, "generator", *LEARNED], **beside(debugger=said),
+            degraded=["debugger"],
+        )
+        for what, times, said in (
+            ("no answer", 3, fails(529, "overloaded_error")), ("prose", 2, PROSE),
+            ("half an answer", 2, answers(whole("max_tokens", ["{"]))), ("a refusal", 1, REFUSED),
+        )
+    },
+    "a critic that refuses": Scene(
+        "model_failed", ["debugger", "generator", "critic"], "critic", HARD,
+        **beside(critic=REFUSED), degraded=["critic"], best=(3, 3),
     ),
     "an arbiter that answers in prose": Scene(
         "healthy",
@@ -134,7 +158,7 @@ SCENES: dict[str, Scene] = {
 
     "nobody who puts the lesson in words": Scene(
         "healed", ["debugger", "generator", "critic", *["memory_summariser"] * 3],
-        **beside(generator=fenced(SOLVED), memory_summariser=DOWN),
+        **beside(generator=fenced(SOLVED), memory_summariser=DOWN), degraded=["memory_summariser"],
     ),
     # Derived tests that say nothing.
     "derived tests that contradict each other": Scene(
@@ -253,25 +277,40 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", SCENES)
-async def test_a_scripted_run_ends_as_it_must(tmp_path: Path, name: str) -> None:
-    scene = SCENES[name]
-    words = "" if scene.brought else WORDS
+async def test_a_scripted_run_ends_as_it_must(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await ends_as(SCENES[name], tmp_path)
+    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+async def ends_as(scene: Scene, folder: Path) -> tuple[Result, list[Any]]:
+    """Plays a scene and compares all that it names."""
+    words = scene.words or ("" if scene.brought else WORDS)
     result, events, asked = await told(
-        tmp_path, words, scene.brought, scene.tests, scene.given,
+        folder, words, scene.brought, scene.tests,
+        {"proof_s": 60.0 if scene.ends else 0.0, **scene.given},
         **{"generator": fenced(SOLVED), **scene.said},
     )
     assert (result.outcome, result.stopped, result.error) == (scene.outcome, scene.stopped, "")
     assert result.code == scene.code
-    assert asked == scene.asked
+    assert scene.asked is None or asked == scene.asked
     assert scene.approaches is None or rounds(events) == scene.approaches
+    assert scene.rulings is None or dict(rulings(events)) == scene.rulings
+    if scene.degraded is not None:
+        assert [one.role for one in result.degraded] == scene.degraded
+        assert sum(one.kind == "notice" and one.level == "warning" for one in events) == 1
+    if scene.ends is not None:
+        proof, why = scene.ends
+        assert (result.proof, why in result.proof_why) == (proof, True)
     if scene.best is not None:
         assert result.best is not None and result.best.solution.text == SOLVED
         assert result.best.report is not None and result.best.review == "none"
         assert (result.best.passed, result.best.of) == scene.best
         assert result.shown_report == result.best.report
     kinds = [one.kind for one in events]
-    assert kinds.count("run_finished") == 1
-    assert kinds[-1] == "run_finished"
+    assert (kinds.count("run_finished"), kinds[-1]) == (1, "run_finished")
+    return result, events
 
 
 async def test_tests_of_the_user_that_contradict_each_other_are_refused_before_any_call(
