@@ -1,4 +1,5 @@
-"""Killed by signal 9 in each step, a run with models is finished by another process from there."""
+"""Killed by signal 9 in each step, a run with models is finished by another process from there, and
+so is a run beside it."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ from agent.run.session import open_session
 from tests.agent.claude import KEY, claude, fenced
 from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, WRONG, followed
 from tests.agent.run.test_exactly_once import assert_once
-from tests.agent.run.test_loop import HASHED, RIGHT_SPECS, WORDS
+from tests.agent.scripted import HASHED, RIGHT_SPECS, WORDS
 
 ROOT = Path(__file__).parents[3]
 SAMPLE: tuple[Step, ...] = ("attempt", "critique")
 WORDED: frozenset[Step] = frozenset({"generate", "arbitrate"})
 """Steps that only a task in words comes to."""
-ALL_ON = {"HEAL_SIMPLIFIER": "1", "HEAL_SECURITY_CHECK": "1"}
+ALL_ON = {"HEAL_SIMPLIFIER": "1", "HEAL_SECURITY_CHECK": "1", "HEAL_REQUIRE_CONFIDENCE": "0"}
 """Steps that are off by default are killed too."""
 
 WORKER = """
@@ -37,17 +38,22 @@ from agent.log.store import Store
 from agent.run.session import open_session
 
 append = Store.append
+SEARCHED = (
+    "def area(width, height):\\n    return width + height\\n",
+    "assert area(2, 5) == 10\\nassert area(1, 1) == 1",
+)
 
 async def main(folder, step, code, tests, words, env):
     def dying(self, run, task, attempt, ordinal, event):
         stamped = append(self, run, task, attempt, ordinal, event)
-        if event.kind == "step_started" and event.step == step:
+        if run == "r" and event.kind == "step_started" and event.step == step:
             os.kill(os.getpid(), signal.SIGKILL)
         return stamped
 
     Store.append = dying
     settings = Settings.from_env(env, data_dir=Path(folder), proof_s=0.0, max_candidates=50)
     async with open_session(settings) as session:
+        await session.start(from_page(*SEARCHED).task, run_id="s")
         run = await session.start(from_page(code, tests, words).task, run_id="r")
         async for _ in session.follow(run):
             pass
@@ -88,10 +94,13 @@ async def test_a_run_with_models_survives_signal_9_in_each_step(
                     folder, proof_s=0.0, enable_simplifier=True, enable_security_check=True
                 )
                 async with open_session(left) as session:
-                    assert await session.recover() == ("r",)
+                    assert {*await session.recover()} - {"s"} == {"r"}
+                    others = await followed(session, "s")
                     await followed(session, "r")
                     log = session.log("r")
+                    assert_once(session.log("s"))
             assert_once(log)
+            assert (others.outcome, others.strategy) == ("healed", "search"), step
             assert (fold(log).outcome, fold(log).code) == ("healed", SOLVED), step
             killed = [
                 entry.attempt for entry in log
