@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from agent.core.domain import File, Solution
 from agent.doors.terminal import status_line
 from agent.intake import from_page
@@ -36,15 +38,20 @@ async def healed(session: Session, code: str, tests: str) -> Log:
     return await finished(session, from_page(code, tests, "").task)
 
 
-async def test_a_second_run_says_from_memory_no_model_and_no_cost(session: Session) -> None:
+async def test_a_second_run_says_from_memory_no_model_and_no_cost(
+    session: Session, change: Change
+) -> None:
     first = last(await healed(session, BROKEN, TESTS))
     again = await healed(session, BROKEN, TESTS)
     end = last(again)
     assert (end.outcome, end.strategy, end.proof, end.candidates) == ("healed", "memory", "E1", 0)
     assert end.code == first.code
     assert "$0.00" in status_line(fold(again)).plain and "$0.00" in workbench(fold(again))
-    # Its note does not grow from recall to recall.
-    assert last(await healed(session, BROKEN, TESTS)).edit == end.edit
+    # Its note does not grow from recall to recall, and the proof of a hit is the run's own.
+    change("update fixes set proof_after = 'E4'")
+    third = fold(await healed(session, BROKEN, TESTS))
+    assert third.edit == end.edit
+    assert third.proof == "E1" and "E4" in third.proof_why
 
 
 async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_byte(
@@ -60,14 +67,20 @@ async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_by
     assert end.edit not in again.edit
 
 
+@pytest.mark.parametrize("after", [
+    "'from operator import mul as area\n'", "'def area(w, h):\n    return 10\n'",
+    "replace(before, 'width + height', '10')",
+], ids=["another program", "an answer", "the answer written into it"])
 async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_would_pass(
-    session: Session, change: Change
+    session: Session, change: Change, after: str
 ) -> None:
-    first = last(await healed(session, BROKEN, TESTS))
-    change("update fixes set after = ?", "from operator import mul as area\n")
-    again = await healed(session, BROKEN, TESTS)
+    tests = "assert area(2, 5) == 10"
+    first = last(await healed(session, BROKEN, tests))
+    change(f"update fixes set after = {after}")
+    again = await healed(session, BROKEN, tests)
     assert (last(again).strategy, last(again).code) == ("search", first.code)
     assert not any(event.replayed for event in of_kind(again, "recalled"))
+    assert {one.failures for one in session.memory().fixes()} == {0}  # it is no failed replay
 
 
 async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
@@ -80,13 +93,11 @@ async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
     assert {one.failures for one in session.memory().fixes()} == {0, 1}
     third = await healed(session, BROKEN, TESTS)
     assert (last(third).strategy, of_kind(third, "recalled")[0].replayed) == ("memory", True)
-
-
-async def test_the_proof_of_a_hit_is_the_runs_own(session: Session, change: Change) -> None:
-    await healed(session, BROKEN, TESTS)
-    change("update fixes set proof_after = 'E4'")
-    again = fold(await healed(session, BROKEN, TESTS))
-    assert again.proof == "E1" and "E4" in again.proof_why
+    # A row that makes no sense is told, and not used.
+    change("update fixes set proof_after = 'certain'")
+    spoilt = await healed(session, BROKEN, TESTS)
+    (notice,) = of_kind(spoilt, "notice")
+    assert (last(spoilt).strategy, "1" in notice.text) == ("search", True)
 
 
 async def test_where_more_is_required_than_a_replay_shows_the_search_goes_on(
@@ -147,17 +158,6 @@ async def test_a_memory_that_can_only_be_read_still_heals(session: Session) -> N
     assert last(again).strategy == "memory"
 
 
-async def test_a_row_that_makes_no_sense_is_told_and_not_used(
-    session: Session, change: Change
-) -> None:
-    await healed(session, BROKEN, TESTS)
-    change("update fixes set proof_after = 'certain'")
-    log = await healed(session, BROKEN, TESTS)
-    (notice,) = of_kind(log, "notice")
-    assert "1" in notice.text
-    assert last(log).strategy == "search"
-
-
 async def test_the_same_program_in_another_file_is_recognised(session: Session) -> None:
     test = "import NAME\n\n\ndef test_area():\n    assert NAME.area(2, 5) == 10\n"
     for name in ("sides", "rectangle"):
@@ -166,17 +166,3 @@ async def test_the_same_program_in_another_file_is_recognised(session: Session) 
         task = task.model_copy(update={"solution": own})
         end = last(await finished(session, task))
     assert (end.strategy, len(session.memory().fixes())) == ("memory", 1)
-
-
-async def test_a_memory_that_somebody_wrote_the_answer_into_does_not_give_it(
-    session: Session, change: Change
-) -> None:
-    tests = "assert area(2, 5) == 10"
-    await healed(session, BROKEN, tests)
-    change("update fixes set after = replace(before, 'width + height', '10')")
-    log = await healed(session, BROKEN, tests)
-    end = last(log)
-    assert (end.outcome, end.strategy) == ("healed", "search")
-    assert "return 10" not in end.code
-    assert not any(one.replayed for one in of_kind(log, "recalled"))
-    assert {one.failures for one in session.memory().fixes()} == {0}  # which is no failed replay
