@@ -69,14 +69,21 @@ async def answered(session: Session, run: str, **review: Any) -> Result:
     return await followed(session, run)
 
 
-async def test_a_repair_under_review_is_shown_and_not_kept_until_nothing_is_changed_of_it(
-    tmp_path: Path,
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_repair_under_review_waits_for_an_answer_given_by_id(
+    tmp_path: Path, kept: bool
 ) -> None:
     async with reviewing(tmp_path) as (session, run):
-        await asked(session, run)
+        question = (await asked(session, run)).interrupt
+        assert session.log(run)[-1].event.kind == "waiting"
         result = fold(session.log(run))
-        kept = await answered(session, run, code=result.code)
-    assert (kept.outcome, kept.code, kept.strategy) == ("healed", result.code, "search")
+        assert await session.answer(run, "stale", {"approve": True}) is False
+        # To change nothing is to keep it.
+        answer = {"code": result.code} if kept else {"approve": False}
+        assert await session.answer(run, question, answer) is True
+        end = await followed(session, run)
+        assert await session.answer(run, question, {"approve": True}) is False
+    assert (end.outcome, end.code) == (("healed", result.code) if kept else ("unresolved", BUG))
     assert (result.outcome, result.phase) == ("awaiting_review", "waiting")
     assert "return a + b" in result.code
     assert "+    return a + b" in result.diff
@@ -84,68 +91,43 @@ async def test_a_repair_under_review_is_shown_and_not_kept_until_nothing_is_chan
 
 
 async def test_a_persons_own_program_is_judged_proven_and_asked_about(tmp_path: Path) -> None:
-    async with reviewing(tmp_path) as (session, run):
+    wrong = BUG.replace("-", "*")
+    async with reviewing(tmp_path, tests=f"{TESTS}assert add(7, 1) == 8\n") as (session, run):
+        first = await followed(session, run)
+        failed = await answered(session, run, code=wrong, approve=True)
+        waiting = await asked(session, run)
+        # One that fails is told, and the repair stays.
+        assert (failed.outcome, failed.code, failed.notices) == ("awaiting_review", first.code, ())
+        assert (waiting.tried, "4 tests" in waiting.question) == (wrong, True)
         again = await answered(session, run, code=OTHERWISE)
         assert (again.outcome, again.code) == ("awaiting_review", OTHERWISE)
         result = await answered(session, run, approve=True)
     assert (result.outcome, result.code, result.strategy) == ("healed", OTHERWISE, "person")
+    # A person has seen every test, so that none was held out from their program.
+    assert (first.proof != "E1", again.proof) == (True, "E1")
 
 
-async def test_a_persons_program_that_fails_is_told_and_the_repair_stays(tmp_path: Path) -> None:
-    async with reviewing(tmp_path) as (session, run):
-        again = await answered(session, run, code=BUG.replace("-", "*"), approve=True)
-        assert again.outcome == "awaiting_review"
-        waiting = await asked(session, run)
-        assert "3 tests" in waiting.question
-        assert (waiting.tried, again.notices) == (BUG.replace("-", "*"), ())
-        result = await answered(session, run, approve=True)
-    assert (result.outcome, "return a + b" in result.code) == ("healed", True)
-
-
-async def test_a_person_has_seen_every_test_so_none_was_held_out_from_their_program(
-    tmp_path: Path,
-) -> None:
-    async with reviewing(tmp_path, tests=f"{TESTS}assert add(7, 1) == 8\n") as (session, run):
-        assert (await followed(session, run)).proof != "E1"
-        changed = await answered(session, run, code=OTHERWISE)
-    assert (changed.outcome, changed.proof) == ("awaiting_review", "E1")
-
-
-async def test_what_is_no_review_or_no_text_of_a_file_is_refused_and_the_question_stays(
-    tmp_path: Path,
+@pytest.mark.parametrize("code", [BUG, HARD])
+async def test_what_is_no_review_is_refused_and_the_question_stays_for_whoever_answers(
+    tmp_path: Path, code: str
 ) -> None:
     reviews: list[tuple[dict[str, Any], type[Exception]]] = [
         ({"approve": "yes"}, BadReview), ({"approve": True, "hint": 3}, BadReview),
         ({"keep": True}, BadReview), ({"code": b"x"}, BadReview),
         ({"code": "x = '\ud800'\n"}, BadInput), ({"approve": True, "hint": "\0"}, BadInput),
+        ({"hint": "use sum"}, BadReview),  # there is no model that could read it
     ]
-    async with reviewing(tmp_path) as (session, run):
+    async with reviewing(tmp_path, code, TESTS if code == BUG else HARD_TESTS) as (session, run):
         waiting = await asked(session, run)
         for review, kind in reviews:
             with pytest.raises(kind):
                 await session.answer(run, waiting.interrupt, review)
-        assert (await answered(session, run, approve=True)).outcome == "healed"
-
-
-async def test_whoever_answers_drives_on_and_nobody_else_takes_the_run_up(tmp_path: Path) -> None:
-    async with reviewing(tmp_path) as (session, run):
-        waiting = await asked(session, run)
+        assert await asked(session, run) == waiting
         session._store.release(run)  # the process that asked is gone
         assert await session.answer(run, waiting.interrupt, {"approve": True})
-        assert await session.recover() == ()
-        assert (await followed(session, run)).outcome == "healed"
-
-
-@pytest.mark.parametrize("code", [BUG, HARD])
-async def test_a_hint_that_no_model_could_read_is_refused_and_nothing_is_lost(
-    tmp_path: Path, code: str
-) -> None:
-    async with reviewing(tmp_path, code, TESTS if code == BUG else HARD_TESTS) as (session, run):
-        waiting = await asked(session, run)
-        with pytest.raises(BadReview):
-            await session.answer(run, waiting.interrupt, {"hint": "use sum"})
-        assert await asked(session, run) == waiting
-        assert (await answered(session, run, approve=True)).phase == "finished"
+        assert await session.recover() == ()  # who answers drives on, and nobody else
+        result = await followed(session, run)
+    assert (result.phase, result.outcome == "healed") == ("finished", code == BUG)
 
 
 async def test_a_hint_is_told_to_the_model_that_tries_next(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -30,16 +29,6 @@ def area(width, height):
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0"
 
 
-async def test_a_run_opens_with_the_level_that_was_seen_to_hold(session: Session) -> None:
-    start = of_kind(await finished(session, from_page("print(1)\n", "", "").task), "run_started")[0]
-    seen = await session.jail()
-
-    assert isinstance(start, RunStarted)
-    assert start.jail == seen
-    assert seen.level in seen.words
-    assert seen.layers
-
-
 async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
     tmp_path: Path,
 ) -> None:
@@ -60,9 +49,13 @@ async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
     assert "the kernel is on holiday" in last(log).reason
 
 
-async def test_a_wrong_function_is_healed_with_a_minimal_diff(session: Session) -> None:
+async def test_a_wrong_function_is_healed_with_a_minimal_diff(
+    session: Session, tmp_path: Path
+) -> None:
     log = await finished(session, from_page(ONE_BUG, TESTS, "").task)
-    end = last(log)
+    seen, end = await session.jail(), last(log)
+    (start,) = of_kind(log, "run_started")
+    assert (start.jail, seen.level in seen.words, bool(seen.layers)) == (seen, True, True)
     assert (end.outcome, end.strategy, end.proof, end.tokens, end.cost_usd) == (
         "healed", "search", "E1", 0, 0.0
     )
@@ -71,6 +64,9 @@ async def test_a_wrong_function_is_healed_with_a_minimal_diff(session: Session) 
         if line[:1] in "+-" and line[:3] not in ("+++", "---")
     ]
     assert changed == ["-    return width + height", "+    return width * height", ""]
+    # A checkpoint holds addresses only.
+    content = b"".join(path.read_bytes() for path in tmp_path.glob("checkpoints.db*"))
+    assert content and b"the sides of a rectangle" not in content
 
 
 async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
@@ -98,15 +94,6 @@ async def test_the_search_never_holds_the_text_of_a_held_out_test_of_a_file(
     told = [f"{job.payload}{job.files}" for job in searched]
     assert any("test_2_5" in one for one in told)
     assert not any(words in one for one in told for words in ("WIDE", "1271", "test_wide"))
-
-
-async def test_a_poisoned_memory_never_passes(session: Session, tmp_path: Path) -> None:
-    first = last(await finished(session, from_page(ONE_BUG, TESTS, "").task))
-    with sqlite3.connect(tmp_path / "memory.db") as memory:
-        memory.execute("update fixes set after = 'def area(w, h):\n    return 10\n'")
-    memory.close()
-    again = last(await finished(session, from_page(ONE_BUG, TESTS, "").task))
-    assert (again.strategy, again.code) == ("search", first.code)
 
 
 HEALTHY = ONE_BUG.replace("+", "*")
@@ -157,15 +144,6 @@ async def test_four_tests_hold_one_out_and_prove_more(session: Session) -> None:
     assert [test.origin for test in frozen].count("held-out") == 1
 
 
-async def test_a_scripted_draft_is_really_tested_and_repaired(tmp_path: Path) -> None:
-    words = "Write triple(n). For example triple(2) returns 6 and triple(-1) returns -3."
-    drafts = {words: "def triple(n):\n    return n * 2\n"}
-    async with open_session(settings(tmp_path, drafts=drafts)) as session:
-        log = await finished(session, from_page("", "", words).task)
-    assert last(log).outcome == "healed"
-    assert "n * 3" in last(log).code and of_kind(log, "notice")
-
-
 async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Session) -> None:
     code = "def f(x):\n    for i in range(3):\n        x = x * 2 - i\n    return x\n"
     tests = "\n".join(f"assert f({n}) == {n ** 3 + 77}" for n in range(1, 4))
@@ -183,26 +161,10 @@ async def test_a_cancelled_search_is_over_at_once_with_its_processes(session: Se
 
 
 async def test_many_runs_go_on_at_once(session: Session) -> None:
-    runs = [await session.start(from_page(ONE_BUG, TESTS, "").task) for _ in range(8)]
+    runs = [await session.start(from_page(ONE_BUG, TESTS, "").task) for _ in range(4)]
     logs = await asyncio.gather(*(followed(session, run) for run in runs))
-    assert [last(log).outcome for log in logs] == ["healed"] * 8
+    assert [last(log).outcome for log in logs] == ["healed"] * 4
     assert max(log[2].at for log in logs) < min(log[-1].at for log in logs)
-
-
-@pytest.mark.parametrize("approved", [True, False])
-async def test_a_review_waits_for_an_answer_given_by_id(tmp_path: Path, approved: bool) -> None:
-    async with open_session(settings(tmp_path, autonomy_level="review_repairs")) as session:
-        run = await session.start(from_page(ONE_BUG, TESTS, "").task)
-        await followed(session, run)
-        question = session.waiting(run)
-        assert question is not None
-        assert session.log(run)[-1].event.kind == "waiting"
-        assert await session.answer(run, "stale", {"approve": True}) is False
-        assert await session.answer(run, question, {"approve": approved}) is True
-        end = last(await followed(session, run, session.log(run)[-1].seq))
-        assert await session.answer(run, question, {"approve": True}) is False
-    assert end.outcome == ("healed" if approved else "unresolved")
-    assert (end.code == ONE_BUG) == (not approved)
 
 
 async def test_a_known_id_starts_no_second_run_and_leaves_nothing_going(session: Session) -> None:
@@ -220,13 +182,6 @@ async def test_a_provider_that_cannot_be_had_starts_no_run(tmp_path: Path) -> No
         with pytest.raises(NoProvider, match="ANTHROPIC_API_KEY"):
             await session.start(from_page(ONE_BUG, TESTS, "").task)
         assert session.history().runs() == ()
-
-
-async def test_the_checkpoint_holds_addresses_only(session: Session, tmp_path: Path) -> None:
-    await finished(session, from_page(ONE_BUG, TESTS, "").task)
-    content = b"".join(path.read_bytes() for path in tmp_path.glob("checkpoints.db*"))
-    assert content
-    assert b"the sides of a rectangle" not in content
 
 
 async def test_the_users_own_asserts_are_judged_and_never_edited(session: Session) -> None:
