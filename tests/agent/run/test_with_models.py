@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.events import Event, Notice, RunStarted
+from agent.core.events import Notice, RunStarted
 from agent.core.settings import ROLES
 from agent.intake import from_page
-from agent.log.result import Result, document
+from agent.log.result import document
 from agent.repair.confidence.model import fitted
 from agent.run.nodes.learn import LARGE
 from agent.run.session import open_session
@@ -30,6 +30,7 @@ from tests.llm.fakes import ollama, openai
 
 EASY = "def area(width, height):\n    return width + height\n"
 EASY_TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
+CRASH = "def total(xs):\n    return sum(xz)\n\n\nprint(total([1, 2]))\n"
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine") * 2
 WORDS = "Write shout(words), which gives each word in capitals, with an exclamation mark."
 
@@ -41,37 +42,51 @@ def roles(told: list[object]) -> dict[str, str]:
     return {one.role: f"{one.provider}/{one.model}" for one in start.roles}
 
 
+@pytest.mark.parametrize(("code", "tests", "outcome", "repair"), [
+    (EASY, EASY_TESTS, "healed", "width * height"), (CRASH, "", "crash_stopped", "sum(xs)"),
+], ids=["tests", "a crash alone"])
 async def test_a_repair_that_search_finds_costs_nothing_though_there_is_a_model(
-    tmp_path: Path,
+    tmp_path: Path, code: str, tests: str, outcome: str, repair: str
 ) -> None:
     async with claude() as model:
-        result, _ = await healed(model.settings(tmp_path, max_candidates=300), EASY, EASY_TESTS)
-    assert (result.outcome, result.strategy, result.tokens) == ("healed", "search", 0)
-    assert model.asked == []
+        result, _ = await healed(model.settings(tmp_path, max_candidates=300), code, tests)
+    assert (result.outcome, result.strategy, result.tokens) == (outcome, "search", 0)
+    assert repair in result.code and model.asked == []
 
 
-async def test_a_crash_without_tests_is_stopped_by_search_though_there_is_a_model(
+async def test_what_search_cannot_heal_a_model_does_by_what_it_is_shown_and_the_judge_decides(
     tmp_path: Path,
 ) -> None:
-    crash = "def total(xs):\n    return sum(xz)\n\n\nprint(total([1, 2]))\n"
-    async with claude() as model:
-        result, _ = await healed(model.settings(tmp_path, max_candidates=300), crash, "")
-    assert (result.outcome, result.strategy, result.tokens) == ("crash_stopped", "search", 0)
-    assert "sum(xs)" in result.code and model.asked == []
-
-
-async def test_what_search_cannot_heal_a_model_does_and_the_judge_decides(tmp_path: Path) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        result, told = await healed(model.settings(tmp_path))
+        result, told = await healed(
+            model.settings(tmp_path, proof_s=0.0), HARD, HARD_TESTS, WORDS
+        )
     assert (result.outcome, result.strategy, result.code) == ("healed", "model", SOLVED)
-    assert model.asked == ["debugger", "generator", "generator", "critic", "memory_summariser"]
+    assert model.asked[-5:] == [
+        "debugger", "generator", "generator", "critic", "memory_summariser"
+    ]
+    # With a key for one provider alone every role runs there.
+    assert roles(told).keys() == {*ROLES}
+    assert {seen.headers["authorization"] for seen in model.server.seen} == {f"Bearer {KEY}"}
     calls = [event for event in told if event.kind == "model_called"]
     assert [call.role for call in calls] == model.asked
-    assert result.tokens == sum(call.tokens for call in calls) > 0
-    assert result.cost_usd is not None
-    assert result.cost_usd > 0
-    second = model.server.seen[2].json["messages"][0]["content"]
+    shown = document(result)
+    assert (shown["outcome"], shown["provider"]) == ("healed", "anthropic")
+    assert shown["calls"] == len(model.asked)
+    assert shown["tokens"] == sum(call.tokens for call in calls) == 276 * len(model.asked)
+    assert shown["cost_usd"] == sum(call.cost_usd for call in calls) > 0
+    # Each is shown the words, the tests and the change.
+    debugger, _, second, critic, _ = (
+        seen.json["messages"][0]["content"] for seen in model.server.seen[-5:]
+    )
     assert "1 of 3 tests" in second
+    assert f"2 | {HARD.splitlines()[1]}" in debugger
+    for question in (debugger, critic):
+        assert WORDS in question
+        assert "assert shout('x') == 'X!'" in question
+    assert "pass" not in critic  # nor how the tests came out
+    assert "-    return words\n+    return ' '.join" in critic
+    assert not any(event.kind == "notice" and LARGE in event.text for event in told)
 
 
 FOUR_TESTS = HARD_TESTS + "assert shout('held out') == 'HELD! OUT!'\n"
@@ -114,36 +129,28 @@ async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(
 
 
 async def test_a_repair_that_is_too_large_to_be_kept_says_so(tmp_path: Path) -> None:
-    for solved, is_told in ((SOLVED, False), (SOLVED + f"\n\n# {' '.join(NUMBERS)}\n", True)):
-        async with claude(generator=fenced(solved)) as model:
-            result, told = await healed(model.settings(tmp_path / str(is_told)))
-        assert result.outcome == "healed"
-        assert any(event.kind == "notice" and LARGE in event.text for event in told) is is_told
+    async with claude(generator=fenced(f"{SOLVED}\n\n# {' '.join(NUMBERS)}\n")) as model:
+        result, told = await healed(model.settings(tmp_path, proof_s=0.0))
+    assert result.outcome == "healed"
+    assert any(event.kind == "notice" and LARGE in event.text for event in told)
 
 
-async def test_a_run_whose_last_repair_fails_what_was_held_out_says_so(tmp_path: Path) -> None:
-    by_heart = "def shout(words):\n    return {'a b': 'A! B!', 'x': 'X!'}.get(words, '')\n"
-    async with claude(generator=fenced(by_heart)) as model:
-        result, _ = await healed(
-            model.settings(tmp_path, max_iterations=1, enable_search=False), tests=FOUR_TESTS
-        )
-    assert (result.outcome, result.stopped) == ("unresolved", "iterations")
-    assert "had not seen" in result.reason
-
-
-@pytest.mark.parametrize(("tests", "is_at_odds"), [
-    ("assert shout('x') == 'X!'\nassert shout('x' + '') == 'x'\nassert shout('') == ''\n", True),
-    (HARD_TESTS, False),
-])
-async def test_a_run_that_stops_says_of_its_last_try_and_of_tests_that_never_pass_together(
-    tmp_path: Path, tests: str, is_at_odds: bool
+@pytest.mark.parametrize(("most", "tests", "tried", "fact", "is_at_odds"), [
+    (1, FOUR_TESTS, "def shout(words):\n    return {'a b': 'A! B!', 'x': 'X!'}.get(words, '')\n",
+     "had not seen", False),
+    (2, "assert shout('x') == 'X!'\nassert shout('x' + '') == 'x'\nassert shout('') == ''\n",
+     SOLVED, "2 of 3 tests", True),
+    (2, HARD_TESTS, WRONG, "1 of 3 tests", False),
+], ids=["fails what was held out", "tests that never pass together", "fails"])
+async def test_a_run_that_stops_says_what_is_wrong_with_its_last_try(
+    tmp_path: Path, most: int, tests: str, tried: str, fact: str, is_at_odds: bool
 ) -> None:
-    tried = SOLVED if is_at_odds else WRONG
     async with claude(generator=fenced(tried)) as model:
         result, _ = await healed(
-            model.settings(tmp_path, max_iterations=2, enable_search=False), tests=tests
+            model.settings(tmp_path, max_iterations=most, enable_search=False), tests=tests,
         )
-    assert f"{2 if is_at_odds else 1} of 3 tests" in result.reason
+    assert (result.outcome, result.stopped) == ("unresolved", "iterations")
+    assert fact in result.reason
     assert ("contradict" in result.reason) is is_at_odds
 
 
@@ -158,42 +165,12 @@ async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_mor
     assert (result.outcome, result.proof) == ("healed", "E1")
 
 
-async def test_whoever_reviews_or_attacks_is_shown_the_words_the_tests_and_the_change(
-    tmp_path: Path,
-) -> None:
-    async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
-        await healed(model.settings(tmp_path), HARD, HARD_TESTS, WORDS)
-    questions = dict(zip(model.asked, (
-        seen.json["messages"][0]["content"] for seen in model.server.seen
-    ), strict=True))
-    assert f"2 | {HARD.splitlines()[1]}" in questions["debugger"]
-    for role in ("debugger", "critic"):
-        assert WORDS in questions[role]
-        assert "assert shout('x') == 'X!'" in questions[role]
-    assert "pass" not in questions["critic"]  # nor how the tests came out
-    assert "-    return words\n+    return ' '.join" in questions["critic"]
-
-
-async def test_with_a_key_for_claude_alone_every_role_runs_there(tmp_path: Path) -> None:
-    async with claude(generator=fenced(SOLVED)) as model:
-        result, told = await healed(model.settings(tmp_path))
-    assert roles(told).keys() == {*ROLES}
-    assert {seen.headers["authorization"] for seen in model.server.seen} == {f"Bearer {KEY}"}
-    shown = document(result)
-    assert (shown["outcome"], shown["provider"]) == ("healed", "anthropic")
-    assert shown["tokens"] == 4 * 276
-    assert shown["cost_usd"] == sum(
-        event.cost_usd for event in told if event.kind == "model_called"
-    )
-    assert shown["calls"] == 4
-
-
 async def test_with_ollama_alone_it_writes_for_nothing_and_rules_do_the_rest(
     tmp_path: Path,
 ) -> None:
     async with an_ollama() as model:
         env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL}
-        result, told = await healed(settings(tmp_path, env))
+        result, told = await healed(settings(tmp_path, env, proof_s=0.0))
     assert roles(told) == {"generator": f"ollama/{ollama.MODEL}"}
     assert any(isinstance(event, Notice) for event in told)
     assert model.asked == ["generator"]
@@ -207,7 +184,7 @@ async def test_with_ollama_and_claude_the_generator_alone_is_local(tmp_path: Pat
             "OLLAMA_BASE_URL": local.server.url, "OLLAMA_MODEL": ollama.MODEL,
             "ANTHROPIC_BASE_URL": far.server.url, "ANTHROPIC_API_KEY": KEY,
         }
-        result, told = await healed(settings(tmp_path, env))
+        result, told = await healed(settings(tmp_path, env, proof_s=0.0))
     assert result.provider == "ollama + anthropic"
     assert roles(told)["generator"] == f"ollama/{ollama.MODEL}"
     assert roles(told)["debugger"] == "anthropic/claude-sonnet-5-5"
@@ -223,7 +200,7 @@ async def test_behind_a_server_of_unknown_price_tokens_are_known_and_dollars_are
 ) -> None:
     async with compatible() as model:
         env = {"OPENAI_BASE_URL": f"{model.server.url}/v1", "OPENAI_MODEL": openai.MODEL}
-        result, told = await healed(settings(tmp_path, env))
+        result, told = await healed(settings(tmp_path, env, proof_s=0.0))
     assert roles(told) == dict.fromkeys(ROLES, f"custom/{openai.MODEL}")
     assert (result.outcome, result.provider, result.code) == ("healed", "custom", SOLVED)
     assert (result.tokens, result.cost_usd) == (4 * 120, None)
@@ -247,71 +224,52 @@ async def test_a_task_in_words_is_written_tested_and_attacked_by_models(tmp_path
         spec_tester='{"examples": [{"call": "shout(\'a b\')", "expected": "\'A! B!\'"}]}',
         qa_adversary='{"calls": [{"why": "nothing in it", "call": "shout(\'\')"}]}',
     ) as model:
-        result, _ = await healed(model.settings(tmp_path), "", "", WORDS)
+        result, _ = await healed(model.settings(tmp_path, proof_s=0.0), "", "", WORDS)
     assert model.asked == ["spec_tester", "generator", "qa_adversary", "critic"]
     assert (result.outcome, result.code) == ("healthy", SOLVED)
     assert {test.origin for test in result.tests} == {"spec", "adversarial"}
     assert result.tokens == 4 * 276
 
 
-async def written(folder: Path, *drafts: str) -> tuple[Result, list[Event]]:
-    """A task in words with one example, and a small model that writes these drafts in turn."""
-    words = "Write shout(words): capitals, and a mark after each word.\nshout('a') returns 'A!'."
+SOLVED_TOO = "def shout(text):\n    return ' '.join(f'{one.upper()}!' for one in text.split())\n"
+SHOUT = "Write shout(words): capitals, and a mark after each word.\nshout('a') returns 'A!'."
+PLATE = "Write plate(text): capitals, without blanks.\nplate('a b') returns 'AB'."
+KEPT = "def plate(text):\n    return text.upper().replace(' ', '')\n"
+LOST = "def plate(text):\n    return ''.join(one.upper() for one in text if one.isalnum())\n"
+
+
+@pytest.mark.parametrize(("words", "drafts", "most_calls", "code", "calls", "agreed", "unsure"), [
+    (SHOUT, [SOLVED, SOLVED_TOO], None, SOLVED, 2, True, None),
+    (SHOUT, [WRONG, SOLVED, SOLVED_TOO], None, SOLVED, 3, True, None),
+    (SHOUT, [SOLVED], "1", SOLVED, 1, False, ""),
+    (SHOUT, [WRONG, SOLVED, HARD], None, WRONG, 3, False, "shout("),
+    (PLATE, [LOST, KEPT, HARD], None, LOST, 3, False, "."),
+], ids=[
+    "two that behave alike are likelier right", "the one that most agree with is taken",
+    "a cap allows no further one", "none agrees with another", "they differ by other characters",
+])
+async def test_the_drafts_of_a_small_model_are_compared(
+    tmp_path: Path, words: str, drafts: list[str], most_calls: str | None, code: str, calls: int,
+    agreed: bool, unsure: str | None,
+) -> None:
     async with an_ollama(generator=[fenced(one) for one in drafts]) as model:
         env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL}
-        return await healed(settings(folder, env), "", "", words)
-
-
-SOLVED_TOO = "def shout(text):\n    return ' '.join(f'{one.upper()}!' for one in text.split())\n"
-
-
-async def test_two_drafts_that_behave_alike_are_likelier_right_than_one(tmp_path: Path) -> None:
-    result, _ = await written(tmp_path, SOLVED, SOLVED_TOO)
-    assert (result.outcome, result.code, result.calls) == ("healthy", SOLVED, 2)
-    assert result.confidence == pytest.approx(fitted().written_twice)
-
-
-async def test_a_draft_is_kept_where_a_cap_allows_no_further_one(tmp_path: Path) -> None:
-    words = "Write shout(words).\nshout('a') returns 'A!'."
-    async with an_ollama(generator=[fenced(SOLVED)]) as model:
-        env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL,
-               "HEAL_BUDGET_CALLS": "1"}
-        result, _ = await healed(settings(tmp_path, env), "", "", words)
-    assert (result.outcome, result.code, result.calls) == ("healthy", SOLVED, 1)
-    assert result.confidence == pytest.approx(fitted().written) and result.unsure
-
-
-async def test_the_draft_that_most_drafts_agree_with_is_taken(tmp_path: Path) -> None:
-    result, _ = await written(tmp_path, WRONG, SOLVED, SOLVED_TOO)
-    assert (result.outcome, result.code, result.calls) == ("healthy", SOLVED, 3)
-    assert result.confidence == pytest.approx(fitted().written_twice)
-
-
-async def test_a_draft_that_no_other_agrees_with_says_by_which_call_they_differ(
-    tmp_path: Path,
-) -> None:
-    result, emitted = await written(tmp_path, WRONG, SOLVED, HARD)
-    assert (result.outcome, result.code, result.calls) == ("healthy", WRONG, 3)
-    assert result.confidence == pytest.approx(fitted().written)
-    assert any(isinstance(one, Notice) and one.level == "warning" for one in emitted)
-    assert "shout(" in result.unsure
-
-
-async def test_drafts_are_compared_on_characters_that_no_example_has(tmp_path: Path) -> None:
-    words = "Write plate(text): capitals, without blanks.\nplate('a b') returns 'AB'."
-    kept = "def plate(text):\n    return text.upper().replace(' ', '')\n"
-    lost = "def plate(text):\n    return ''.join(one.upper() for one in text if one.isalnum())\n"
-    async with an_ollama(generator=[fenced(one) for one in (lost, kept, HARD)]) as model:
-        env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL}
-        result, _ = await healed(settings(tmp_path, env), "", "", words)
-    assert result.confidence == pytest.approx(fitted().written)
-    assert "." in result.unsure
+        if most_calls is not None:
+            env["HEAL_BUDGET_CALLS"] = most_calls
+        result, told = await healed(settings(tmp_path, env, proof_s=0.0), "", "", words)
+    assert (result.outcome, result.code, result.calls) == ("healthy", code, calls)
+    model_says = fitted().written_twice if agreed else fitted().written
+    assert result.confidence == pytest.approx(model_says)
+    if unsure is not None:
+        assert result.unsure and unsure in result.unsure
+    if unsure == "shout(":
+        assert any(isinstance(one, Notice) and one.level == "warning" for one in told)
 
 
 async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         # A run makes four calls; of one ledger, the second run could make none.
-        limited = model.settings(tmp_path, budget_calls=4)
+        limited = model.settings(tmp_path, proof_s=0.0, budget_calls=4)
         async with open_session(limited) as session:
             task = from_page(HARD, HARD_TESTS).task
             runs = [await session.start(task), await session.start(task)]
