@@ -206,11 +206,6 @@ def test_raises():
 """
 
 
-def test_a_check_without_a_test_says_that_none_ran(folder: Path) -> None:
-    done = heal(folder, "check", write(folder, "print(1)\n"), "--json")
-    assert (document(done)["proof"], document(done)["tests"]) == ("E0", [])
-
-
 @pytest.mark.parametrize(("asked", "code"), [
     ((), 0), (("--require-integrity", "in-process"), 0), (("--require-integrity", "isolated"), 6),
 ])
@@ -235,43 +230,29 @@ def test_check_says_how_far_its_passes_are_believed_and_which_show_nothing(
 @needs_jail
 def test_the_level_is_said_before_the_run_and_in_its_document(folder: Path) -> None:
     path = write(folder, "print(1)\n")
-
-    done = heal(folder, "run", path, "--json")
-    judged = heal(folder, "check", path, "--json")
-
+    done, judged = heal(folder, "run", path, "--json"), heal(folder, "check", path, "--json")
     for each in (done, judged):
         assert document(each)["level"] in ("L2", "L3", "L4")
         assert document(each)["sandbox"] in each.stderr
-
-
-def test_limits_alone_are_called_that(folder: Path) -> None:
-    path = write(folder, "print(1)\n")
-
-    done = heal(folder, "run", path, "--json", HEAL_SANDBOX="subprocess")
-
-    assert document(done)["level"] == "L1"
+    # No test ran in that check.
+    assert (document(judged)["proof"], document(judged)["tests"]) == ("E0", [])
+    limits = heal(folder, "run", path, "--json", HEAL_SANDBOX="subprocess")
+    assert document(limits)["level"] == "L1"
 
 
 @needs_jail
-def test_a_program_that_needs_what_the_jail_forbids_is_told_so(folder: Path) -> None:
-    path = write(folder, "import socket\nsocket.create_connection(('127.0.0.1', 9))\n")
-
-    done = heal(folder, "run", path)
-
+@pytest.mark.parametrize(("code", "denial", "facts"), [
+    ("import socket\nsocket.create_connection(('127.0.0.1', 9))\n", "network",
+     ("PermissionError", "line 2")),
+    ("print(open('/etc/passwd').read())\n", "files", ()),
+])
+def test_a_program_that_needs_what_the_jail_forbids_is_told_so(
+    folder: Path, code: str, denial: str, facts: tuple[str, ...]
+) -> None:
+    done = heal(folder, "run", write(folder, code))
     assert (done.returncode, done.stdout) == (4, "")
-    assert DENIAL_MEANINGS["network"] in done.stderr
-    assert a_line_has(done.stderr, "PermissionError", "line 2")
-
-
-@needs_jail
-def test_a_file_that_is_the_machines_own_is_told_with_what_to_do(folder: Path) -> None:
-    path = write(folder, "print(open('/etc/passwd').read())\n")
-
-    done = heal(folder, "run", path)
-
-    assert done.returncode == 4
-    assert DENIAL_MEANINGS["files"] in done.stderr
-    assert "root:" not in done.stdout + done.stderr
+    assert DENIAL_MEANINGS[denial] in done.stderr
+    assert a_line_has(done.stderr, *facts) and "root:" not in done.stderr
 
 
 def test_the_worked_task_is_drafted_tested_and_healed(folder: Path) -> None:

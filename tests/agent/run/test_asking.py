@@ -44,13 +44,19 @@ async def asked(session: Session, *answers: str, tests: str = TESTS) -> Result:
     return result
 
 
-async def test_unattended_the_likeliest_is_taken_and_the_others_are_told(session: Session) -> None:
-    result = await followed(session, await session.start(task()))
-    assert (result.outcome, "n >= 10" in result.code) == ("healed", True)
+async def test_unattended_the_likeliest_is_taken_and_the_others_are_told_and_can_be_settled(
+    session: Session,
+) -> None:
+    result = await followed(session, await session.start(task(FOUR_TESTS), ask=False))
+    assert (result.outcome, result.strategy, result.proof) == ("healed", "search", "E1")
+    assert "n >= 10" in result.code and result.evidence is not None
     assert result.rivals is not None and result.rivals.call == "price(11)"
+    assert result.evidence.others == 1
     assert [(one.label, one.gives) for one in result.rivals.behaviours] == [
         ("A", "22"), ("B", "33")
     ]
+    healed = await followed(session, await session.settle(result.run_id, "B", run_id="again"))
+    assert (healed.run_id, healed.outcome, "n == 10" in healed.code) == ("again", "healed", True)
 
 
 async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Session) -> None:
@@ -86,22 +92,9 @@ async def test_a_value_that_no_behaviour_gives_leaves_no_repair(session: Session
     assert [verdict.name for verdict in judged[-1].failing] == ["price(11) == 44"]
 
 
-async def test_an_answer_lifts_what_an_open_question_kept_from_proof(session: Session) -> None:
-    open_ended = await followed(session, await session.start(task(FOUR_TESTS), ask=False))
-    assert open_ended.strategy == "search"
-    assert open_ended.proof == "E1"
-    assert open_ended.evidence is not None and open_ended.evidence.others == 1
-    assert open_ended.rivals is not None
-
-    healed = await followed(session, await session.settle(open_ended.run_id, "B", run_id="again"))
-    assert healed.run_id == "again"
-    assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
-
-
 async def test_with_the_question_answered_a_repair_is_proven_further(session: Session) -> None:
     result = await asked(session, "A", tests=FOUR_TESTS)
-    assert result.proof in ("E3", "E4")
-    assert result.evidence is not None
+    assert result.proof in ("E3", "E4") and result.evidence is not None
     evidence = document(result)["evidence"]
     assert isinstance(evidence, dict)
     assert (evidence["probes"] >= 100, evidence["others"]) == (True, 0)
@@ -143,24 +136,28 @@ async def test_a_held_out_test_that_was_consulted_proves_no_more(session: Sessio
     assert (result.outcome, result.iterations, result.proof) == ("healed", 2, "E1")
 
 
-async def test_rivals_that_there_was_no_time_to_judge_hold_a_repair_at_e1(tmp_path: Path) -> None:
-    async with open_session(settings(tmp_path, proof_s=0.0)) as session:
-        result = await followed(session, await session.start(task(FOUR_TESTS)))
-    assert (result.proof, result.evidence) == ("E1", None)
-
-
-async def test_proof_that_does_not_come_to_an_end_does_not_cost_the_repair(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("proof_s", [0.0, 0.05])
+async def test_where_no_time_is_left_for_proof_rivals_hold_a_repair_at_e1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proof_s: float
 ) -> None:
     async def endless(*_: object) -> Evidence:
         await asyncio.sleep(60)
         raise AssertionError("unreachable")
 
     monkeypatch.setattr(proving, "_probed", endless)
-    async with open_session(settings(tmp_path, proof_s=0.05)) as session:
+    async with open_session(settings(tmp_path, proof_s=proof_s)) as session:
         result = await followed(session, await session.start(task(FOUR_TESTS)))
     assert (result.outcome, result.proof) == ("healed", "E1")
-    assert result.evidence is not None and result.evidence.unsettled
+    assert (result.evidence is not None and bool(result.evidence.unsettled)) is (proof_s > 0)
+
+
+async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session: Session) -> None:
+    examples = ">>> price(10)\n    20\n    >>> price(9)\n    27\n    >>> price(1)\n    3\n"
+    program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
+    run = await session.start(from_page(program, "", "").task, ask=False)
+    assert (await followed(session, run)).rivals is not None
+    healed = await followed(session, await session.settle(run, "B", run_id="again"))
+    assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")
 
 
 def test_the_library_asks_a_function(tmp_path: Path) -> None:
@@ -187,15 +184,3 @@ def test_an_answer_of_the_function_that_answers_nothing_is_raised_and_loses_noth
         agent.run(code=PRICE, tests=TESTS, ask=lambda rivals: answer)
     result = raised.value.result
     assert (result.success, result.rivals is not None) == (True, True)
-
-
-async def test_an_answer_leaves_doctests_that_stood_alone_what_they_were(session: Session) -> None:
-    examples = ">>> price(10)\n    20\n    >>> price(9)\n    27\n    >>> price(1)\n    3\n"
-    program = PRICE.replace(":\n", f':\n    """{examples}    """\n', 1)
-    run = await session.start(from_page(program, "", "").task, ask=False)
-    open_ended = await followed(session, run)
-    assert open_ended.rivals is not None
-
-    healed = await followed(session, await session.settle(run, "B", run_id="again"))
-
-    assert ("n == 10" in healed.code, healed.outcome) == (True, "healed")

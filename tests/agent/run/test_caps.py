@@ -39,7 +39,7 @@ async def limited(
     folder: Path, said: dict[str, Said | list[Said]] | None = None, **caps: Any
 ) -> AsyncIterator[tuple[Claude, Session]]:
     async with claude(**{"generator": fenced(SOLVED), **(said or {})}) as model:
-        settings = model.settings(folder, **caps)
+        settings = model.settings(folder, proof_s=0.0, **caps)
         async with open_session(settings) as session:
             yield model, session
 
@@ -59,14 +59,11 @@ def ends(session: Session, run: str) -> list[RunFinished]:
     return [entry.event for entry in session.log(run) if entry.final]  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(("caps", "words"), CAPS)
-async def test_a_cap_that_is_reached_ends_a_run_that_does_not_pause(
-    tmp_path: Path, caps: dict[str, Any], words: str
-) -> None:
-    async with claude(generator=fenced(SOLVED)) as model:
-        result, _ = await healed(model.settings(tmp_path, **caps))
+async def test_a_cap_that_is_reached_ends_a_run_that_does_not_pause(tmp_path: Path) -> None:
+    async with limited(tmp_path, budget_usd=0.06) as (_, session):
+        result = await followed(session, await begun(session, pauses=False))
     assert (result.outcome, result.code, exit_code(result)) == ("budget", HARD, BUDGET)
-    assert words in result.reason
+    assert "$0.06" in result.reason
 
 
 @pytest.mark.parametrize(("caps", "words"), CAPS)
@@ -201,16 +198,25 @@ async def test_a_question_outlives_the_session_and_so_does_what_was_spent(tmp_pa
     assert result.tokens == ledger(Caps(), {}, log).spent().tokens
 
 
-async def test_a_call_that_a_kill_cut_off_is_charged_in_full(tmp_path: Path) -> None:
-    before, after = tmp_path / "before", tmp_path / "after"
-    async with limited(before, {"debugger": stalls}, budget_calls=3) as (_, session):
+async def killed(
+    folder: Path, asked: int, said: dict[str, Said | list[Said]], **caps: Any
+) -> tuple[Path, str]:
+    """What a kill leaves when so many calls have begun, and the run."""
+    after = folder / "after"
+    async with limited(folder / "before", said, **caps) as (_, session):
         run = await begun(session)
-        await until(session, run, "model_asked")
-        shutil.copytree(before, after)  # what a kill would leave now
+        async for batch in session.follow(run):
+            if batch and len(events(session.log(run), "model_asked")) == asked:
+                break
+        shutil.copytree(folder / "before", after)
     with sqlite3.connect(after / "runs.db") as store:
         store.execute("update runs set owner = ''")
     store.close()
+    return after, run
 
+
+async def test_a_call_that_a_kill_cut_off_is_charged_in_full(tmp_path: Path) -> None:
+    after, run = await killed(tmp_path, 1, {"debugger": stalls}, budget_calls=3)
     async with limited(after) as (model, session):
         await session.recover()
         question = await waits(session, run)
@@ -230,18 +236,8 @@ async def test_a_call_that_a_kill_cut_off_is_charged_in_full(tmp_path: Path) -> 
 
 
 async def test_after_a_kill_no_answer_that_was_paid_for_is_asked_for_again(tmp_path: Path) -> None:
-    before, after = tmp_path / "before", tmp_path / "after"
-    async with limited(before, {"generator": [fenced(WRONG), stalls]}) as (_, session):
-        run = await begun(session)
-        async for batch in session.follow(run):
-            calls = events(session.log(run), "model_asked")
-            if len(calls) == 3 and batch:  # the debugger's, and two of the generator's
-                break
-        shutil.copytree(before, after)
-    with sqlite3.connect(after / "runs.db") as store:
-        store.execute("update runs set owner = ''")
-    store.close()
-
+    # The debugger's call, and two of the generator's.
+    after, run = await killed(tmp_path, 3, {"generator": [fenced(WRONG), stalls]})
     async with limited(after) as (model, session):
         await session.recover()
         result = await followed(session, run)
