@@ -91,7 +91,7 @@ TESTS = f"{HARD_TESTS}{HELD}\n"
 async def test_claude_calls_tools_and_its_diagnosis_is_followed(tmp_path: Path) -> None:
     moves = [*(claudes(*one) for one in LOOKS), json.dumps(FOUND)]
     async with claude(generator=fenced(SOLVED), debugger=moves) as model:
-        result, events = await healed(model.settings(tmp_path), HOSTILE, TESTS)
+        result, events = await healed(model.settings(tmp_path, proof_s=0.0), HOSTILE, TESTS)
     checked(result, events, debuggers(model))
     first, *_, last = debuggers(model)
     assert [one["name"] for one in first["tools"]] == [
@@ -110,7 +110,7 @@ async def test_a_server_like_openais_calls_tools_alike(tmp_path: Path) -> None:
     moves = [*(openais(*one) for one in LOOKS), json.dumps(FOUND)]
     async with compatible(debugger=moves) as model:
         env = {"OPENAI_BASE_URL": f"{model.server.url}/v1", "OPENAI_MODEL": openai.MODEL}
-        result, events = await healed(settings(tmp_path, env), HOSTILE, TESTS)
+        result, events = await healed(settings(tmp_path, env, proof_s=0.0), HOSTILE, TESTS)
     checked(result, events, debuggers(model))
     second = debuggers(model)[1]["messages"]
     assert second[-2]["tool_calls"][0]["function"]["name"] == "run_snippet"
@@ -129,7 +129,7 @@ async def test_a_server_without_tools_of_its_own_names_one_in_its_answer(
             "OPENAI_BASE_URL": f"{model.server.url}/v1", "OPENAI_MODEL": openai.MODEL,
             "OPENAI_PRESET": preset,
         }
-        result, events = await healed(settings(tmp_path, env), HOSTILE, TESTS)
+        result, events = await healed(settings(tmp_path, env, proof_s=0.0), HOSTILE, TESTS)
     told = [one for one in result.notices if "no tools here" in one.text]
     assert len(told) == (preset == "custom")
     sent = debuggers(model)[preset == "custom" :]
@@ -158,7 +158,7 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_and_the_log_says_
             "OPENAI_BASE_URL": f"{model.server.url}/v1", "OPENAI_MODEL": openai.MODEL,
             "OPENAI_PRESET": "vllm",
         }
-        result, events = await healed(settings(tmp_path, env))
+        result, events = await healed(settings(tmp_path, env, proof_s=0.0))
     assert (result.outcome, refused) == ("healed", ["debugger"])
     assert any("schema" in one.text for one in result.notices)
     assert len([one for one in events if isinstance(one, ModelCalled)]) == 4
@@ -169,8 +169,8 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_and_the_log_says_
 async def test_a_debugger_that_knows_at_once_is_asked_once(tmp_path: Path) -> None:
     for said in (json.dumps(FOUND), claudes("conclude", FOUND)):
         async with claude(generator=fenced(SOLVED), debugger=said) as model:
-            result, events = await healed(model.settings(tmp_path / str(len(str(said)))), HARD,
-                                          HARD_TESTS)
+            folder = tmp_path / str(len(str(said)))
+            result, events = await healed(model.settings(folder, proof_s=0.0))
         assert (result.outcome, model.asked) == (
             "healed", ["debugger", "generator", "critic", "memory_summariser"]
         )
@@ -181,7 +181,7 @@ async def test_a_debugger_that_looks_for_ever_comes_to_no_diagnosis_and_the_run_
     tmp_path: Path,
 ) -> None:
     async with claude(generator=fenced(SOLVED), debugger=claudes(*LOOKS[0])) as model:
-        result, events = await healed(model.settings(tmp_path), HARD, HARD_TESTS)
+        result, events = await healed(model.settings(tmp_path, proof_s=0.0), HARD, HARD_TESTS)
     assert result.outcome == "healed"
     assert len(seen_by(events)) == 5
     assert len(debuggers(model)) == 7  # the last is told once what is wrong with it
@@ -190,7 +190,7 @@ async def test_a_debugger_that_looks_for_ever_comes_to_no_diagnosis_and_the_run_
 
 async def test_what_its_moves_may_cost_is_reserved_before_each(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED), debugger=claudes(*LOOKS[0])) as model:
-        given = model.settings(tmp_path, role_budgets={"debugger": Caps(calls=2)})
+        given = model.settings(tmp_path, proof_s=0.0, role_budgets={"debugger": Caps(calls=2)})
         result, _ = await healed(given, HARD, HARD_TESTS)
     assert (result.outcome, len(debuggers(model))) == ("healed", 2)
 
@@ -211,7 +211,7 @@ def asked_for(model: Claude, role: str) -> list[int]:
 
 async def test_an_answer_that_was_cut_is_asked_for_again_with_more_room(tmp_path: Path) -> None:
     async with claude(generator=[cut("```python\ndef sh"), fenced(SOLVED)]) as model:
-        result, events = await healed(model.settings(tmp_path), HARD, HARD_TESTS)
+        result, events = await healed(model.settings(tmp_path, proof_s=0.0), HARD, HARD_TESTS)
     assert (result.outcome, result.code) == ("healed", SOLVED)
     first, second = asked_for(model, "generator")
     assert second > 2 * first
@@ -223,6 +223,6 @@ async def test_an_answer_that_was_cut_is_asked_for_again_with_more_room(tmp_path
 
 async def test_what_is_cut_twice_ends_with_the_true_cap_named(tmp_path: Path) -> None:
     async with claude(generator=cut(WRONG)) as model:
-        result, _ = await healed(model.settings(tmp_path), HARD, HARD_TESTS)
+        result, _ = await healed(model.settings(tmp_path, proof_s=0.0), HARD, HARD_TESTS)
     assert (result.outcome, len(asked_for(model, "generator"))) == ("model_failed", 2)
     assert all(fact in result.reason for fact in ("59,904", "claude-sonnet-5-5", "64,000"))

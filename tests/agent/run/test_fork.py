@@ -159,7 +159,7 @@ async def test_a_fork_keeps_to_its_parents_bounds_or_to_others_that_are_named(
 
 async def test_a_fork_asks_for_its_parents_proof_or_for_another(tmp_path: Path) -> None:
     async with open_session(settings(tmp_path)) as session:
-        parent = await session.start(from_page(HARD, HARD_TESTS).task, require_proof="E2")
+        parent = await session.start(from_page(AREA, AREA_TESTS).task, require_proof="E2")
         await followed(session, parent)
         same = await session.fork(parent, 0)
         more = await session.fork(

@@ -30,6 +30,7 @@ async def test_a_prompt_that_is_changed_counts_from_the_next_call_and_a_broken_o
     async with claude(generator=fenced(SOLVED)) as model:
         settings = model.settings(
             tmp_path / "runs", prompts=own, enable_search=False, enable_cross_session_memory=False,
+            proof_s=0.0,
         )
         async with open_session(settings) as session:
 
@@ -81,8 +82,9 @@ async def test_a_folder_of_prompts_that_would_do_nothing_is_refused(
 
 async def test_steps_and_roles_that_failed_stand_in_the_result(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED), qa_adversary="no JSON") as model:
-        result, _ = await healed(model.settings(tmp_path), words="Write shout(words).", code="",
-                                 tests=HARD_TESTS)
+        result, _ = await healed(
+            model.settings(tmp_path, proof_s=0.0), "", HARD_TESTS, "Write shout(words)."
+        )
     assert [(one.step, one.role) for one in result.degraded] == [("attack", "qa_adversary")]
     assert result.metrics["attack"].calls == 2  # asked again once
     assert result.metrics["execute"].calls == 0
