@@ -16,7 +16,6 @@ from agent.doors.request import HealRequest
 from agent.doors.writeback import Change, NotWritten, write_all_back, write_all_new, write_new
 from agent.intake.errors import BadInput
 from agent.log.result import Result
-from agent.log.words import taking_words
 
 if TYPE_CHECKING:
     from agent.doors.project.branch import Committed, Edited
@@ -76,11 +75,8 @@ def _new(
 
 
 def _nothing_written(result: Result) -> Iterator[str]:
-    taking = taking_words(result)
-    said = "" if result.outcome == "cancelled" else "Nothing was written."  # said already
-    given = f"The best program so far is given by: {taking}" if taking else ""
-    if said or given:
-        yield " ".join(filter(None, (said, given)))
+    if result.outcome != "cancelled":  # of which it is said already, with the best program
+        yield "Nothing was written."
 
 
 def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:

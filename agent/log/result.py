@@ -67,7 +67,7 @@ from agent.core.events import (
 )
 from agent.core.measures import measured
 from agent.core.rounds import Stop
-from agent.core.trust import VETOING_ORIGINS
+from agent.core.trust import VETOING_ORIGINS, WEIGHTS
 from agent.log.best import Best, best_of
 from agent.log.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.log.timeline import (
@@ -345,9 +345,12 @@ class Result:
 
     @property
     def smallest_failure(self) -> Verdict | None:
-        """The failing verdict a person can redo with the least typing, trusted tests first."""
+        """The failing verdict a person can redo with the least typing, trusted tests first; none of
+        adversarial calls, of which nobody knows that they should pass."""
         report = self.shown_report
-        failing = [verdict for verdict in report.verdicts if verdict.fails] if report else []
+        failing = [
+            one for one in report.verdicts if one.fails and WEIGHTS[one.origin] > 0
+        ] if report else []
         return min(failing, key=_reading_cost, default=None)
 
 

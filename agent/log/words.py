@@ -529,16 +529,10 @@ def best_words(result: Result) -> str:
     if best is None:
         return ""
     said = f"The best program so far: {best.label}."
-    return said if best.report is None else f"{said} To have it: {taking_words(result)}"
-
-
-def taking_words(result: Result) -> str:
-    """The command that gives the best program of a run; empty where none was judged."""
-    best = result.best
-    if best is None or best.report is None:
-        return ""
+    if best.report is None:
+        return said
     iteration = "" if best.iteration is None else f" --iteration {best.iteration}"
-    return f"{COMMAND} show {result.run_id}{iteration}"
+    return f"{said} To have it: {COMMAND} show {result.run_id}{iteration}"
 
 
 def outdone_words(event: Outdone) -> str:

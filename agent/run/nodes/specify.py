@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from agent.core.domain import Example, Raises, Report, Solution, TestCase
+from agent.core.domain import Example, Raises, Report, Solution, TestCase, counted
 from agent.core.events import Notice, TestInfo, TestsFrozen
 from agent.core.state import State, Suite
 from agent.core.trees import expression, is_literal, plain, readable
@@ -87,9 +87,9 @@ async def _from_words(
     ]
     if len(usable) < len(given):
         ctx.emit(Notice(level="info", text=(
-            f"{len(given) - len(usable)} examples of the spec tester are left out: they have no "
-            "literal value, call what the words do not name or other tests ask already, or "
-            "contradict each other."
+            f"Of {counted(len(given), 'example')} that the spec tester made up beside yours, "
+            f"{len(given) - len(usable)} cannot be used: asked already, contradictory, or no plain "
+            "call with a value."
         )))
     codes = {test.code for test in known}
     fresh = {test.code: test for test in usable if test.code not in codes}

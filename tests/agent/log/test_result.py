@@ -130,7 +130,8 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     # A pass that is not believed heals nothing; what sets itself aside neither passes nor fails.
     ([verdict("a"), verdict("b", integrity=None, doubt="it looks")], "b"),
     ([verdict("a"), *(verdict(one, one, integrity=None) for one in d.SET_ASIDE)], None),
-], ids=["the shortest call", "the quickest", "not believed", "set aside"])
+    ([verdict("a"), verdict("b", "failed", call="x()", origin="adversarial")], None),
+], ids=["the shortest call", "the quickest", "not believed", "set aside", "only adversarial"])
 def test_the_smallest_failure_of_the_tests_that_decide(
     verdicts: list[Verdict], smallest: str | None
 ) -> None:
