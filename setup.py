@@ -34,6 +34,10 @@ def renamed(source: str) -> str:
             for name in node.names:
                 if name.name.partition(".")[0] in INSIDE:
                     raise SyntaxError(f"line {node.lineno}: write `from … import`, not `import`")
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node):
+            given = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+            if any(str(one).partition(".")[0] in INSIDE for one in given):
+                raise SyntaxError(f"line {node.lineno}: give `import_module` a relative name")
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in INSIDE:
             line = lines[node.lineno - 1]
             before, after = line[: node.col_offset], line[node.col_offset :]

@@ -184,6 +184,8 @@ def test_a_built_module_imports_under_the_installed_name() -> None:
     )
     with pytest.raises(SyntaxError):
         renamed("import llm\n")
+    with pytest.raises(SyntaxError, match="relative"):
+        renamed("to_thread(import_module, 'agent.run.graph')\n")
 
 
 def test_no_module_finds_its_data_by_the_names_of_a_checkout() -> None:

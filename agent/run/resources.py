@@ -54,7 +54,7 @@ class LazyEngine:
 
     async def _opened(self) -> Engine:
         os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
-        graph = await asyncio.to_thread(import_module, "agent.run.graph")
+        graph = await asyncio.to_thread(import_module, ".graph", __package__)
         engine: Engine = await self._files.enter_async_context(
             graph.open_engine(self._checkpoints)
         )
