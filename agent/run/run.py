@@ -239,7 +239,9 @@ class Run:
             )
         )
         for text in notices:
-            self.emit(Notice(level="warning", text=text))
+            # Which model does what is how it was set up, and nothing that went wrong.
+            planned = text in self.options.plan.notes
+            self.emit(Notice(level="info" if planned else "warning", text=text))
 
     def drive(self, answer: ForStep | None = None) -> asyncio.Task[None]:
         """Drives the run in the background until it ends or asks."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-from agent.core.events import RunFinished, RunStarted, Searched
+from agent.core.events import Notice, RunFinished, RunStarted, Searched
 from agent.intake import from_command_line, from_page, make_task
 from agent.intake.brought import Inputs
 from agent.log.result import fold
@@ -47,6 +48,14 @@ async def test_a_sandbox_that_cannot_be_looked_at_ends_the_run_with_the_reason(
     assert start.level == "" and "the kernel is on holiday" in start.sandbox
     assert last(log).outcome == "not_fixable"
     assert "the kernel is on holiday" in last(log).reason
+
+
+async def test_which_model_does_what_is_no_warning(session: Session) -> None:
+    plan = replace(session.plan(), notes=("rules answer the other roles",))
+    run = await session.start(from_page("x = 1\n", "assert x == 1", "").task, plan=plan)
+    await followed(session, run)
+    notices = [event for event in of_kind(session.log(run), "notice") if isinstance(event, Notice)]
+    assert [one.level for one in notices if one.text in plan.notes] == ["info"]
 
 
 async def test_a_wrong_function_is_healed_with_a_minimal_diff(
