@@ -1,13 +1,15 @@
 """Whether the judge says what pytest says, and whether a forger is believed.
 
     python -m evaluation.verdicts [--cases FILE ...] [--only ID ...] [--jobs N] [--fresh]
+        [--projects]
 
 Each line of a file is one case: `id`, `kind` (`honest` or `forged`), `program` (a module `mod`),
 `tests` (a test file; with `snippet` asserts beside the program's names), `support` (further files),
 `stdin`. An honest case must come out as under plain pytest, test by test and class by class, and
 be believed where it passes. A forged one must not be believed. Plain pytest runs here outside of
 any jail, so run no file that you would not run yourself; a case whose `outcomes` are recorded is
-not run again, unless with `--fresh`. Without `--cases` our own are run.
+not run again, unless with `--fresh`. Without `--cases` our own are run. With `--projects` each
+forged case that has a file of tests is judged as a project too.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.core.domain import File, Report, Verdict
+from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, Verdict
 from agent.intake import BadInput, NotFixable, TestText, make_task
 from agent.intake.environment import site_folders
 from agent.judge import check
+from agent.judge.project_run import run_suite
 from evaluation.planted import PYTEST, run_plainly
 from sandbox.sandbox import Sandbox, open_sandbox
 
@@ -62,6 +65,8 @@ class Comparison:
     """Node to outcome class; "" is the file, or a snippet."""
     verdicts: tuple[Verdict, ...] = ()
     refused: str = ""
+    in_project: str | None = None
+    """As what it is believed as a project; `None` where that was not asked."""
 
     @property
     def ours(self) -> dict[str, str]:
@@ -95,11 +100,15 @@ class Comparison:
     @property
     def believed(self) -> str:
         """As what the whole case is believed to pass: its weakest label; empty where it is not."""
-        passed = [v for v in self.verdicts if v.passed and not v.vacuous]
-        if not passed or any(verdict.fails for verdict in self.verdicts):
-            return ""
-        labels = {verdict.integrity for verdict in passed}
-        return next(one for one in ("in-process", "isolated") if one in labels)
+        return _believed(self.verdicts)
+
+
+def _believed(verdicts: Sequence[Verdict]) -> str:
+    passed = [one for one in verdicts if one.passed and not one.vacuous]
+    if not passed or any(one.fails for one in verdicts):
+        return ""
+    labels = {one.integrity for one in passed}
+    return next(one for one in ("in-process", "isolated") if one in labels)
 
 
 def _agree(plain: str | None, ours: str | None) -> bool:
@@ -171,7 +180,23 @@ async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
     return await check(task.solution, tests, task, sandbox, wall_s=TEST_S), ""
 
 
-async def looked_at(cases: Sequence[Case], jobs: int, fresh: bool = False) -> list[Comparison]:
+async def judged_as_project(case: Case, sandbox: Sandbox) -> Report:
+    """What the judge says of the same program and tests as a project."""
+    files = {"mod.py": case.program, **dict(case.support), "test_mod.py": case.tests}
+    project = Project(root="/none", name="mod", editable=("mod.py",))
+    task = Task(
+        support=tuple(File(path=path, text=text) for path, text in files.items()),
+        project=project, sites=site_folders().sites,
+    )
+    run = await run_suite(files, project, task.sites, sandbox)
+    solution = Solution(files=(File(path="mod.py", text=case.program),), entry="mod.py")
+    tests = [Script(name=node, origin="user", code="", node=node) for node in (*run.rows, REST)]
+    return await check(solution, tests, task, sandbox)
+
+
+async def looked_at(
+    cases: Sequence[Case], jobs: int, fresh: bool = False, projects: bool = False
+) -> list[Comparison]:
     """Every case under both."""
     sandbox, gate = open_sandbox(), asyncio.Semaphore(jobs)
 
@@ -182,7 +207,12 @@ async def looked_at(cases: Sequence[Case], jobs: int, fresh: bool = False) -> li
             if asks and (fresh or not says):
                 says = await asyncio.to_thread(plain, case)
             report, refused = await judged(case, sandbox)
-            return Comparison(case, says, report.verdicts if report is not None else (), refused)
+            alike = projects and case.kind == "forged" and not (case.snippet or case.stdin)
+            other = await judged_as_project(case, sandbox) if alike else None
+            return Comparison(
+                case, says, report.verdicts if report is not None else (), refused,
+                None if other is None else _believed(other.verdicts),
+            )
 
     return list(await asyncio.gather(*(one(case) for case in cases)))
 
@@ -212,6 +242,17 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
         for one in forged:
             if one.believed:
                 yield f"  BELIEVED  {one.case.id} ({one.case.style}): {one.believed}"
+    both = [one for one in forged if one.in_project is not None]
+    if both:
+        yield (
+            f"of {len(both)} with a file of tests: believed as files "
+            f"{sum(bool(one.believed) for one in both)}, as projects "
+            f"{sum(bool(one.in_project) for one in both)}"
+        )
+        for one in both:
+            if bool(one.believed) != bool(one.in_project):
+                where = "a project" if one.in_project else "a file"
+                yield f"  ONLY AS {where}  {one.case.id} ({one.case.style})"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -221,13 +262,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", action="append", metavar="ID", help="ids that begin so")
     parser.add_argument("--jobs", type=int, default=2, help="cases at once (default 2)")
     parser.add_argument("--fresh", action="store_true", help="hear plain pytest anew")
+    parser.add_argument("--projects", action="store_true", help="judge forged ones as projects too")
     wanted = parser.parse_args(arguments)
     cases = [
         case for path in wanted.cases or [BENCH / name for name in OUR_OWN]
         for case in read_cases(path)
         if not wanted.only or case.id.startswith(tuple(wanted.only))
     ]
-    seen = asyncio.run(looked_at(cases, wanted.jobs, wanted.fresh))
+    seen = asyncio.run(looked_at(cases, wanted.jobs, wanted.fresh, wanted.projects))
     for line in told(seen):
         print(line)
     return int(any(
