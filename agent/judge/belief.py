@@ -72,12 +72,12 @@ def may_be_vacuous(row: Row) -> bool:
 
 STATELESS = frozenset(
     "pytest unittest math cmath itertools functools operator string re json collections decimal "
-    "fractions statistics typing __future__ textwrap".split()
+    "datetime fractions statistics typing __future__ textwrap".split()
 )
 _STATEFUL = (
     "monkeypatch", "capsys", "capfd", "caplog", "recwarn", "tmp_path", "mock", "patch", "fixture",
     "setUp", "setup_", "pytest_plugins", "global ", "__dict__", "vars(", "setattr", "register",
-    "warns", "Warns", "Logs",
+    "warns", "Warns", "Logs", "context(",
 )
 
 

@@ -16,13 +16,13 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from agent.core.domain import Example, Raises, TestCase
-from agent.core.trees import literal_value, parse_expression
+from agent.core.trees import expression, literal
 from agent.judge.compared import plain
-from agent.judge.compared.plain import Garbled, Unplain
+from agent.judge.compared.library import Writing
+from agent.judge.compared.plain import Garbled
 from agent.judge.subject import Subject
 from agent.judge.texts.messages import first_line, is_literal, short
 from sandbox.sandbox import Process
@@ -59,34 +59,33 @@ def example_call(test: TestCase) -> ExampleCall | None:
     """What the test asks, where the host itself can compare the answer."""
     match test:
         case Example(call=call, expected=expected):
-            return asked_call(call, expected)
+            return asked_call(expression(call), expression(expected))
         case Raises(call=call, exception=exception):
-            return asked_call(call, "None", exception)
+            return asked_call(expression(call), ast.Constant(None), exception)
     return None
 
 
-@lru_cache(maxsize=4096)
 def asked_call(
-    call: str, expected: str, exception: str = "", how: str = "=="
+    node: ast.expr | None, expected: ast.expr | None, exception: str = "", how: str = "=="
 ) -> ExampleCall | None:
     """A call whose answer the host can compare; `None` where that is more than the program's own
     names and literals, or what is expected is none."""
+    value = expected and literal(expected)
+    if node is None or not value:
+        return None
     try:
-        node = parse_expression(call.strip())
-        value = literal_value(expected.strip())
-        parts = plain.parts(plain.encode(value))
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, Unplain):
+        parts = plain.parts(plain.encode(value[0]))
+    except ValueError:
         return None
     kind = getattr(builtins, exception, None) if exception else None
     if exception and not (isinstance(kind, type) and issubclass(kind, BaseException)):
         return None
     names: list[str] = []
     calls = any(isinstance(one, ast.Call) for one in ast.walk(node))
-    if not calls or not _is_plain_call(node, names):
+    if parts > plain.MOST_PARTS or not (calls and _is_plain_call(node, names) and names):
         return None
-    if parts > plain.MOST_PARTS or not names:
-        return None
-    return ExampleCall(ast.unparse(node), tuple(names), value, exception, parts, how)
+    call = ast.unparse(Writing().visit(node))
+    return ExampleCall(call, tuple(names), value[0], exception, parts, how)
 
 
 def _is_plain_call(node: ast.expr, names: list[str]) -> bool:

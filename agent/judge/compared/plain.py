@@ -1,9 +1,9 @@
 """Plain values as JSON, for a host that compares what a program returned.
 
-Only values whose types are exactly Python's own: no identity, and no class that would have to be
-found or imported. Nothing is unpickled, evaluated or imported because a program says so. The host
-rebuilds a value only where it has as many parts as the expected one, so an answer made to be slow
-to rebuild is never rebuilt.
+Only values whose types are exactly Python's own, or its library's for numbers and dates: no
+identity, and no class that would have to be found. Nothing is unpickled or evaluated because a
+program says so. The host rebuilds a value only where it has as many parts as the expected one, so
+an answer made to be slow to rebuild is never rebuilt.
 
 Wire form: `None`, `bool`, `str`, small `int` and finite `float` are themselves; all else is a
 list whose first item is a tag.
@@ -11,7 +11,8 @@ list whose first item is a tag.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,15 +33,17 @@ SHOWN = 2_000
 MOST_DIGITS = 3_000
 """Python itself refuses to write a number of many more hexadecimal digits in decimal ones."""
 
+LIBRARY = {"Decimal": "decimal", "Fraction": "fractions"} | dict.fromkeys(
+    ("date", "time", "datetime", "timedelta"), "datetime"
+)
+"""The library's classes of plain values, whose names are their tags, with their modules."""
 _MANY: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "z"}
 _MAKERS: dict[str, Callable[[list[Object]], Object]] = {
     tag: kind for kind, tag in _MANY.items()
 }
-_FEW = 32
-"""Longer lists are worth a look whether they can be told as they are."""
 
 
-class Unplain(Exception):
+class Unplain(ValueError):
     """A value is not plain, or too deep or too large to be told."""
 
 
@@ -49,7 +52,7 @@ class Garbled(Exception):
 
 
 def encode(value: Object) -> Wire:
-    """The wire form of a plain value; raises `Unplain` for any other."""
+    """The wire form of a plain value; raises `Unplain`, or another `ValueError`, for any other."""
     return _Encoder().encode(value)
 
 
@@ -84,9 +87,9 @@ class _Encoder:
 
     def _compound(self, value: Object, kind: type) -> Wire:
         if kind in _MANY:
-            return [_MANY[kind], self._all(value)]
+            return [_MANY[kind], [*map(self.encode, value)]]
         if kind is dict:
-            return ["d", self._all(part for pair in value.items() for part in pair)]
+            return ["d", [self.encode(part) for pair in value.items() for part in pair]]
         if kind is bytes or kind is bytearray:
             self._count(0, len(value) * 2)
             return ["b" if kind is bytes else "ba", value.hex()]
@@ -94,16 +97,15 @@ class _Encoder:
             return ["c", value.real.hex(), value.imag.hex()]
         if value is Ellipsis:
             return ["e"]
+        for name, module in LIBRARY.items():
+            # Only looked up: of what a program has not loaded it has no values.
+            if kind is getattr(sys.modules.get(module), name, None):
+                text = str(value // value.resolution if name == "timedelta" else value)
+                self._count(0, len(text))
+                if len(text) > MOST_DIGITS or "sNaN" in text:
+                    raise Unplain(f"a {name} that is none, or of too many digits")
+                return [name, text]
         raise Unplain(f"a {kind.__name__}")
-
-    def _all(self, values: Iterable[Object]) -> list[Wire]:
-        items = list(values)
-        if len(items) > _FEW and set(map(type, items)) == {int} and (
-            min(items) > -SMALL_INT and max(items) < SMALL_INT
-        ):
-            self._count(len(items))
-            return items
-        return [self.encode(item) for item in items]
 
     def _count(self, items: int, text: int = 0) -> None:
         self._items += items
@@ -118,7 +120,7 @@ def decode(wire: Wire) -> Object:
     """The value of a wire form; raises `Garbled` for anything that `encode` does not make."""
     try:
         return _decoded(wire)
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         # A list as a key, digits that are none: nothing that is encoded so.
         raise Garbled(f"no plain value: {type(error).__name__}: {error}") from error
 
@@ -144,6 +146,14 @@ def _decoded(wire: Wire) -> Object:
             return bytearray.fromhex(text)
         case ["e"]:
             return Ellipsis
+        case [str(name), str(text)] if name in LIBRARY and len(text) <= MOST_DIGITS and (
+            name != "Fraction" or "e" not in text.lower()
+        ):
+            kind = getattr(__import__(LIBRARY[name]), name)
+            read = getattr(kind, "fromisoformat", kind)
+            value = kind(0, 0, int(text)) if name == "timedelta" else read(text)
+            if encode(value) == wire:
+                return value
     raise Garbled("what is no plain value")
 
 
@@ -190,7 +200,7 @@ def shown(wire: Wire) -> str:
             text += piece
             if len(text) > SHOWN:
                 return text[: SHOWN - 1] + "…"
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise Garbled(f"no plain value: {type(error).__name__}: {error}") from error
     return text
 

@@ -99,13 +99,13 @@ VALUES = [
     ("tuple", "[1]", "failed", False),
     ("frozen", "{1}", "passed", True),
     ("big", str(2**90), "passed", False),
+    ("Decimal", "3", "passed", False),
     # Not plain: these are heard by the witnesses, and most of them by the plain one alone.
     ("Text", "'a'", "passed", False),
     ("Colour", "1", "passed", False),
     ("Pair", "(1, 2)", "passed", False),
     ("Point", "1", "failed", False),
     ("Ordered", "{'a': 2, 'b': 1}", "passed", False),
-    ("Decimal", "3", "passed", False),
 ]
 
 
@@ -121,7 +121,7 @@ async def test_equality_is_pythons_on_the_values_that_crossed(jail: Sandbox) -> 
         (name, status, differs) for name, _, status, differs in VALUES
     ]
     assert {v.test for v in report.verdicts if v.integrity == "in-process"} == {
-        "Text", "Colour", "Pair", "Ordered", "Decimal"
+        "Text", "Colour", "Pair", "Ordered"
     }
 
 

@@ -133,6 +133,54 @@ async def test_a_project_that_knows_that_it_is_tested_is_not_believed(
     assert [name for name, one in verdicts.items() if CONTRADICTS in one.doubt] == [*NODES[:3]]
 
 
+LIBRARY_TESTS = """
+from datetime import date, timedelta
+from decimal import Decimal
+import pytest
+from shop.core import due, vat
+
+
+@pytest.mark.parametrize("day, days, want", [(date(2024, 2, 28), 1, date(2024, 2, 29))])
+def test_due(day, days, want):
+    assert due(day, timedelta(days)) == want
+
+
+def test_vat():
+    assert vat(Decimal("100")) == Decimal("19.00")
+"""
+LIBRARY_PROGRAM = """
+import sys
+
+
+def due(day, span):
+    return day + span * {factor}
+
+
+def vat(price):
+    return price * 19 / 100 * {factor}
+"""
+
+
+async def test_numbers_and_dates_of_a_project_are_compared_outside_of_its_tests(
+    jail: Sandbox,
+) -> None:
+    program = LIBRARY_PROGRAM.format(factor=1)
+
+    verdicts = await judged_under(jail, program, tests=LIBRARY_TESTS)
+
+    assert [one.integrity for one in verdicts.values()] == ["isolated"] * 2
+
+
+async def test_numbers_and_dates_that_are_right_only_under_pytest_are_not_believed(
+    jail: Sandbox,
+) -> None:
+    program = LIBRARY_PROGRAM.format(factor="('pytest' in sys.modules)")
+
+    verdicts = await judged_under(jail, program, tests=LIBRARY_TESTS)
+
+    assert [CONTRADICTS in one.doubt for one in verdicts.values()] == [True] * 2
+
+
 async def test_calls_that_depend_on_a_fixture_for_all_tests_say_nothing_against_a_pass(
     jail: Sandbox,
 ) -> None:

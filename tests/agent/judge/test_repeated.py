@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.core.domain import File
 from agent.judge.compared import repeated as repeated_calls
 from agent.judge.compared.examples import answers
 from agent.judge.compared.repeated import _holds_of, _repeat_of
@@ -18,7 +19,7 @@ def repeated(body: str, node: str = "") -> tuple[list[str], bool] | None:
     """The calls of a snippet, or of a test of a file, with what is expected; whether these are all
     its checks."""
     code = body if not node else FILE + body
-    found = _repeat_of(code, node, MODULES)
+    found = _repeat_of(code, node, MODULES, (code,))
     if found is None:
         return None
     calls = [
@@ -78,6 +79,153 @@ def test_the_plain_calls_of_a_test_of_a_file(code: str, node: str, expected: Any
 ])
 def test_checks_of_the_output_are_compared_by_the_host(code: str, holds: bool) -> None:
     assert _holds_of("a b\n", code) is holds
+
+
+AT = "__import__('datetime')."
+
+
+@pytest.mark.parametrize(("imported", "check", "call"), [
+    ("from datetime import date", "f(date(2024, 1, 31)) == date(2024, 2, 29)",
+     f"f({AT}date(2024, 1, 31)) == datetime.date(2024, 2, 29)"),
+    ("import datetime as dt", "f(day=dt.date(2024, 1, 31)) == 1",
+     f"f(day={AT}date(2024, 1, 31)) == 1"),
+    ("import datetime", "f(1) == [datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)]",
+     "f(1) == [datetime.datetime(2024, 1, 2, 0, 0, tzinfo=datetime.timezone.utc)]"),
+    ("from datetime import datetime, UTC", "f(1) == datetime(2024, 1, 2, tzinfo=UTC)",
+     "f(1) == datetime.datetime(2024, 1, 2, 0, 0, tzinfo=datetime.timezone.utc)"),
+    ("from datetime import timedelta as span", "f(span(hours=1)) == {1: (span(days=-1), {'a'})}",
+     f"f({AT}timedelta(seconds=3600)) == {{1: (datetime.timedelta(days=-1), {{'a'}})}}"),
+    ("from datetime import datetime as at, timezone as tz",
+     "f(at(2024, 1, 2, tzinfo=tz.utc)) == at(2024, 1, 2)",
+     f"f({AT}datetime(2024, 1, 2, 0, 0, tzinfo={AT}timezone.utc)) == "
+     "datetime.datetime(2024, 1, 2, 0, 0)"),
+    ("from decimal import Decimal", "f(\"Decimal('1')\", Decimal('NaN'), 'datetime.x') == 1",
+     "f(\"Decimal('1')\", __import__('decimal').Decimal('NaN'), 'datetime.x') == 1"),
+    ("from decimal import Decimal as D", "f(1) == D('19.00')", "f(1) == Decimal('19.00')"),
+    ("from fractions import Fraction", "f(1) == Fraction(2, 4)", "f(1) == Fraction(1, 2)"),
+])
+def test_numbers_and_dates_of_the_library_are_literals(
+    imported: str, check: str, call: str
+) -> None:
+    assert repeated(f"{imported}\nassert {check}") == ([call], True)
+    inside = f"def test_a():\n    assert {check}\n"
+    assert repeated(f"{imported}\n{inside}", "test_a") == ([call], True)
+
+
+@pytest.mark.parametrize("code", [
+    "from money import Decimal\nassert f(1) == Decimal('1')",
+    "from .decimal import Decimal\nassert f(1) == Decimal('1')",
+    "from decimal import Decimal\nclass Decimal: pass\nassert f(1) == Decimal('1')",
+    "import datetime\ndatetime.date = g\nassert f(1) == datetime.date(2024, 1, 1)",
+    "assert f(1) == Decimal('1')",
+    "from decimal import Decimal\nassert f(1) == Decimal('x')",
+    "from decimal import Decimal\nassert f(1) == Decimal('sNaN')",
+    "from datetime import date\nassert f(1) == date(2024, 2, 30)",
+    "from datetime import date\nassert f(1) == date(*[2024, 2, 3])",
+    "from datetime import date\nassert f(1) == date.today()",
+    "from datetime import date\nassert date(2024, 1, 1) == date(2024, 1, 1)",
+    "from fractions import Fraction\nassert f(1) == Fraction('1e999999999')",
+    "from fractions import Fraction\nfrom decimal import Decimal\n"
+    "assert f(1) == Fraction(Decimal('1e999999999'))",
+    "assert f(__import__('os').getcwd()) == 1", "assert f(__import__('datetime').date) == 1",
+])
+def test_what_is_no_number_or_date_of_the_library_is_not_repeated(code: str) -> None:
+    found = repeated(code)
+    assert found is not None and found[0] == []
+
+
+@pytest.mark.parametrize(("program", "calls"), [
+    ("from decimal import Decimal\ndef f(Decimal): pass\n", 1),
+    ("import decimal\ntry:\n    from decimal import Decimal\nexcept ImportError: pass\n", 1),
+    ("from decimal import Decimal\nclass Decimal(Decimal): pass\n", 0),
+    ("from decimal import Decimal\nDecimal = str\n", 0), ("from money import Decimal\n", 0),
+    ("def f(", 0),
+])
+def test_a_snippet_sees_the_classes_that_its_program_imports(program: str, calls: int) -> None:
+    code = "assert f(1) == Decimal('1')"
+    found = _repeat_of(code, "", MODULES, (program, code))
+    assert found is not None and len(found.calls) == calls
+
+
+def test_a_date_that_a_call_was_given_is_not_changed_by_it() -> None:
+    code = "day = date(2024, 1, 1)\nassert f(day) == 1\nassert f(day) == 1"
+    found = repeated(f"from datetime import date\n{code}")
+    assert found is not None and (len(found[0]), found[1]) == (2, True)
+
+
+def test_numbers_are_made_of_what_a_loop_or_a_row_gives() -> None:
+    head = "from decimal import Decimal as D\nimport pytest\n"
+    loop = f"{head}for text, want in [('1', '2')]:\n    assert f(D(text)) == D(want)"
+    row = f"{head}\n@pytest.mark.parametrize('text, want', [('1', '2')])\n" \
+        "def test_a(text, want):\n    assert f(D(text)) == D(want)\n"
+    call = "f(__import__('decimal').Decimal('1')) == Decimal('2')"
+    assert repeated(loop.replace("import pytest\n", "")) == ([call], True)
+    assert repeated(row, "test_a[1-2]") == ([call], True)
+
+
+LIBRARY_TESTS = (
+    "from datetime import date\nfrom decimal import Decimal\nimport pytest\n"
+    "from program import due, vat\n\n"
+    "@pytest.mark.parametrize('day, want', [(date(2024, 1, 31), date(2024, 2, 29))])\n"
+    "def test_due(day, want):\n    assert due(day) == want\n\n"
+    "def test_vat():\n    assert vat(100) == Decimal('19.00')\n"
+)
+LIBRARY_NODES = ("test_due[day0-want0]", "test_vat")
+LIBRARY_PROGRAM = (
+    "import calendar, decimal, sys\n\ndef due(day):\n"
+    "    month = day.month % 12 + 1\n    last = calendar.monthrange(day.year, month)[1]\n"
+    "    return day.replace(month=month, day=min(day.day, last){more})\n\n"
+    "def vat(n):\n    return decimal.Decimal(n) * 19 / 100{more}\n"
+)
+FORGED = " - ('pytest' not in sys.modules)"
+
+
+async def test_honest_numbers_and_dates_are_isolated(judge: Any) -> None:
+    report = await judge(LIBRARY_PROGRAM.format(more=""), LIBRARY_TESTS, LIBRARY_NODES)
+
+    assert [(one.passed, one.integrity) for one in report.verdicts] == [(True, "isolated")] * 2
+
+
+async def test_numbers_and_dates_that_are_right_only_under_pytest_are_not_believed(
+    judge: Any,
+) -> None:
+    program = LIBRARY_PROGRAM.format(more=FORGED)
+
+    report = await judge(program, LIBRARY_TESTS, LIBRARY_NODES)
+
+    assert ["gave" in one.doubt and "__import__" not in one.doubt for one in report.verdicts] == [
+        True, True
+    ]
+
+
+async def test_an_own_class_of_such_a_name_is_compared_beside_its_tests(judge: Any) -> None:
+    program = (
+        "class Decimal(float):\n    pass\n\ndef vat(n):\n    return Decimal(n * 19 / 100)\n"
+    )
+    code = "from program import *\n\ndef test_a():\n    assert vat(100) == Decimal('19')\n"
+
+    report = await judge(program, code, ("test_a",))
+
+    assert [(one.passed, one.integrity) for one in report.verdicts] == [(True, "in-process")]
+
+
+async def test_a_module_of_the_program_is_not_taken_for_the_librarys(judge: Any) -> None:
+    own = File(path="decimal.py", text="class Decimal(str):\n    pass\n")
+    program = "from decimal import Decimal\n\ndef f(n):\n    return Decimal(n)\n"
+    code = "from decimal import Decimal\nfrom program import f\n\n" \
+        "def test_a():\n    assert f('1') == Decimal('1')\n"
+
+    report = await judge(program, code, ("test_a",), files=(own,))
+
+    assert {one.integrity for one in report.verdicts} <= {"in-process", None}
+
+
+async def test_a_snippet_with_a_number_of_the_library_is_isolated(judge: Any) -> None:
+    program = "from decimal import Decimal\n\ndef half(n):\n    return Decimal(n) / 2\n"
+
+    report = await judge(program, {"a": "assert half(1) == Decimal('0.5')"})
+
+    assert [(one.passed, one.integrity) for one in report.verdicts] == [(True, "isolated")]
 
 
 async def test_a_test_all_of_whose_checks_are_repeated_is_isolated(judge: Any) -> None:

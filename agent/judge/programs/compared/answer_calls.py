@@ -12,7 +12,7 @@ import io
 import os
 import sys
 
-from agent.judge.compared.plain import Unplain, encode
+from agent.judge.compared.plain import encode
 from agent.judge.programs.loading import Program, begin, place
 from agent.judge.texts.messages import text_of
 
@@ -86,7 +86,7 @@ def _answer(program: Program, item: dict[str, Any], folder: str) -> Answer:
         return {"raised": _described(error, folder), "loaded": True}
     try:
         return {"value": encode(value)}
-    except Unplain as error:
+    except ValueError as error:  # such as too many digits
         return {"untold": str(error)}
 
 
