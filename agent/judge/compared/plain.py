@@ -12,7 +12,7 @@ list whose first item is a tag.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ _MANY: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "z"}
 _MAKERS: dict[str, Callable[[list[Object]], Object]] = {
     tag: kind for kind, tag in _MANY.items()
 }
+_FEW = 32
+"""Longer lists are worth a look whether they can be told as they are."""
 
 
 class Unplain(ValueError):
@@ -87,9 +89,9 @@ class _Encoder:
 
     def _compound(self, value: Object, kind: type) -> Wire:
         if kind in _MANY:
-            return [_MANY[kind], [*map(self.encode, value)]]
+            return [_MANY[kind], self._all(value)]
         if kind is dict:
-            return ["d", [self.encode(part) for pair in value.items() for part in pair]]
+            return ["d", self._all(part for pair in value.items() for part in pair)]
         if kind is bytes or kind is bytearray:
             self._count(0, len(value) * 2)
             return ["b" if kind is bytes else "ba", value.hex()]
@@ -106,6 +108,15 @@ class _Encoder:
                     raise Unplain(f"a {name} that is none, or of too many digits")
                 return [name, text]
         raise Unplain(f"a {kind.__name__}")
+
+    def _all(self, values: Iterable[Object]) -> list[Wire]:
+        items = list(values)
+        if len(items) > _FEW and set(map(type, items)) == {int} and (
+            min(items) > -SMALL_INT and max(items) < SMALL_INT
+        ):
+            self._count(len(items))
+            return items
+        return [self.encode(item) for item in items]
 
     def _count(self, items: int, text: int = 0) -> None:
         self._items += items
