@@ -7,6 +7,8 @@ test, a competing patch, agreement of two sources) shifts the log-odds.
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
+
 from agent.core.domain import Estimate, Evidence, Proof, Solution, Strategy, TestCase
 from agent.repair.confidence.features import Situation
 from agent.repair.confidence.model import (
@@ -68,6 +70,18 @@ def confidence(
     usual = model.estimate(estimate.features).log_odds
     shift = (
         model.agreed * agreed + model.of_a_draft * drafted
-        + model.of_a_project * (in_project and strategy == "search")
+        + model.of_a_project * (
+            in_project and strategy == "search" and _places(solution, base) == 1
+        )
     )
     return model.estimate(features, estimate.log_odds - usual + shift)
+
+
+def _places(solution: Solution, base: Solution) -> int:
+    """How many places of its files a patch changes, with lines in between that stay."""
+    return sum(
+        kind != "equal" for one in solution.changed_from(base)
+        for kind, *_ in SequenceMatcher(
+            None, one.before.splitlines(), one.after.splitlines(), autojunk=False
+        ).get_opcodes()
+    )

@@ -64,7 +64,8 @@ class Coefficients:
     of_a_draft: float
     """Added where a program is repaired that a model wrote, and that never was nearly right."""
     of_a_project: float
-    """Added where a search's patch passes the whole suite of a project."""
+    """Added where a search's patch of one place passes the whole suite of a project: of two, one
+    may make up for what the other breaks."""
     written: float
     """The probability that a program which a model wrote from words is right, if it passes the
     examples."""

@@ -102,12 +102,15 @@ def test_a_repair_of_a_models_draft_is_less_likely_right(strategy: Strategy) -> 
     assert odds(True) - odds(False) == pytest.approx(fitted().of_a_draft)
 
 
-@pytest.mark.parametrize(("strategy", "more"), [("search", True), ("model", False)])
-def test_a_searchs_patch_is_likelier_where_a_whole_suite_passes(
-    strategy: Strategy, more: bool
+@pytest.mark.parametrize(("strategy", "text", "more"), [
+    ("search", "x = 2\ny = 1\nz = 1\n", True), ("model", "x = 2\ny = 1\nz = 1\n", False),
+    ("search", "x = 2\ny = 1\nz = 2\n", False),
+])
+def test_a_searchs_patch_of_one_place_is_likelier_where_a_whole_suite_passes(
+    strategy: Strategy, text: str, more: bool
 ) -> None:
-    base = Solution(files=(File(path="a.py", text="x = 1\n"),), entry="a.py")
-    patch = base.with_text("x = 2\n", estimate=fitted().estimate({"patches": 0.0}))
+    base = Solution(files=(File(path="a.py", text="x = 1\ny = 1\nz = 1\n"),), entry="a.py")
+    patch = base.with_text(text, estimate=fitted().estimate({"patches": 0.0}))
 
     def odds(in_project: bool) -> float:
         proof = Proof(level="E1", why="")
