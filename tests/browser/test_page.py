@@ -417,6 +417,7 @@ def test_what_is_clicked_or_typed_while_the_page_arrives_counts_and_else_what_wa
     expect(fresh.locator("#code .cm-content")).to_have_text("x = 1")
     fresh.reload()
     expect(fresh.locator("#code .cm-content")).to_contain_text("def g(n)")
+    expect(fresh.locator("button#heal")).to_be_enabled()  # nothing of it is still on its way
 
 
 def test_a_link_that_decides_is_made_and_taken_back_by_a_click(
