@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TypedDict, cast, get_args
 
 from agent.core.domain import REST, Project, Proof, Report, Script, Solution
-from agent.core.settings import Settings
 from agent.doors.exits import HEALED, NOT_HEALED, USAGE
 from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.healing.confidence import confidence
@@ -51,6 +50,8 @@ from sandbox import Sandbox, SandboxError, open_sandbox
 
 CANDIDATES = 60_000
 UNSEEN = "test_unseen.py"
+THRESHOLDS = (0.9, 0.8, 0.7, 0.5, 0.0)
+"""From the first on a patch is called HEALED."""
 
 
 class Line(TypedDict):
@@ -157,13 +158,13 @@ def table(bugs: Sequence[Bug], lines: Mapping[str, Line]) -> Iterator[str]:
             f"{f'{key} {value}':35} {len(rows):>4} {shares}"
             f" {medians[0]:>9.2f} {medians[1]:>10.0f} {medians[2]:>8.2f}"
         )
-    enough = Settings().require_confidence
-    for name, claimed in ("HEALED", True), ("proposed", False):
+    for least in THRESHOLDS:
         some = [
             row for bug in done if (row := lines[bug.id])["confidence"] is not None
-            and ((row["confidence"] or 0.0) >= enough) is claimed
+            and (row["confidence"] or 0.0) >= least
         ]
-        yield f"called {name}: {len(some)}, right {sum(row['right'] for row in some)}"
+        right = sum(row["right"] for row in some)
+        yield f"confidence at least {least:g}: {len(some)} patches, {right} right"
     other = [bug.id for bug in done if not lines[bug.id]["agrees"]]
     yield f"outcomes other than plain pytest's: {', '.join(other) or 'none'}"
 

@@ -66,7 +66,7 @@ class Comparison:
     verdicts: tuple[Verdict, ...] = ()
     refused: str = ""
     in_project: str | None = None
-    """As what it is believed as a project; `None` where that was not asked."""
+    """As `believed`, for the same program and tests as a project; `None` where that was not run."""
 
     @property
     def ours(self) -> dict[str, str]:
@@ -261,7 +261,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cases", action="append", type=Path, metavar="FILE")
     parser.add_argument("--only", action="append", metavar="ID", help="ids that begin so")
     parser.add_argument("--jobs", type=int, default=2, help="cases at once (default 2)")
-    parser.add_argument("--fresh", action="store_true", help="hear plain pytest anew")
+    parser.add_argument("--fresh", action="store_true", help="run plain pytest again")
     parser.add_argument("--projects", action="store_true", help="judge forged ones as projects too")
     wanted = parser.parse_args(arguments)
     cases = [

@@ -257,15 +257,15 @@ class Settings(BaseModel):
         """Settings from the environment, the process's by default; `given` values win. Raises
         `BadSettings`."""
         env = dict(os.environ if environment is None else environment)
-        told = {name: text.strip() for name, text in env.items() if text.strip()}
+        present = {name: text.strip() for name, text in env.items() if text.strip()}
         wanted = {name: value for name, value in given.items() if value is not None}
         fields = {
-            alias: told[alias] for name, field in cls.model_fields.items()
-            if name not in wanted and (alias := str(field.validation_alias)) in told
+            alias: present[alias] for name, field in cls.model_fields.items()
+            if name not in wanted and (alias := str(field.validation_alias)) in present
         }
         try:
             return cls.model_validate({
-                "environment": env, "options": dict(_options(told)), **fields, **wanted
+                "environment": env, "options": dict(_options(present)), **fields, **wanted
             })
         except ValidationError as error:
             raise _bad(error) from error

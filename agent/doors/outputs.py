@@ -51,10 +51,10 @@ def write(
     if seen is not None:
         from agent.doors.project.reports import junit, markdown
 
-        told = against(result, request.least)
+        measured = against(result, request.least)
         writers += [
             _new(request.report, lambda: markdown(
-                told, seen.project.name, seen, request.out
+                measured, seen.project.name, seen, request.out
             ).encode("utf-8", "surrogateescape"), request, "The report"),
             _new(request.junit, lambda: junit(result), request, "The suite"),
         ]

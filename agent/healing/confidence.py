@@ -7,8 +7,6 @@ test, a competing patch, agreement of two sources) shifts the log-odds.
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
-
 from agent.core.domain import Estimate, Evidence, Proof, Solution, Strategy, TestCase
 from agent.repair.confidence.features import Situation
 from agent.repair.confidence.model import (
@@ -18,6 +16,7 @@ from agent.repair.confidence.model import (
     natural,
     of_a_model,
 )
+from agent.repair.proof.mutants import differences
 
 CERTAIN = Estimate.of(1.0)
 """Of a program that a person wrote or chose."""
@@ -78,10 +77,8 @@ def confidence(
 
 
 def _places(solution: Solution, base: Solution) -> int:
-    """How many places of its files a patch changes, with lines in between that stay."""
+    """How many separate runs of lines a patch changes, over all its files."""
     return sum(
         kind != "equal" for one in solution.changed_from(base)
-        for kind, *_ in SequenceMatcher(
-            None, one.before.splitlines(), one.after.splitlines(), autojunk=False
-        ).get_opcodes()
+        for kind, *_ in differences(one.before, one.after)
     )

@@ -456,7 +456,7 @@ class _ProjectSearch:
             (weight(candidate) + less_likely, file, candidate)
             for candidate in ranked(estimated(findings.plausible, Situation(
                 self.suite.files[file], self.codes, findings.base_answers,
-            )))  # those that the time was over for have no estimate yet
+            )))  # candidates cut off by the time limit have no estimate yet
             if (file, candidate.text) not in self.judged
         ]
 

@@ -40,7 +40,7 @@ class Group:
         return isinstance(test, Script) and test.uses_output
 
     def decides(self, key: str) -> bool:
-        """Whether a test has any weight: it matters of no other why it passes."""
+        """Whether a test has any weight; otherwise the reason for its pass is irrelevant."""
         return self.code is not None or WEIGHTS[self.tests[int(key)].origin] > 0
 
     def left(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:

@@ -98,7 +98,7 @@ def watching(files: Mapping[str, str], editable: Sequence[str]) -> Watching:
 
 def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
     """The passing tests that are asked: those to be healed, others of their files, and some more
-    as long as they take little time; all where none is to be healed, and a user asks of them."""
+    as long as they take little time. All of them where no test is to be healed, as in a check."""
     passing = [one for one in report.verdicts if one.passed]
     if not wanted:
         return tuple(one.name for one in passing)
@@ -146,7 +146,7 @@ class Heard:
     isolated: frozenset[str] = frozenset()
     """Tests all of whose checks hold in a process that holds no test."""
     left_out: frozenset[str] = frozenset()
-    """Tests that were not asked, as they are many."""
+    """Passing tests that were not run a second time, since that would take long."""
 
 
 def heard(

@@ -345,8 +345,8 @@ class Result:
 
     @property
     def smallest_failure(self) -> Verdict | None:
-        """The failing verdict a person can redo with the least typing, trusted tests first; none of
-        adversarial calls, of which nobody knows that they should pass."""
+        """The failing verdict a person can redo with the least typing, trusted tests first.
+        Adversarial calls are left out: it is unknown whether they should pass."""
         report = self.shown_report
         failing = [
             one for one in report.verdicts if one.fails and WEIGHTS[one.origin] > 0

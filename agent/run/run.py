@@ -239,7 +239,7 @@ class Run:
             )
         )
         for text in notices:
-            # Which model does what is how it was set up, and nothing that went wrong.
+            # How models are assigned to roles is information, not a problem.
             planned = text in self.options.plan.notes
             self.emit(Notice(level="info" if planned else "warning", text=text))
 

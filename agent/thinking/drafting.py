@@ -88,8 +88,8 @@ async def compared(
 async def _mended(
     ctx: Context, draft: Solution, tests: tuple[TestCase, ...], report: Report
 ) -> Solution | None:
-    """A draft that fails, with a small edit by which it passes; it takes less than another draft,
-    and is no more than one until another agrees with it."""
+    """A failing draft with a small edit that makes it pass, or `None`. The search for it is cheaper
+    than another draft; the result counts as one draft, so another must agree with it."""
     diagnosis = Diagnosis(category="wrong_result", cause="the draft fails an example")
     attempt = Attempt(draft, tests, report, diagnosis)
     found, _ = await around(attempt, ctx, draft, report)

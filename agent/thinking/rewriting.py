@@ -41,7 +41,7 @@ other repairs than the first, and is asked later because its answers are longer.
 BRANCHES = 12
 """Changes of one line that are tried around the first answer."""
 MOST_NOTE = 160
-"""Characters of an edit that is told in words."""
+"""Characters of a description of an edit; a longer one is left out."""
 SECOND_SAMPLES, SECOND_DRAFTS = 1, 3
 """Where a repair is there already, and another is asked for to compare it with: repairs of a
 program, and drafts of one that was written from words, for which an edit is seldom enough."""
@@ -165,7 +165,7 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
 
 
 def _note(attempt: Attempt, text: str, by: str) -> str:
-    """What a model changed and who it is, as far as one line tells it."""
+    """What a model changed, and its name; only the name where one line cannot describe the edit."""
     edit = edit_in_words(attempt.solution.text, text)
     return f"{edit} ({by})" if len(edit) <= MOST_NOTE else f"a repair by {by}"
 

@@ -88,6 +88,7 @@ def test_the_table_counts_by_kind_reach_and_level() -> None:
         ["kind", "table-entry", "2", "100%", "50%", "0%", "1.50", "100", "0.50"],
         ["all", "3", "67%", "33%", "0%", "2.00", "100", "0.50"],
     ]
+    assert "confidence at least 0.9: 2 patches, 1 right" in printed
     assert printed[-1] == f"outcomes other than plain pytest's: {QUICK}"
 
 

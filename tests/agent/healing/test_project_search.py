@@ -201,7 +201,7 @@ async def test_the_likeliest_of_all_files_is_judged_first_and_the_others_are_riv
     assert [one.note for one in driver.rivals] == ["a * b (b.py)"]
 
 
-async def test_what_the_time_was_over_for_is_estimated_as_a_searchs_patch() -> None:
+async def test_a_candidate_cut_off_by_the_time_limit_gets_an_estimate() -> None:
     driver, _ = driven(refused="")
     driver._offered(searching("a.py", 1.0), Findings(plausible=(candidate("a + b", 2.0),)))
     await driver._settle([])
