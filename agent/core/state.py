@@ -108,7 +108,7 @@ class Suite(Value):
         )})
 
     def seen_of(self, report: Report) -> Report:
-        """A report without the tests that are held out, for whoever repairs."""
+        """A report without the held-out tests, for the step that repairs."""
         held = {test.name for test in self.held_out}
         verdicts = tuple(verdict for verdict in report.verdicts if verdict.test not in held)
         return report.model_copy(update={"verdicts": verdicts})

@@ -1,4 +1,4 @@
-"""Syntax trees, cached and shared: whoever wants to change one parses the text again."""
+"""Syntax trees, cached and shared: to change one, parse the text again."""
 
 from __future__ import annotations
 

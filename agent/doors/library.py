@@ -394,7 +394,7 @@ async def _to_its_end(
                 return session.log(run), unusable
             given: object = await asyncio.to_thread(ask, waiting.rivals)
             unusable = _unusable(waiting.rivals, given)
-            # Whoever skips one question is not asked the next.
+            # A user who skips one question is not asked the next.
             answer = SKIP if given is None or unusable else given
             await session.answer(run, waiting.interrupt, {"answer": answer})
     except asyncio.CancelledError:

@@ -158,7 +158,7 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         float, "--budget-usd", "USD", "Dollars it may spend on models (default 0.50).", min=0
     ),
     "log": _value(Path, "--log", "FILE", "Write the run's log, for `replay`."),
-    "verbose": _switch("--verbose", "-v", "Every step; tracebacks of faults of ours."),
+    "verbose": _switch("--verbose", "-v", "Every step, and tracebacks of internal errors."),
     "saved": _argument(str, "LOG", "A file by --log; - is stdin."),
     "unfinished": _argument(str | None, "RUN", "A run's id; all when left out.", None),
     "limit": (int, 20, typer.Option("--limit", min=1, help="At most so many.")),
@@ -193,8 +193,8 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "trusted": _switch("--trust", "Rank its fixes as your own, with their record."),
     "with_fixes": _switch("--with-fixes", "Share fixes too: they hold your code."),
 }
-"""By field of `HealRequest`, or a name that its command knows: type, default, and what typer is
-told."""
+"""By field of `HealRequest`, or a name that its command knows: type, default, and
+arguments for typer."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def do(work: Callable[[Call], int], context: typer.Context, given: Mapping[str, 
 
 
 def _open_session(settings: Settings) -> AbstractAsyncContextManager[Session]:
-    # What a session needs takes a while to import: bad input is told before that.
+    # What a session needs takes a while to import: bad input is reported before that.
     from agent.run.session import open_session
 
     return open_session(settings)

@@ -145,7 +145,7 @@ class Session:
         return outlived
 
     async def pause(self, run: str) -> None:
-        """Lets a run that may wait do so, as nobody looks at it; `answer` goes on with it."""
+        """Lets a run that may wait do so, as no interface shows it; `answer` continues it."""
         left = self._driven.get(run)
         if left is None:
             return  # it has ended, or was deleted meanwhile

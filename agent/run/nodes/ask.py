@@ -40,7 +40,7 @@ async def ask(state: State, ctx: Context) -> State:
     })
     test = _test(rivals, given, ctx)
     if test is None:
-        # Whoever skips one question is not asked the next; this one stays to be seen.
+        # A user who skips one question is not asked the next; this one stays to be seen.
         ctx.emit(Ambiguous(iteration=state["iteration"], rivals=rivals))
         return {"asking": False, "asked": MOST_ASKED}
     announce(ctx, (test,))

@@ -284,7 +284,7 @@ def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
 
 
 def _read(state: State, ctx: Context, base: Solution) -> str:
-    """What a model that has written a repair was told."""
+    """All texts that a model had read when it wrote the repair."""
     rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
     return "\n".join([*(file.text for file in base.files), ctx.task.text, *rounds.notes])
 
