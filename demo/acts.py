@@ -7,6 +7,7 @@ only follows it: reloading follows again, and a run that asks models waits for w
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import (
@@ -16,6 +17,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
@@ -41,7 +43,6 @@ from demo.models.choice import offered
 from demo.models.panel import Panel
 from demo.models.plans import banner
 from demo.serving.api import refusals
-from demo.serving.drawing import drawn
 from demo.serving.host import Host, SavedRuns, Unavailable
 from demo.serving.limits import TooMuch
 from demo.serving.throttle import throttled
@@ -71,6 +72,8 @@ MOST_STOPPED, MOST_STOPPED_NEAR = 1_000, 20
 """Runs that were stopped early and never begun, which are remembered; and those of one address."""
 LONGEST_PLACE = 6
 """Digits by which a program of a run is named, and one more."""
+DRAWN_AT_ONCE = 20_000
+"""Characters of a run's programs that are drawn in the event loop."""
 
 
 class Page:
@@ -139,10 +142,7 @@ class Page:
             **({"bench": NOTHING} if said and not run else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
-            **buttons(
-                running=own, closed=bool(running.refusal),
-                stops=own or (bool(run) and self._controls(kept, own=False)),
-            ),
+            **buttons(running=own, closed=bool(running.refusal)),
         }
 
     async def _still(self, run: str) -> str:
@@ -278,7 +278,7 @@ class Page:
                             await session.settle(
                                 kept["asked"], kept["answer"], run_id=kept["run"], visitor=visitor,
                             )
-            elif refused := await self._refused_to(visit, kept["run"], kept["control"]):
+            elif refused := await self._refused_to(visit, kept["run"]):
                 raise BadInput(refused)
             else:
                 await self._go_on(kept["run"], kept["interrupt"], visit, answer=kept["answer"])
@@ -320,8 +320,7 @@ class Page:
                         yield {"writing": writing(said())}
                         continue
                     result = required(folding.after(batch))
-                    control = self._controls(kept, own=own)
-                    bench = await drawn(result, own=own, control=control)
+                    bench = await drawn(result, own=own)
                     if newest():
                         yield {"bench": bench, "writing": writing(said())}
                     if result.waiting is not None:
@@ -379,8 +378,7 @@ class Page:
         paused = waiting if needs in ("budget", "key") and not closed else None
         own = await self.panel.owns(kept["run"], visit)
         going = result.phase in ("running", "waiting")
-        decides = own or self._controls(kept, own=False)
-        review = waiting if needs in REVIEWED and decides and not closed else None
+        review = waiting if needs in REVIEWED and own and not closed else None
         interrupt = waiting.interrupt if waiting is not None else ""
         lost = known is None and not standing
         return {
@@ -389,12 +387,10 @@ class Page:
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
                 "before": "", "asked": "", "answer": "", "begins": "",
             },
-            **buttons(running=own and going, closed=closed, stops=decides and going),
-            **review_card(
-                review, asked=bool(interrupt) and interrupt == kept["interrupt"], own=own
-            ),
+            **buttons(running=own and going, closed=closed),
+            **review_card(review, asked=bool(interrupt) and interrupt == kept["interrupt"]),
             **question_row(
-                None if closed or (waiting is not None and not decides) else result.question,
+                None if closed or (waiting is not None and not own) else result.question,
                 waits=waiting is not None, own=own,
             ),
             **paused_row(paused, own=paused is not None and own),
@@ -409,7 +405,7 @@ class Page:
         """Puts a program of the run that is shown where the next one is typed: the one that is
         looked at, or that which the run leaves."""
         result = await self._result(kept["run"])
-        place, _ = _looked_at(looked)
+        place = _place(looked)
         known = place is not None and place < len(result.columns)
         code = text_of(result, place) if known and place is not None else result.shown_code
         return {"code": code, "said": ""} if code else {}
@@ -429,19 +425,9 @@ class Page:
             return typed
         return as_typed((await self._host.session()).task(run))
 
-    async def compare(self, kept: BrowserRun, looked: str, visit: Visit) -> Update:
-        """Shows the program that is looked at beside another of its run."""
-        result = await self._result(kept["run"])
-        place, other = _looked_at(looked)
-        if place is None or other is None or max(place, other) >= len(result.columns):
-            return {}
-        own = await self.panel.owns(kept["run"], visit)
-        control = self._controls(kept, own=own)
-        return {"bench": await drawn(result, own=own, control=control, compare=(place, other))}
-
     async def begin_fork(self, kept: BrowserRun, looked: str) -> Update:
         """Gives the browser the identifier of a run that starts from the program looked at."""
-        place, _ = _looked_at(looked)
+        place = _place(looked)
         if place is None:
             return {"said": sentence("That program is not known here.")}
         return begun_page(_answering({**kept, "interrupt": ""}, str(place)))
@@ -456,7 +442,7 @@ class Page:
         self._newest.pop(visit["page"], None)
         try:
             columns = (await self._result(kept["asked"])).columns
-            place, _ = _looked_at(kept["answer"])
+            place = _place(kept["answer"])
             if refused := await self._refused_to(visit, kept["asked"]):
                 raise BadFork(refused)
             if place is None or place >= len(columns):
@@ -500,9 +486,7 @@ class Page:
                 del stopped[next(one for one, where in stopped.items() if where == near)]
             while len(stopped) > MOST_STOPPED:
                 stopped.popitem(last=False)
-        elif not (
-            await self.panel.owns(kept["run"], visit) or self._controls(kept, own=False)
-        ):
+        elif not await self.panel.owns(kept["run"], visit):
             return {"said": sentence("Only whoever started this run can stop it.")}
         else:
             await session.cancel(kept["run"])
@@ -516,8 +500,7 @@ class Page:
         from agent.intake import BadInput  # the session has imported it
 
         try:
-            control = kept["control"] if {*value} == {"approve"} else ""
-            if refused := await self._refused_to(visit, kept["run"], control):
+            if refused := await self._refused_to(visit, kept["run"]):
                 return {"said": sentence(refused)}
             taken = await self._go_on(kept["run"], kept["interrupt"], visit, **value)
         except (Unavailable, BadInput, BadReview, BadExtension, TooMuch) as refusal:
@@ -565,35 +548,11 @@ class Page:
         ):
             return await session.answer(run, interrupt, value)
 
-    async def lend(self, kept: BrowserRun, visit: Visit) -> Update:
-        """Makes the link by which others decide for a run, for whoever started it."""
-        if not await self.panel.owns(kept["run"], visit):
-            return {"said": sentence("Only whoever started this run can let others decide.")}
-        return {"said": cards.lent(kept["run"], self._host.controls.lent(kept["run"]))}
-
-    async def unlend(self, kept: BrowserRun, visit: Visit) -> Update:
-        """Takes that link back."""
-        if not await self.panel.owns(kept["run"], visit):
-            return {"said": sentence("Only whoever started this run can take its link back.")}
-        self._host.controls.taken_back(kept["run"])
-        return {"said": sentence("Whoever has that link may only look from now on.", "status")}
-
-    def _controls(self, kept: BrowserRun, *, own: bool) -> bool:
-        """Whether an owner may let others decide for a run, or somebody else was let."""
-        if own:
-            return self._host.access.public
-        return self._host.controls.holds(kept["run"], kept["control"])
-
-    async def _refused_to(self, visit: Visit, run: str, control: str = "") -> str:
-        """Why a visitor may not answer what a run asks; empty where they may, also by the word of
-        its link `control`, unless it asks for more money or a key."""
+    async def _refused_to(self, visit: Visit, run: str) -> str:
+        """Why a visitor may not answer what a run asks; empty where they may."""
         refusal = (await self._host.running()).refusal
         if refusal or await self.panel.owns(run, visit):
             return refusal
-        waiting = (await self._result(run)).waiting
-        asks = waiting is not None and waiting.needs in ("answer", *REVIEWED)
-        if asks and self._host.controls.holds(run, control):
-            return ""
         return "Only whoever started this run can answer it."
 
     @asynccontextmanager
@@ -654,13 +613,21 @@ class Page:
             return None
 
 
-def _looked_at(said: str) -> tuple[int | None, int | None]:
-    """The places of the program that is looked at, and of the one it is held against."""
-    place, _, other = said.partition(" ")
-    return _place(place), _place(other)
+async def drawn(result: Result, *, own: bool) -> str:
+    """The workbench of a run, its clock where it is now. A large one is drawn in a thread, to hold
+    up nobody else's page."""
+    since_s = time.time() - result.told_at
+    if result.phase == "running" and result.start is not None and (
+        0 < since_s < result.start.limit_s - result.worked_s  # nobody drives it where it is longer
+    ):
+        result = replace(result, seconds=result.seconds + since_s)
+    if sum(len(text_of(result, place)) for place in range(len(result.columns))) <= DRAWN_AT_ONCE:
+        return workbench(result, own=own)
+    return await asyncio.to_thread(workbench, result, own=own)
 
 
 def _place(said: str) -> int | None:
+    """The place of a program, as the browser names it."""
     return int(said) if said.isdecimal() and len(said) < LONGEST_PLACE else None
 
 

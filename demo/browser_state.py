@@ -33,8 +33,6 @@ class BrowserRun(TypedDict):
     begins: str
     """What the click on Heal asked for, as JSON, until its run is known to have begun: the request
     may never have left a page that was reloaded."""
-    control: str
-    """The word of its link by which somebody else than its owner decides for it."""
     tab: str
     """`new` for a tab that has followed nothing yet, and comes with what another one has kept;
     `fresh` for one that was left without a run, since another one follows that."""
@@ -59,7 +57,7 @@ class Visit(TypedDict):
 
 NO_RUN: BrowserRun = {
     "run": "", "before": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "",
-    "words": "", "begins": "", "control": "", "tab": "",
+    "words": "", "begins": "", "tab": "",
 }
 NEW_VISIT: Visit = {
     "visitor": "", "address": "", "page": "", "provider": "", "model": "", "roles": "",

@@ -71,7 +71,7 @@ def question_row(
     }
 
 
-def review_card(waiting: Waiting | None, *, asked: bool = False, own: bool = True) -> Update:
+def review_card(waiting: Waiting | None, *, asked: bool = False) -> Update:
     """The card of a review, its buttons, and the program to change; where it stands already as
     `asked`, what is typed in it is left alone."""
     if waiting is None:
@@ -84,7 +84,7 @@ def review_card(waiting: Waiting | None, *, asked: bool = False, own: bool = Tru
             visible=not help_, value="Yes, ask it" if leave else "Approve the patch"
         ),
         "reject": gr.update(value="End here" if help_ or leave else "Reject it"),
-        "otherwise": gr.update(visible=own and not leave),
+        "otherwise": gr.update(visible=not leave),
         "hinted": gr.update(visible=not waiting.unhinted),
         **({} if asked else {"hint": "", "edited": waiting.tried or waiting.code}),
         **({"change": gr.update(open=True)} if waiting.tried and not asked else {}),

@@ -183,16 +183,9 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
         )
     followed(parts["answering"].change, page.answer, page.settle_answer)
     parts["files"].submit(None, None, parts.of(*TYPED), js=_CLEARS, **QUICK)
-    lent = guarded(parts["lend"].click, page.lend, state, ("said",))
-    lent.then(None, None, None, js=_COPIES, **QUICK)
-    guarded(parts["unlend"].click, page.unlend, state, ("said",))
     guarded(parts["use"].click, page.use, ("kept",), ("code", "said"))
     guarded(
         parts["open"].click, page.edit, ("kept", "looked", "visit"), (*TYPED, "said"),
-        js=_LOOKED_AT,
-    )
-    guarded(
-        parts["compare"].click, page.compare, ("kept", "looked", "visit"), ("bench", "said"),
         js=_LOOKED_AT,
     )
     forks = guarded(
@@ -289,25 +282,19 @@ _COMES = f"""() => {{
   const at = /"at": (\\d+)/.exec(kept.begins);
   if (!at || at[1] < Date.now() - 60000) kept.begins = "";
   const address = new URLSearchParams(location.search);
-  const word = new URLSearchParams(location.hash.slice(1)).get("control");
-  if (word) history.replaceState(history.state, "", location.pathname + location.search);
-  if (word || (address.has("run") && address.get("run") !== kept.run)) kept.control = word || "";
   const follows = kept.run || address.has("run");
   const fresh = !(follows || visit.provider || visit.model || visit.roles);
   if (%s && !visit.visitor) visit.visitor = ({_UUID})();
   return [kept, visit, fresh ? {{ __type__: "update", interactive: true }} : undefined];
 }}"""
-"""What the browser has kept, first for this tab. The word by which others decide for a run comes
-behind the address's `#`, which no server or log is told, and leaves it at once. A click that was
-not heard is begun within a minute; later nobody waits for it. Who has no run to come back to may
-begin one at once."""
+"""What the browser has kept, first for this tab. A click that was not heard is begun
+within a minute; later nobody waits for it. Who has no run to come back to may begin one at once."""
 _KEEPS = f"""(...held) => {{
   {json.dumps([*KEPT])}.forEach((name, place) => {{
     try {{
       const told = held[place];
       if (name === "kept") sessionStorage.setItem("{_STORAGE}" + name, JSON.stringify(told));
-      const kept = name === "kept" ? {{ ...told, control: "" }} : told;
-      if (told.tab !== "fresh") localStorage.setItem("{_STORAGE}" + name, JSON.stringify(kept));
+      if (told.tab !== "fresh") localStorage.setItem("{_STORAGE}" + name, JSON.stringify(told));
     }} catch (error) {{
       console.info("nothing is kept here:", error.message);
     }}
@@ -328,12 +315,6 @@ _UNLESS_BEGUN = "if (Object.values(streamed).includes(given[0].run)) given[0] = 
 """A run that was begun before the page had arrived is followed already."""
 _STOPS = """(kept) => ({ ...kept, begins: "" })"""
 _CLEARS = """() => window.cleared ? ["", "", ""] : Array(3).fill(undefined)"""
-_COPIES = """() => setTimeout(() => {
-  const link = document.querySelector("#said a.lent");
-  if (!link) return;
-  link.parentElement.scrollIntoView({ block: "nearest" });
-  window.copied(link.href).then(() => { link.textContent = "this link, now copied,"; }, () => {});
-}, 80)"""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""
 """What was typed in an earlier visit comes back, unless by now something else is typed."""

@@ -90,7 +90,6 @@
         const next = at + Number(step.dataset.step);
         step.disabled = next < Number(range.min) || next > Number(range.max);
       }
-      for (const beside of all(looked, "[data-beside]")) beside.disabled = at === 0;
       [...all(bench, ".tests col")].forEach((col, index) => {
         col.classList.toggle("picked", index === at + 1);
       });
@@ -110,23 +109,11 @@
     for (const part of parts) {
       part.hidden = part.dataset.against !== (found ? against : "original");
     }
-    compare(found ? "" : `${at} ${against}`);
   };
 
-  // The server is asked, once, for two programs side by side that do not stand in the page.
-  let asked = "";
-  let comparing = 0;
-  const compare = (pair) => {
-    if (pair === asked) return;
-    asked = pair;
-    clearTimeout(comparing);
-    if (/\d$/.test(pair)) {
-      comparing = setTimeout(() => press("compare"), 150);
-    }
-  };
   window.lookedAt = () => {
     const bench = document.getElementById("bench");
-    return bench ? `${place(bench)} ${look.against}` : "";
+    return bench ? String(place(bench)) : "";
   };
 
   const showCells = (bench) => {
@@ -277,11 +264,6 @@
     showProgram(bench);
   };
 
-  // While a run goes on, its buttons are drawn anew under the pointer.
-  document.addEventListener("pointerdown", ({ target }) => {
-    if (target.closest && target.closest("#bench [data-act=lend]")) press("lend");
-  });
-
   document.addEventListener("input", (event) => {
     const bench = document.getElementById("bench");
     if (event.target.matches("#bench .scrub input")) goTo(bench, Number(event.target.value));
@@ -316,14 +298,8 @@
       const opened = [...cells].find((one) => one.dataset.cell === open);
       if (cells.length) toggleCell(opened || cells[cells.length - 1]);
     }
-    const act = within("#bench [data-act], #said [data-act]");
+    const act = within("#bench [data-act]");
     if (act) press(act.dataset.act);
-    if (within("#bench [data-beside]")) {
-      look.tab = "patch";
-      look.against = String(place(bench) - 1);
-      showTab(bench);
-      showProgram(bench);
-    }
     const chip = within("#bench [data-example]");
     if (chip) document.querySelector(`#chips [data-example="${chip.dataset.example}"]`).click();
     const copy = event.target.closest && event.target.closest("button.copy");
@@ -454,11 +430,6 @@
     const told = said.querySelector("[role=alert]");
     if (told && told.textContent.trim() && !inView(told)) told.scrollIntoView({ block: "center" });
   };
-
-  // The link by which others decide differs from the one to look behind the `#` alone.
-  window.addEventListener("hashchange", () => {
-    if (location.hash.startsWith("#control=")) location.reload();
-  });
 
   // Said by the page itself: a server that is away can say nothing.
   const away = document.createElement("p");

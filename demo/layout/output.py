@@ -49,7 +49,7 @@ def lay_output(parts: Parts) -> None:
         parts.add("wrong", gr.HTML(""))
     parts.add("bench", gr.HTML(FIRST_SCREEN))
     # Their faces stand in the bench; see `page.js`.
-    for name in ("use", "open", "fork", "compare", "linger", "follow", "lend", "unlend"):
+    for name in ("use", "open", "fork", "linger", "follow"):
         parts.add(name, gr.Button(name, elem_classes="faceless"))
     parts.add("writing", gr.HTML("", elem_classes="faceless"))
     for name in ("looked", "moved", "stirred", "answering"):

@@ -26,7 +26,6 @@ from agent.core.settings import BadSettings
 from agent.healing.models import visitor_of
 from agent.log.spending import CostEstimate
 from demo.serving.access import Access
-from demo.serving.controls import Controls
 from demo.serving.limits import MOST_WAITING, Limits, TooMuch
 from demo.serving.onlookers import Onlookers
 from llm import LlmError, NoProvider, Plan
@@ -105,7 +104,6 @@ class Host:
         self.access = access
         self._open_session = open_session
         self.onlookers = Onlookers()
-        self.controls = Controls()
         self._limits = Limits()
         self._opened: asyncio.Future[Running] | None = None
         self._keeping: asyncio.Task[None] | None = None

@@ -17,7 +17,7 @@ from demo.shown.escape import escaped, prose, sentence
 from demo.shown.findings import behaviours, learned, proof, smallest
 from demo.shown.matrix import matrix
 from demo.shown.panes import leading, pane, small
-from demo.shown.programs import Pair, causes, changes, console, of_leading, scrubber
+from demo.shown.programs import causes, changes, console, of_leading, scrubber
 from demo.shown.required import next_words
 from demo.shown.tabs import Tab, tabs
 from demo.shown.timeline import steps, timeline
@@ -31,23 +31,18 @@ STATE_MARKS: dict[str, str] = {
 }
 
 
-def workbench(
-    result: Result, *, own: bool = True, control: bool = False, compare: Pair | None = None
-) -> str:
-    """The whole right side of the page; `own` where its reader has started the run, `control` where
-    they may let others decide for it, or may themselves if it is not their own, and `compare` where
-    two of its programs are to stand side by side."""
+def workbench(result: Result, *, own: bool = True) -> str:
+    """The whole right side of the page; `own` where its reader has started the run."""
     word, facts = headline(result)
     going = result.phase == "running"
     announced = escaped(f"{word.capitalize()}. {', '.join(facts[:1] if going else facts)}")
     rivals = behaviours(result.rivals) if result.rivals is not None else ""
     open_ = result.fitting > 1
-    looked = _looked(result, "" if open_ else rivals, own, compare)
+    looked = _looked(result, "" if open_ else rivals, own)
     begun = "" if result.outcome == "needs_model" else steps(result)
     parts = (
-        _status(result, word, _said_here(result, facts, own or control),
-                _downloads(result) or _lending(result, own and control)),
-        "" if own else sentence(CONTROLLED if control else SHARED, "info"),
+        _status(result, word, _said_here(result, facts, own), _downloads(result)),
+        "" if own else sentence(SHARED, "info"),
         rivals if open_ else "", _notices(result), _printed(result),
         *((timeline(result), matrix(result), looked) if going else
           (smallest(result), looked, matrix(result), begun)),
@@ -62,7 +57,7 @@ def workbench(
     )
 
 
-def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str:
+def _looked(result: Result, rivals: str, own: bool) -> str:
     """The programs of the run, one of which is looked at, in tabs."""
     if not (result.columns or result.talk or result.code or result.last_diff):
         return ""
@@ -74,7 +69,7 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
         + scrubber(result, own=own)
         + tabs(
             "What is known of it",
-            Tab("patch", "Diff", changes(result, compare)),
+            Tab("patch", "Diff", changes(result)),
             Tab("diagnosis", "Diagnosis", causes(result)),
             Tab("proof", "Proof", of_leading(result, claimed)),
             Tab("trace", "Trace", trace(result), len(result.talk)),
@@ -88,10 +83,6 @@ def _looked(result: Result, rivals: str, own: bool, compare: Pair | None) -> str
 SHARED = (
     "A shared run of somebody else: you may look. What stands in the editors is yours, and not "
     "what this run was given."
-)
-CONTROLLED = (
-    "A run of somebody else: this link lets you answer what it asks, approve or reject a patch, "
-    "and stop it."
 )
 STARTING = (
     '<div class="bench is-running" data-phase="running" data-announce="Running">'
@@ -203,10 +194,12 @@ def _claimed(result: Result) -> str:
 
 
 def _downloads(result: Result) -> str:
-    """What can be done with a run that has ended, beside its verdict; one that was never begun
-    leaves nothing."""
-    if result.phase not in ("finished", "failed") or result.outcome == "needs_model":
+    """What can be done with a run, beside its verdict; one that was never begun leaves nothing."""
+    if not result.run_id or result.outcome == "needs_model":
         return ""
+    share = '<button type="button" class="share">Share</button>'
+    if result.phase not in ("finished", "failed"):
+        return f'<p class="downloads">{share}</p>'
     run = escaped(result.run_id)
 
     def file(what: str, label: str) -> str:
@@ -220,17 +213,9 @@ def _downloads(result: Result) -> str:
         file("patch", f"Patch{named}{apart}") if patch_of(result) else "",
         file("tests", "Save tests") if result.rows else "",
         file("bundle", "Bundle") if result.phase == "finished" else file("log", "Run log"),
-        '<button type="button" class="share">Share</button>',
+        share,
     )
-    return f'<p class="downloads">{"".join(parts)}</p>' if result.run_id else ""
-
-
-def _lending(result: Result, lends: bool) -> str:
-    """The links by which others look at a run that goes on, and decide for it."""
-    return (
-        '<p class="downloads"><button type="button" class="share">Share</button>'
-        '<button type="button" class="share-control" data-act="lend">Share control</button></p>'
-    ) if lends and result.run_id and result.phase in ("running", "waiting") else ""
+    return f'<p class="downloads">{"".join(parts)}</p>'
 
 
 def _taken_over(result: Result, file: Callable[[str, str], str]) -> str:

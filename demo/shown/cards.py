@@ -66,24 +66,7 @@ def asked(question: str, patch: str) -> str:
 def elsewhere(run: str, title: str) -> str:
     """What a new tab says of a run that another one follows."""
     link = f'<a href="?run={escaped(run)}">{escaped(title, 80) or "of before"}</a>'
-    return _told(
-        f"Your run {link} goes on: follow the link to look at it, or heal something else here."
-    )
-
-
-def lent(run: str, word: str) -> str:
-    """The link by which others decide for a run, and what it allows."""
-    link = f'<a class="lent" href="?run={escaped(run)}#control={escaped(word)}">this link</a>'
-    return _told(
-        f"Whoever has {link} may look at this run, answer what it asks, approve or reject a "
-        "patch, and stop it. They get no key, change no program, and have no more spent than the "
-        "run's caps. It works until you take it back or this server ends. "
-        '<button type="button" data-act="unlend">Take it back</button>', role="status",
-    )
-
-
-def _told(inside: str, role: str = "note") -> str:
-    """A sentence of HTML that does no harm."""
     return (
-        f'<div class="sentence info" role="{role}"><b aria-hidden="true">i</b><p>{inside}</p></div>'
+        f'<div class="sentence info" role="note"><b aria-hidden="true">i</b><p>Your run {link} '
+        "goes on: follow the link to look at it, or heal something else here.</p></div>"
     )

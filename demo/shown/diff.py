@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import groupby, islice, pairwise, zip_longest
+from itertools import groupby, pairwise
 from typing import Literal
 
 from demo.shown.escape import escaped
@@ -119,45 +119,6 @@ def diff(text: str) -> str:
     more = len(lines) - LONGEST_DIFF
     rest = f'<p class="note">{more:,} more lines: download the patch.</p>' if more > 0 else ""
     return f'<div class="diff">{body}</div>{rest}'
-
-
-def side_by_side(text: str, left: str, right: str) -> str:
-    """A unified diff as two programs beside each other, under their names."""
-    rows = "".join(
-        f'<tr class="{kind}">{_half(before)}{_half(after)}</tr>'
-        for kind, before, after in islice(_beside(diff_lines(text)), LONGEST_DIFF)
-    )
-    if not rows:
-        return '<p class="note">The text is the same.</p>'
-    return (
-        f'<table class="beside"><thead><tr><th scope="col">{escaped(left)}</th>'
-        f'<th scope="col">{escaped(right)}</th></tr></thead><tbody>{rows}</tbody></table>'
-    )
-
-
-def _beside(lines: tuple[DiffLine, ...]) -> Iterator[tuple[str, DiffLine | None, DiffLine | None]]:
-    """The lines of both sides that stand in one row."""
-    gone: list[DiffLine] = []
-    came: list[DiffLine] = []
-    for line in (*lines, DiffLine("note", None, None, ())):
-        if line.kind == "gone":
-            gone.append(line)
-        elif line.kind == "came":
-            came.append(line)
-        else:
-            for before, after in zip_longest(gone, came):
-                yield "changed", before, after
-            gone, came = [], []
-            if line.kind == "same":
-                yield "same", line, line
-
-
-def _half(line: DiffLine | None) -> str:
-    if line is None:
-        return '<td class="nothing"></td>'
-    _, said = _SIGNS.get(line.kind, ("", ""))
-    words = f'<i class="sr">{said} </i>' if said else ""
-    return f'<td class="{line.kind}">{words}<code>{_content(line)}</code></td>'
 
 
 _SIGNS = {"gone": ("\u2212", "removed"), "came": ("+", "added")}

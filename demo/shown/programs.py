@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 
 from agent.core.domain import BlamedLine, Diagnosis
-from agent.log.iterations import changed, differing
+from agent.log.iterations import changed
 from agent.log.result import Result
 from agent.log.timeline import Column
-from agent.log.words import STANDING_SIGNS, category_words, partial_facts, passing_words
-from demo.shown.diff import diff, side_by_side
+from agent.log.words import category_words, partial_facts, passing_words
+from demo.shown.diff import diff
 from demo.shown.escape import LONGEST_TEXT, escaped, prose
 from demo.shown.panes import at_hand, fact_list, leading
 
@@ -25,8 +25,8 @@ AROUND = 4
 SHORT = 40
 """Lines of a program that is shown whole."""
 
-Pair = tuple[int, int]
-"""The places of two programs that are compared: the one that is looked at, and the other."""
+MOST_COMPARED = 8
+"""Programs, the newest, of which each can be compared with each."""
 
 
 def text_of(result: Result, place: int) -> str:
@@ -67,11 +67,6 @@ def scrubber(result: Result, *, own: bool) -> str:
         'title="Go on from this program in a run of its own">Fork</button>'
         if own and result.phase in ("finished", "failed") else ""
     )
-    beside = (
-        '<button type="button" class="act" data-beside '
-        'title="Side by side with the program before it">Compare</button>'
-        if len(columns) > 2 and result.phase != "running" else ""
-    )
     opens = (
         '<button type="button" class="act" data-act="open" '
         'title="Put this program into the editor">Edit</button>'
@@ -84,7 +79,7 @@ def scrubber(result: Result, *, own: bool) -> str:
         f'aria-valuetext="{escaped(columns[first].label)}"><datalist id="programs">{names}'
         '</datalist><button type="button" data-step="1" aria-label="Next program">▶</button>'
         f'<div class="which">{_each(result, lambda place: _which(result, place))}</div>'
-        f"{opens}{beside}{fork}</div>"
+        f"{opens}{fork}</div>"
     )
 
 
@@ -97,11 +92,11 @@ def _which(result: Result, place: int) -> str:
     return f'<b>{escaped(column.label)}</b> <span title="{note}">{escaped(told, 300)}</span>'
 
 
-def changes(result: Result, compare: Pair | None = None) -> str:
+def changes(result: Result) -> str:
     """What each program changes, and its text."""
     return (
         _unjudged(result) + _against(result)
-        + _each(result, lambda place: _program(result, place, compare))
+        + _each(result, lambda place: _program(result, place))
         + ("" if result.columns else _whole(result.shown_code, "code", final=True, shown=True))
     )
 
@@ -136,9 +131,9 @@ def _against(result: Result) -> str:
     if len(result.columns) < 3:
         return ""
     others = "".join(
-        f'<option value="{place}">{escaped(column.label)}, side by side</option>'
-        for place, column in enumerate(result.columns)
-    ) if result.phase != "running" else ""
+        f'<option value="{place}">{escaped(result.columns[place].label)}</option>'
+        for place in _compared(result)
+    )
     return (
         '<p class="held"><label>Compared with <select class="against">'
         '<option value="original">the original</option>'
@@ -146,7 +141,13 @@ def _against(result: Result) -> str:
     )
 
 
-def _program(result: Result, place: int, compare: Pair | None) -> str:
+def _compared(result: Result) -> range:
+    """The places of the programs that any other can be compared with."""
+    count = len(result.columns)
+    return range(0) if result.phase == "running" else range(max(1, count - MOST_COMPARED), count)
+
+
+def _program(result: Result, place: int) -> str:
     columns = result.columns
     text, first = text_of(result, place), not place
     whole = _whole(
@@ -160,8 +161,9 @@ def _program(result: Result, place: int, compare: Pair | None) -> str:
     if original != parent:
         of = columns[place].parent or 0
         shown += f'<div data-against="parent" hidden>{_diff(columns, place, of)}</div>'
-    if compare is not None and compare[0] == place:
-        shown += f'<div data-against="{compare[1]}" hidden>{_compared(result, *compare)}</div>'
+    for other in _compared(result):
+        if other != place:
+            shown += f'<div data-against="{other}" hidden>{_diff(columns, place, other)}</div>'
     return shown + whole
 
 
@@ -171,29 +173,6 @@ def _diff(columns: Sequence[Column], place: int, other: int) -> str:
         return ""
     text = changed(columns, place, other)
     return diff(text) if text else '<p class="note">The text is the same.</p>'
-
-
-def _compared(result: Result, place: int, other: int) -> str:
-    """Two programs side by side, and the tests that tell them apart."""
-    columns = result.columns
-    left, right = columns[other], columns[place]
-    names = f"<th>{escaped(left.label)}</th><th>{escaped(right.label)}</th>"
-    signs = "".join(
-        f'<tr><th scope="row">{escaped(one.name, 200)}</th>'
-        + "".join(
-            f"<td>{STANDING_SIGNS[standing].glyph} {standing}</td>"
-            for standing in (one.left, one.right) if standing is not None
-        ) + "</tr>"
-        for one in differing(left.report, right.report) if one.left and one.right
-    )
-    tests = (
-        f'<table class="differing"><caption>Tests that differ</caption><thead><tr><td></td>{names}'
-        f"</tr></thead><tbody>{signs}</tbody></table>"
-        if signs else '<p class="note">Every test that both were put to comes out the same.</p>'
-    )
-    held = left.solution is not None and right.solution is not None
-    beside = side_by_side(changed(columns, place, other), left.label, right.label)
-    return (beside if held else "") + tests
 
 
 def _whole(text: str, key: str, *, final: bool, shown: bool = False, more: str = "") -> str:

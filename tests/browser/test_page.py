@@ -420,39 +420,6 @@ def test_what_is_clicked_or_typed_while_the_page_arrives_counts_and_else_what_wa
     expect(fresh.locator("button#heal")).to_be_enabled()  # nothing of it is still on its way
 
 
-def test_a_link_that_decides_is_made_and_taken_back_by_a_click(
-    browser: Browser, weak_page: Any
-) -> None:
-    mine = weak_page.page
-    review_wanted(mine)
-    heal(mine, code="def add(a, b):\n    return a - b\n", tests="assert add(2, 3) == 5")
-    expect(mine.locator("#review")).to_be_visible()
-    with browser.new_context() as context:
-        other = context.new_page()
-        mine.locator("button.share-control").click()
-        link = mine.locator("#said a.lent")
-        expect(link).to_be_visible()
-        other.goto(link.evaluate("(one) => one.href"))
-        expect(other.locator("#review")).to_be_visible()
-        expect(other.locator("button.share-control")).to_have_count(0)
-        word = link.evaluate("(one) => one.href").partition("#control=")[2]
-        asked: list[str] = []
-        other.on("request", lambda one: asked.append(f"{one.url} {one.headers}"))
-        other.reload()
-        expect(other.locator("#review")).to_be_visible()
-        told = (other.url, other.evaluate("JSON.stringify(localStorage)"), *asked)
-        assert word and word not in "".join(told)
-        mine.locator("[data-act=unlend]").click()
-        expect(mine.locator("#said .sentence.good")).to_be_visible()
-        other.locator("button#approve").click()
-        expect(other.locator("#said .sentence")).to_be_visible()
-        mine.locator("button.share-control").click()
-        other.goto(link.evaluate("(one) => one.href"))
-        other.locator("button#approve").click()
-        ended(other, HEALED)
-        ended(mine, HEALED)
-
-
 PRICE = "def price(n):\n    if n > 10:\n        return n * 2\n    return n * 3\n"
 
 

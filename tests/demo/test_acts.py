@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,11 +22,11 @@ from agent.log.result import fold
 from agent.log.waiting import read_answer
 from agent.run.session import open_session
 from demo.acts import MOST_STOPPED, Page
-from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Visit
+from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, Visit
 from demo.layout.parts import ANSWERED, TOLD_IN
 from demo.serving.host import Host
 from demo.serving.limits import MOST_FOLLOWED, MOST_WAITING
-from demo.shown.bench import CONTROLLED, NOTHING, SHARED
+from demo.shown.bench import NOTHING, SHARED
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.agent.runs import settings
@@ -282,55 +281,6 @@ async def test_whoever_looks_at_a_shared_run_is_told_so_and_offered_no_decision(
         assert "" != other["asked"] != mine["asked"]
 
 
-async def test_a_link_that_decides_is_its_owners_to_make_and_to_take_back() -> None:
-    async with serving(waiting("review"), PUBLIC) as page:
-        kept = await ran(page, "healed", MINE)
-
-        async def lent() -> BrowserRun:
-            """What the browser keeps of a run that is opened by the link."""
-            said = (await page.lend(kept, MINE))["said"]
-            return {**kept, "control": re.findall(r"control=([\w-]{32})\"", said)[0]}
-
-        link = await lent()
-        assert await lent() == link
-        assert refused(await page.lend(link, OTHER)) and refused(await page.unlend(link, OTHER))
-        for one in (kept, {**kept, "control": "guessed"}):
-            assert refused(await page.decide(one, OTHER, approve=True))
-            assert refused(await page.stop(one, OTHER))
-            assert SHARED in (await last(page.watch(one, OTHER)))["bench"]
-        for value in ({"hint": "so"}, {"approve": False, "hint": "so"}, {"code": "pass"}):
-            assert refused(await page.decide(link, OTHER, **value))
-        told = await page.settle(link, OTHER)
-        assert "review" in seen(told) and not told["otherwise"]["visible"]
-        assert (can_heal(told), told["stop"]["interactive"]) == (True, True)
-        assert CONTROLLED in (await last(page.watch(link, OTHER)))["bench"]
-
-        assert not refused(await page.unlend(kept, MINE))
-        assert refused(await page.decide(link, OTHER, approve=True))
-        again = await lent()
-        assert again != link and refused(await page.decide(link, OTHER, approve=True))
-        assert (await page.decide(again, OTHER, approve=True))["said"] == ""
-        assert "is-healed" in (await last(page.watch(again, OTHER)))["bench"]
-
-
-@pytest.mark.parametrize("needs", ["budget", "key", "visitor"])
-async def test_a_link_that_decides_spends_no_more_and_may_stop(needs: str) -> None:
-    session = waiting(needs)
-    async with serving(session, PUBLIC) as page:
-        kept = await ran(page, "healed", MINE)
-        said = (await page.lend(kept, MINE))["said"]
-        link: BrowserRun = {**kept, "control": re.findall(r"control=([\w-]+)", said)[0]}
-        for told in (
-            await page.decide(link, OTHER, approve=True), await page.go_on(link, OTHER),
-            await last(page.answer({**link, "answer": "1"}, OTHER)),
-        ):
-            assert refused(told)
-        assert WAITS in (await last(page.watch(link, OTHER)))["bench"]
-        assert answers(session, kept) == []
-        assert (await page.stop(link, OTHER))["said"] == ""
-        assert "is-cancelled" in (await last(page.watch(link, OTHER)))["bench"]
-
-
 async def test_how_a_green_project_stands_is_left_on_the_page(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,9 +331,9 @@ async def test_what_is_asked_of_a_program_changes_no_run_that_was_begun_since(ho
     ui = build(host)
     names = {part._id: getattr(part, "elem_id", "") for part in ui.blocks.values()}
     asked = [act for act in ui.fns.values() if act.fn is not None and any(
-        names.get(part) in ("use", "open", "compare") for part, _ in act.targets
+        names.get(part) in ("use", "open") for part, _ in act.targets
     )]
-    assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 3
+    assert [[names[part._id] for part in act.outputs] for act in asked] == [[ANSWERED]] * 2
 
 
 async def test_a_tab_of_benchmarks_is_there_where_it_is_of_use(host: Host) -> None:
@@ -401,7 +351,7 @@ async def test_whatever_is_asked_of_an_engine_that_does_not_work_is_told_why() -
     host = Host(opened)
     ids = {name: str(uuid4()) for name in ("run", "asked")}
     kept = {**NO_RUN, **ids, "answer": "A", "interrupt": "ask-1"}
-    typed = {"kept": kept, "hint": "no", "looked": "0 1", "replay-run": "run"}
+    typed = {"kept": kept, "hint": "no", "looked": "0", "replay-run": "run"}
     async with host.serving():
         ui = build(host)
         for act in ui.fns.values():

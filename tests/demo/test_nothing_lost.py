@@ -28,7 +28,7 @@ from tests.demo.recorded import Log, RecordedSession, recorded
 
 RUNS = ("healed", "waiting", "rivals", "held")
 CLICKS = (
-    "heal", "stop", "approve", "reject", "use", "choice-0", "choice-1", "fork", "compare", "open",
+    "heal", "stop", "approve", "reject", "use", "choice-0", "choice-1", "fork", "open",
 )
 
 

@@ -661,7 +661,7 @@ async def test_a_page_that_tells_of_no_run_is_answered_all_the_same(page: Page, 
     assert await last(page.watch(kept, NEW_VISIT)) == {}
     assert "said" in await last(page.answer(kept, NEW_VISIT))
     for looked in ("²", "9" * 5_000, "1 ²"):
-        assert await page.compare(kept, looked, NEW_VISIT) == {}
+        assert await page.use(kept, looked) == {}
 
 
 async def test_a_link_in_another_spelling_of_its_run_leads_to_a_sentence(page: Page) -> None:
