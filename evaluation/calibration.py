@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent.repair.confidence.model import FITTED
-from evaluation.claims import Claim, read_claims
+from evaluation.claims import Claim
+from evaluation.lines import Lines
 
 BINS = 10
 PENALTY = 15.0
@@ -38,7 +39,7 @@ def main() -> int:
     parser.add_argument("--fit", action="store_true")
     wanted = parser.parse_args()
     known = [
-        one for path in wanted.claims for one in read_claims(path)
+        one for path in wanted.claims for one in Lines[Claim](path).by_id.values()
         if one["right"] is not None and one["confidence"] is not None
     ]
     if not known:

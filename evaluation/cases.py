@@ -1,30 +1,34 @@
-"""Small bugs as people submit them: a file with a few asserts, a pytest file or only a crash, or a
-small project; and the hidden truth, a script that a right repair passes.
+"""Small bugs as people submit them: a file with asserts, a pytest file, only a crash, a small
+project, or a task in words; and the hidden truth, which a right repair passes.
 
     {"id", "mode": "asserts" | "pytest" | "crash", "program", "tests", "support", "truth", "fixed",
      "kind"?, "author"?}
     {"id", "mode": "project", "files": {path: text}, "fixed": {path: text}, "truth", ...}
+    {"id", "buggy", "setup"?, "tests": [...], "held_out": [...]?, "kind"?, "author"?,
+     "fixed"?, "entry_point"?, "plus_inputs": [[...], ...]?}
+    {"id", "task", "buggy"?, "tests"?, ...}
 
-A row of any other suite (see `suite`) is read as a case with asserts. Everything runs as users run
-it, in plain Python processes: the programs of a suite are trusted, and so are small edits of them.
+With a `task` the program is written from these words; `buggy` is its first draft where there is no
+model. The truth is a script, asserts that are held out, or the answers of `fixed` to `plus_inputs`.
+The programs of a suite are trusted, and so are small edits of them: a `Script` runs in a plain
+Python process, as users run it, unless its caller has it run in a jail.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from agent.intake.found.words import tests_from_words
-from evaluation.suite import BadRow, BadSuite, Row, row_of
-from sandbox import Json
 
 NAMES = (
     "import program\n"
@@ -36,14 +40,15 @@ DONE = "TRUTH OK"
 does not print it is asserts beside the program's names."""
 TRUTH_S = 30.0
 _AGREE = """
-import importlib.util, json, math
+import importlib.util, itertools, json, math
 def load(path):
     spec = importlib.util.spec_from_file_location("one", path)
     module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)
     return module
 def answer(module, given):
     try:
-        return "gives", eval("module." + {entry!r})(*json.loads(given))
+        value = eval("module." + {entry!r})(*json.loads(given))
+        return "gives", list(itertools.islice(value, 1000)) if hasattr(value, "__next__") else value
     except Exception as error:
         return "raises", type(error).__name__
 def same(a, b):
@@ -51,11 +56,42 @@ def same(a, b):
         return math.isclose(a, b, rel_tol=1e-9) or a != a and b != b
     if isinstance(a, (list, tuple)) and type(a) is type(b) and len(a) == len(b):
         return all(map(same, a, b))
-    return a == b
+    return a == b or type(a).__name__ == type(b).__name__ and repr(a) == repr(b)
 left, right = load("program.py"), load("_fixed.py")
 for given in json.load(open("_inputs.json")):
     assert same(answer(left, given), answer(right, given)), given
 """
+
+
+class BadSuite(Exception):
+    """A suite that cannot be used; the message names the file, and the line where there is one."""
+
+
+class Script(NamedTuple):
+    """Files, and the arguments of the Python process over them that says whether they hold."""
+
+    files: dict[str, str]
+    arguments: Sequence[str]
+    prints: str = ""
+    """What it must print."""
+
+    def holds(self) -> bool:
+        """Whether it ends well, in a plain process."""
+        done = self.ran()
+        return done is not None and done.returncode == 0 and self.prints in done.stdout
+
+    def ran(self) -> subprocess.CompletedProcess[str] | None:
+        """The ended process; `None` where it does not end in time."""
+        with tempfile.TemporaryDirectory(prefix="case-") as name:
+            write(self.files, Path(name))
+            try:
+                return subprocess.run(
+                    [sys.executable, *self.arguments], cwd=name, capture_output=True, text=True,
+                    timeout=TRUTH_S, stdin=subprocess.DEVNULL, check=False,
+                    env={**os.environ, "PYTHONPATH": name, "PYTHONDONTWRITEBYTECODE": "1"},
+                )
+            except (subprocess.TimeoutExpired, UnicodeDecodeError):
+                return None
 
 
 class Case(BaseModel):
@@ -63,21 +99,59 @@ class Case(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    id: str
+    id: Annotated[str, Field(min_length=1, max_length=150)]
     mode: Literal["asserts", "pytest", "crash", "project", "task"] = "asserts"
     task: str = ""
     """Of a program that is to be written: what it must do, in words with examples."""
+    draft: str = ""
+    """Its first draft where there is no model."""
     program: str = ""
-    tests: str = ""
+    tests: tuple[str, ...] = ()
     support: dict[str, str] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)
     """Those of a project."""
     fixed: str | dict[str, str] = ""
-    truth: str
+    truth: str = ""
+    held_out: tuple[str, ...] = ()
+    entry_point: Annotated[str, Field(pattern=r"^([^\W\d]\w*(\.[^\W\d]\w*)*)?$")] = ""
+    plus_inputs: tuple[list[Any], ...] = ()
     kind: str = ""
     author: str = ""
-    hidden: dict[str, str] = Field(default_factory=dict)
-    """Files that the truth reads."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_row(cls, row: dict[str, Any]) -> dict[str, Any]:
+        """A row of either form."""
+        found = {name: value for name, value in row.items() if value is not None}
+        setup, tests = found.pop("setup", ""), found.get("tests")
+        if setup.strip():
+            setup = setup.rstrip("\n") + "\n"
+            found |= {name: setup + found[name] for name in ("buggy", "fixed") if found.get(name)}
+        if isinstance(tests, str):
+            found["tests"] = (tests,) if tests.strip() else ()
+        if words := found.get("task", "").strip():
+            found |= {"mode": "task", "task": words, "draft": found.get("buggy", "")}
+        elif "buggy" in found:
+            found["program"] = found["buggy"]
+        return found
+
+    @model_validator(mode="after")
+    def _complete(self) -> Case:
+        if self.mode == "asserts" and not (self.program.strip() and self.tests):
+            raise ValueError("a row without a `task` needs a program, and one test at least")
+        if self.plus_inputs and not self.entry_point:
+            raise ValueError("`entry_point` must be named where there are `plus_inputs`")
+        for code in (self.truth, *self.held_out):
+            try:
+                ast.parse(code)
+            except (SyntaxError, RecursionError, MemoryError) as error:
+                raise ValueError(f"what is held out does not parse: {error}") from error
+        return self
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a truth to tell by."""
+        return bool(self.truth or self.held_out or (self.fixed and self.plus_inputs))
 
     @property
     def submitted(self) -> dict[str, str]:
@@ -85,124 +159,90 @@ class Case(BaseModel):
         return self.files or {**self.support, "program.py": self.program}
 
     @property
-    def reference(self) -> dict[str, str]:
-        """The files that a right repair changes, as it leaves them."""
-        return self.fixed if isinstance(self.fixed, dict) else {"program.py": self.fixed}
+    def test_text(self) -> str:
+        """The tests as one text; those of a task are else the examples in its words."""
+        tests = self.tests or [test.code for test in tests_from_words(self.task)]
+        return "\n".join(tests) + "\n" if tests else ""
 
-    def passes(self, changed: Mapping[str, str]) -> bool:
-        """Whether the tests pass, or the crash is gone, with these texts of some files."""
+    def tested(self, changed: Mapping[str, str]) -> Script:
+        """The tests, or the program that must not crash, with these texts of some files."""
         files = {**self.submitted, **changed}
         match self.mode:
             case "asserts" | "task":
-                return _ends_well({**files, "_tests.py": NAMES + self.tests}, ["_tests.py"])
+                return Script({**files, "_tests.py": NAMES + self.test_text}, ["_tests.py"])
             case "pytest":
-                files["test_program.py"] = self.tests
-                return _ends_well(files, ["-m", "pytest", "-q", "test_program.py"])
+                files["test_program.py"] = self.test_text
+                return Script(files, ["-m", "pytest", "-q", "test_program.py"])
             case "crash":
-                return _ends_well(files, ["program.py"])
+                return Script(files, ["program.py"])
             case "project":
-                return _ends_well(files, ["-m", "pytest", "-q"])
+                return Script(files, ["-m", "pytest", "-q"])
+
+    def verified(self, changed: Mapping[str, str]) -> Script:
+        """The truth, with these texts of some files."""
+        files = {**self.submitted, **changed}
+        truth = self.truth or "\n".join(self.held_out)
+        if DONE not in truth:
+            truth = f"{NAMES}{truth}\n"
+        if self.plus_inputs:
+            files["_fixed.py"] = str(self.fixed)
+            files["_inputs.json"] = json.dumps([json.dumps(one) for one in self.plus_inputs])
+            truth += _AGREE.replace("{entry!r}", repr(self.entry_point))
+        if DONE not in truth:
+            truth += f"print({DONE!r})\n"
+        return Script({**files, "_truth.py": truth}, ["_truth.py"], DONE)
+
+    def passes(self, changed: Mapping[str, str]) -> bool:
+        """Whether the tests pass, or the crash is gone, with these texts of some files."""
+        return self.tested(changed).holds()
 
     def is_right(self, changed: Mapping[str, str]) -> bool:
         """Whether the truth holds with these texts of some files."""
-        truth = self.truth if DONE in self.truth else f"{NAMES}{self.truth}\nprint({DONE!r})\n"
-        files = {**self.submitted, **changed, **self.hidden, "_truth.py": truth}
-        return _ends_well(files, ["_truth.py"], DONE)
+        return self.verified(changed).holds()
 
     def failure(self) -> str:
         """The last line of what the user sees of it; empty for a task, or a project."""
-        files, arguments = dict(self.submitted), ["program.py"]
         if self.mode in ("task", "project"):
             return ""
-        if self.mode == "asserts":
-            files["_tests.py"], arguments = NAMES + self.tests, ["_tests.py"]
+        test = self.tested({})
         if self.mode == "pytest":
-            files["test_program.py"] = self.tests
-            arguments = ["-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider"]
-        done = _ran(files, arguments)
+            test = test._replace(arguments=[*test.arguments, "--tb=line", "-p", "no:cacheprovider"])
+        done = test.ran()
         lines = [] if done is None else (done.stdout + done.stderr).strip().splitlines()
         return lines[-1] if lines else ""
 
-    def refuted(self) -> str:
-        """What is wrong with a case by its own measure; empty where nothing is."""
-        if self.mode != "task" and (self.passes({}) or self.is_right({})):
-            return "the program passes its tests, or its truth, as it is"
-        if not self.fixed:
-            return ""
-        return "" if self.passes(self.reference) and self.is_right(self.reference) else (
-            "the reference fix fails the tests or the truth"
-        )
+    @property
+    def reference(self) -> dict[str, str]:
+        """The files that a right repair changes, as it leaves them; none where none is given."""
+        if isinstance(self.fixed, dict):
+            return self.fixed
+        return {"program.py": self.fixed} if self.fixed else {}
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:
     """The cases of a file; raises `BadSuite` for a line that is none."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadSuite(f"{path} cannot be read: {error}") from error
-    found = []
+    found: dict[str, Case] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            parsed = json.loads(line)
-            case = Case.model_validate(parsed) if "truth" in parsed else _of_row(parsed)
-        except (ValueError, TypeError, KeyError, ValidationError) as error:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BadSuite(f"{path}, line {number} is not JSON: {error}") from error
+        try:
+            case = Case.model_validate(row)
+        except (ValidationError, AttributeError, TypeError) as error:
             raise BadSuite(f"{path}, line {number}: {error}") from error
-        found.append(case)
+        if case.id in found:
+            raise BadSuite(f"{path}, line {number}: another row has the id {case.id!r} too")
+        found[case.id] = case
     if not found:
         raise BadSuite(f"{path} holds no case")
-    return tuple(found)
-
-
-def _of_row(parsed: dict[str, Json]) -> Case:
-    row = row_of(str(parsed["id"]), parsed)
-    if isinstance(row, BadRow):
-        raise ValueError(row.why)
-    return of_row(row)
-
-
-def of_row(row: Row) -> Case:
-    """A row of a suite as a case; raises `ValueError` where there is no truth to compare with."""
-    truth = row.truth
-    if not truth.known:
-        raise ValueError(f"{row.id} has no held-out test and no reference repair with inputs")
-    groups = dict(row.groups)
-    held = NAMES + "\n".join(truth.held_out) + "\n" if truth.held_out else ""
-    agree = _AGREE.replace("{entry!r}", repr(truth.entry_point)) if truth.inputs else ""
-    words = row.broken.words
-    tests = row.broken.tests or tuple(test.code for test in tests_from_words(words))
-    return Case(
-        id=row.id, mode="task" if words else "asserts", task=words,
-        program="" if words else row.broken.program, tests="\n".join(tests) + "\n",
-        truth=f"{held}{agree}\nprint({DONE!r})\n", fixed=truth.fixed,
-        hidden={
-            "_fixed.py": truth.fixed, "_inputs.json": json.dumps([json.dumps(one) for one in
-                                                                  truth.inputs]),
-        } if truth.inputs else {}, author=groups.get("author", ""), kind=groups.get("kind", ""),
-    )
-
-
-def _ends_well(files: Mapping[str, str], arguments: list[str], said: str = "") -> bool:
-    done = _ran(files, arguments)
-    return done is not None and done.returncode == 0 and said in done.stdout
-
-
-def _ran(
-    files: Mapping[str, str], arguments: list[str]
-) -> subprocess.CompletedProcess[str] | None:
-    """A plain Python process over these files; `None` where it does not end in time."""
-    with tempfile.TemporaryDirectory(prefix="case-") as name:
-        folder = Path(name)
-        write(files, folder)
-        try:
-            return subprocess.run(
-                [sys.executable, *arguments], cwd=folder, capture_output=True, text=True,
-                timeout=TRUTH_S, stdin=subprocess.DEVNULL, check=False,
-                env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
-            )
-        except (subprocess.TimeoutExpired, UnicodeDecodeError):
-            return None
+    return tuple(found.values())
 
 
 def write(files: Mapping[str, str], folder: Path) -> None:

@@ -25,8 +25,8 @@ from typing import TypedDict
 
 from agent.core.events import PatchProposed, Proved, from_jsonl
 from demo.panels.measured import Share
-from evaluation.cases import Case, read_cases, write
-from evaluation.suite import BadSuite
+from evaluation.cases import BadSuite, Case, read_cases, write
+from evaluation.lines import Lines
 
 CASE_S = 600.0
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.0)
@@ -79,32 +79,24 @@ def main() -> int:
         ]
     except BadSuite as error:
         parser.error(str(error))
+    if without := [case.id for _, case in cases if not case.is_known]:
+        parser.error(f"no truth is given for {without[0]}")
     if wanted.validate:
         return _validated([case for _, case in cases])
-    wanted.out.mkdir(parents=True, exist_ok=True)
-    file = wanted.out / "claims.jsonl"
-    done = {one["id"]: one for one in read_claims(file)} if file.exists() else {}
-    left = [one for one in cases if one[1].id not in done]
-    with ThreadPoolExecutor(wanted.workers) as pool, file.open("a", encoding="utf-8") as out:
+    claims: Lines[Claim] = Lines(wanted.out / "claims.jsonl")
+    left = [one for one in cases if one[1].id not in claims.by_id]
+    with ThreadPoolExecutor(wanted.workers) as pool:
         for found in pool.map(lambda one: healed(one[1], one[0]), left):
-            out.write(json.dumps(found) + "\n")
-            out.flush()
-            done[found["id"]] = found
+            claims.add(found)
             print(
                 f"{found['id']}: {found['outcome']} {found['proof'] or ''} "
                 f"{'' if found['confidence'] is None else format(found['confidence'], '.2f')} "
                 f"{ {True: 'right', False: 'WRONG', None: ''}[found['right']]} "
                 f"{found['seconds']:.1f} s", file=sys.stderr, flush=True,
             )
-    claims = [done[case.id] for _, case in cases]
-    for line in table(claims):
+    for line in table([claims.by_id[case.id] for _, case in cases]):
         print(line)
     return 0
-
-
-def read_claims(file: Path) -> list[Claim]:
-    """What stands in a file of claims."""
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def healed(case: Case, suite: str) -> Claim:
@@ -122,9 +114,9 @@ def healed(case: Case, suite: str) -> Claim:
             for path in dict.fromkeys(path.partition("/")[0] for path in case.support):
                 asked += ["--with", path]
         if case.mode == "asserts":
-            asked += ["--tests", case.tests]
+            asked += ["--tests", case.test_text]
         if case.mode == "pytest":
-            write({"test_program.py": case.tests}, folder)
+            write({"test_program.py": case.test_text}, folder)
             asked += ["--tests-file", "test_program.py"]
         done = subprocess.run(
             [sys.executable, "-m", "agent", *asked], cwd=folder, capture_output=True, text=True,
@@ -199,7 +191,14 @@ def is_claimed(one: Claim) -> bool:
 
 
 def _validated(cases: Sequence[Case]) -> int:
-    bad = [f"{case.id}: {why}" for case in cases if (why := case.refuted())]
+    """Checks that programs are wrong and reference repairs right, by their own measure."""
+    bad = [
+        f"{case.id}: the program passes its tests, or its truth, as it is" for case in cases
+        if case.mode != "task" and (case.passes({}) or case.is_right({}))
+    ] + [
+        f"{case.id}: the reference fix fails the tests or the truth" for case in cases
+        if case.fixed and not (case.passes(case.reference) and case.is_right(case.reference))
+    ]
     print("\n".join([*bad, f"{len(cases)} cases, {len(bad)} contradict themselves"]))
     return 1 if bad else 0
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypedDict
 
 from agent.core.domain import PROOF_ORDER
+from evaluation.cases import Case
 from evaluation.healing import HEALED, Line
 
 PROVEN = PROOF_ORDER[PROOF_ORDER.index("E2") :]
@@ -72,19 +73,15 @@ def figures(lines: Sequence[Line]) -> Figures:
     )
 
 
-def grouped(
-    lines: Sequence[Line], groups: Mapping[str, Sequence[tuple[str, str]]]
-) -> dict[str, Figures]:
-    """Figures of all lines under `all`, and of each group that tells them apart.
-
-    `groups` are the pairs of key and value of a row, by its id.
-    """
+def grouped(lines: Sequence[Line], cases: Sequence[Case]) -> dict[str, Figures]:
+    """Figures of all lines under `all`, and of the cases of each author and kind."""
     found = {"all": figures(lines)}
-    pairs = sorted({pair for line in lines for pair in groups[line["id"]]})
-    for pair in pairs:
-        of_pair = [line for line in lines if pair in groups[line["id"]]]
-        if len(of_pair) < len(lines):
-            found[" ".join(pair)] = figures(of_pair)
+    for key in ("author", "kind"):
+        values = {case.id: str(getattr(case, key)) for case in cases}
+        for value in sorted({*values.values()} - {""}):
+            of_value = [line for line in lines if values[line["id"]] == value]
+            if 0 < len(of_value) < len(lines):
+                found[f"{key} {value}"] = figures(of_value)
     return found
 
 

@@ -24,7 +24,6 @@ from pathlib import Path
 from agent.core.trees import parse
 from agent.repair.confidence import naturalness
 from agent.repair.confidence.naturalness import TOTAL, productions
-from evaluation.suite import spread
 
 FREE = ("mit", "bsd", "apache", "isc", "psf", "python software foundation")
 LEAST_FOLDERS = {"builtin": 2, "other": 25}
@@ -44,7 +43,9 @@ def main() -> int:
         "--out", type=Path, default=Path(naturalness.__file__).with_name("naturalness.bin")
     )
     out = parser.parse_args().out
-    paths = spread(list(_paths()), MOST_FILES)
+    every = list(_paths())
+    most = min(len(every), MOST_FILES)
+    paths = [every[index * len(every) // most] for index in range(most)]
     names = frozenset(_names(paths))
     counts: dict[int, dict[tuple[str, ...], Counter[str]]] = {
         length: defaultdict(Counter) for length in range(4)

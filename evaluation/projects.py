@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import statistics
 import sys
 import time
@@ -29,6 +28,7 @@ from agent.healing.searching import WALL_TIMES
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun, gone, project_report, run_suite
 from agent.judge.project_run import laid as files_of
+from evaluation.lines import Lines, count, for_each, positive
 from evaluation.planted import (
     PROJECTS,
     BadBench,
@@ -37,7 +37,6 @@ from evaluation.planted import (
     Kind,
     Laid,
     Planted,
-    ProjectRow,
     Reach,
     broken,
     laid,
@@ -45,7 +44,6 @@ from evaluation.planted import (
     planted,
     read_bench,
 )
-from evaluation.run_benchmark import count, positive
 from sandbox import Sandbox, SandboxError, open_sandbox
 
 CANDIDATES = 60_000
@@ -265,49 +263,21 @@ async def _measured(bench: Bench, bugs: Sequence[Bug], wanted: argparse.Namespac
             print(text, flush=True)
         print(f"{len(bugs)} bugs, {said} complaints")
         return NOT_HEALED if said else HEALED
-    lines = _done(wanted.out)
-    await _heal([bug for bug in bugs if bug.id not in lines], rows, lines, sandbox, wanted)
-    print("\n".join(table(bugs, lines)))
+    lines: Lines[Line] = Lines(wanted.out and wanted.out / "results.jsonl")
+
+    async def act(bug: Bug) -> None:
+        one = planted(bug, laid(rows[bug.project], wanted.bench))
+        line = await healed(one, sandbox, wanted.budget_s, wanted.wall_s)
+        lines.add(line)
+        end = "right" if line["right"] else "healed" if line["healed"] else "not healed"
+        print(
+            f"{bug.id}: {end} in {line['seconds']:.1f} s, {line['candidates']} candidates; "
+            f"{line['note']}", file=sys.stderr, flush=True,
+        )
+
+    await for_each([bug for bug in bugs if bug.id not in lines.by_id], act, wanted.workers)
+    print("\n".join(table(bugs, lines.by_id)))
     return HEALED
-
-
-async def _heal(
-    bugs: Sequence[Bug], rows: Mapping[str, ProjectRow], lines: dict[str, Line], sandbox: Sandbox,
-    wanted: argparse.Namespace,
-) -> None:
-    waiting = iter(bugs)
-
-    async def work() -> None:
-        for bug in waiting:
-            one = planted(bug, laid(rows[bug.project], wanted.bench))
-            line = lines[bug.id] = await healed(one, sandbox, wanted.budget_s, wanted.wall_s)
-            if wanted.out is not None:
-                with _results(wanted.out).open("a", encoding="ascii") as file:
-                    file.write(json.dumps(line) + "\n")
-            end = "right" if line["right"] else "healed" if line["healed"] else "not healed"
-            print(
-                f"{bug.id}: {end} in {line['seconds']:.1f} s, {line['candidates']} candidates; "
-                f"{line['note']}", file=sys.stderr, flush=True,
-            )
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(wanted.workers):
-            group.create_task(work())
-
-
-def _done(folder: Path | None) -> dict[str, Line]:
-    """The lines that stand in a folder of results."""
-    if folder is None:
-        return {}
-    folder.mkdir(parents=True, exist_ok=True)
-    if not _results(folder).exists():
-        return {}
-    lines = [json.loads(text) for text in _results(folder).read_text("ascii").splitlines()]
-    return {line["id"]: cast(Line, line) for line in lines}  # it is we who wrote them
-
-
-def _results(folder: Path) -> Path:
-    return folder / "results.jsonl"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,30 +3,38 @@
     python -m evaluation.run_benchmark --provider mock --out DIR
     python -m evaluation.run_benchmark --suite FILE.jsonl --provider mock --out DIR
 
-Without a suite it is `bench/tasks.jsonl`: eight tasks in words, of six categories. A row that is
-done stands in `DIR/results.jsonl` and is not run again. See `suite` for what a row holds,
-`healing` for what a line of the results holds, `truth` for what counts as right.
+Without a suite it is `bench/tasks.jsonl`: eight tasks in words, of six categories. See `cases` for
+what a suite holds.
+
+    DIR/results.jsonl   a line for each row that is done, which is not run again; see `healing`
+    DIR/logs/ID.jsonl   the log of its run, for `python -m agent replay`
+    DIR/summary.json    the figures
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import os
+import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from agent.core.dotenv_files import warn_of_dotenv
+from agent.core.events import to_jsonl
 from agent.doors.exits import HEALED, INTERRUPTED, USAGE
 from agent.healing.context import TESTS_IN_A_BUDGET
 from agent.run.session import BadSettings, Settings, open_session
-from evaluation.figures import Figures, grouped, table
-from evaluation.healing import Measured, line_of, measured
-from evaluation.results import BadResults, Results, provenance
-from evaluation.suite import BadRow, BadSuite, Row, read_suite
-from evaluation.truth import refuted
+from evaluation.cases import BadSuite, Case, read_cases
+from evaluation.figures import grouped, table
+from evaluation.healing import Line, Measured, holds, line_of, measured
+from evaluation.lines import Lines, count, for_each, positive
 from llm import LlmError
 from sandbox import SandboxError, open_sandbox
 
@@ -34,9 +42,6 @@ TASKS = Path(__file__).parent / "bench" / "tasks.jsonl"
 ROW_TIMES = 16.0
 """How much longer than one search works a row may take by the clock: a second search comes where
 the first one's find is refuted, and the machine may be busy."""
-
-Tell = Callable[[str], None]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
@@ -47,23 +52,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = settings_for(
             wanted.provider, wanted.budget_s, wanted.candidates, wanted.max_iterations
         )
-        results, kept = asyncio.run(_benchmark(rows, settings, wanted))
-        found = summarised(rows, results)
-    except (BadSuite, BadResults, BadSettings, LlmError, SandboxError) as error:
+        lines, kept = asyncio.run(_benchmark(rows, settings, wanted))
+    except (BadSuite, BadSettings, LlmError, SandboxError, OSError) as error:
         print(error, file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
         _say(f"interrupted; what is done stands in {wanted.out}, and the same command goes on")
         return INTERRUPTED
-    results.summarise(
-        {
-            **provenance(), "suite": wanted.suite.name, "provider": settings.provider,
-            "budget_s": settings.search_s, "max_candidates": settings.max_candidates,
-            "max_iterations": settings.max_iterations, "hold_out": settings.hold_out,
-            "workers": wanted.workers, "rows_kept": kept,
-            "figures": found,
-        }
-    )
+    found = grouped(lines, rows)
+    summary = {
+        **provenance(), "suite": wanted.suite.name, "provider": settings.provider,
+        "budget_s": settings.search_s, "max_candidates": settings.max_candidates,
+        "max_iterations": settings.max_iterations, "hold_out": settings.hold_out,
+        "workers": wanted.workers, "rows_kept": kept, "figures": found,
+    }
+    (wanted.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", "utf-8")
     if kept:
         print(f"{kept} of {len(rows)} rows were done before, with the settings of that time")
     for text in table(found):
@@ -71,22 +74,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return HEALED
 
 
+def provenance() -> dict[str, object]:
+    """Of which version figures are that are measured now, and of which machine."""
+    asked = ["git", "-C", str(TASKS.parent), "describe", "--always", "--dirty"]
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        said = ""  # an unpacked archive has no version
+    now = datetime.now(UTC).isoformat(timespec="minutes")
+    return {"version": said or None, "cores": os.cpu_count(), "measured": now}
+
+
 async def _benchmark(
-    rows: Sequence[Row | BadRow], settings: Settings, wanted: argparse.Namespace
-) -> tuple[Results, int]:
-    """The results, and how many of the rows were done before."""
+    rows: Sequence[Case], settings: Settings, wanted: argparse.Namespace
+) -> tuple[list[Line], int]:
+    """The lines of the rows, and how many of them were done before."""
     _say(await surroundings(settings))
     if wanted.validate_reference:
         await validate(rows, settings)
-    results = Results(wanted.out, wanted.fresh)
-    kept = sum(row.id in results.lines for row in rows)
-    await run(rows, settings, results, wanted.workers, _say)
-    return results, kept
+    if wanted.fresh:
+        (wanted.out / "results.jsonl").unlink(missing_ok=True)
+    lines: Lines[Line] = Lines(wanted.out / "results.jsonl")
+    kept = sum(row.id in lines.by_id for row in rows)
+    await run(rows, settings, lines, wanted.workers)
+    return [lines.by_id[row.id] for row in rows], kept
 
 
-def _chosen(wanted: argparse.Namespace) -> list[Row | BadRow]:
+def _chosen(wanted: argparse.Namespace) -> list[Case]:
     """The rows that are asked for; raises `BadSuite` where there are none."""
-    rows = read_suite(wanted.suite)
+    rows = read_cases(wanted.suite)
     unknown = sorted({*wanted.task_ids} - {row.id for row in rows})
     if unknown:
         raise BadSuite(f"{wanted.suite} has no row {unknown[0]!r}")
@@ -119,41 +135,45 @@ async def surroundings(settings: Settings) -> str:
     return f"{plan.why}{drafts}; {jail.words}"
 
 
-async def validate(rows: Iterable[Row | BadRow], settings: Settings) -> None:
+async def validate(rows: Iterable[Case], settings: Settings) -> None:
     """Raises `BadSuite` for rows whose own fixed program is not right by their own measure."""
     sandbox = open_sandbox(settings.sandbox, settings.environment or None)
-    found = [
-        f"{row.id}: {why}" for row in rows
-        if isinstance(row, Row) and (why := await refuted(row, sandbox))
-    ]
+    found = []
+    for row in rows:
+        if row.reference and not await holds(row.tested(row.reference), sandbox):
+            found.append(f"{row.id}: the fixed program fails the tests")
+        elif row.reference and not await holds(row.verified(row.reference), sandbox):
+            found.append(f"{row.id}: the fixed program fails what is held out")
     if found:
         raise BadSuite("these rows contradict themselves: " + "; ".join(found))
 
 
 async def run(
-    rows: Iterable[Row | BadRow], settings: Settings, results: Results, workers: int, tell: Tell
+    rows: Iterable[Case], settings: Settings, lines: Lines[Line], workers: int
 ) -> None:
     """Runs the rows that have no line yet, `workers` at a time."""
-    pending = [row for row in rows if row.id not in results.lines]
-    waiting = iter(enumerate(pending, start=1))
+    pending = [row for row in rows if row.id not in lines.by_id]
+    assert lines.path is not None, "a benchmark has a folder"
+    logs = lines.path.with_name("logs")
+    logs.mkdir(exist_ok=True)
 
-    async def work() -> None:
-        for number, row in waiting:
-            found = await _contained(row, settings)
-            results.add(found)
-            line = found.line
-            tell(
-                f"{number}/{len(pending)} {line['id']}: {line['outcome']} {line['proof'] or ''} "
-                f"in {line['seconds']:.2f} s" + (f": {found.why}" if found.why else "")
-            )
+    async def act(row: Case) -> None:
+        found = await _contained(row, settings)
+        line = found.line
+        if found.log:  # before the line, which so always has one
+            name = quote(row.id, safe="")[-200:]
+            (logs / f"{name}.jsonl").write_text(to_jsonl(found.log), encoding="utf-8")
+        lines.add(line)
+        _say(
+            f"{pending.index(row) + 1}/{len(pending)} {line['id']}: {line['outcome']} "
+            f"{line['proof'] or ''} in {line['seconds']:.2f} s{found.why and f': {found.why}'}"
+        )
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(workers):
-            group.create_task(work())
+    await for_each(pending, act, workers)
 
 
-async def _contained(row: Row | BadRow, settings: Settings) -> Measured:
-    """A row's measure; what goes wrong with one is told and does not end the others."""
+async def _contained(row: Case, settings: Settings) -> Measured:
+    """A row's measure; what goes wrong with one is reported and does not end the others."""
     task = asyncio.create_task(measured(row, settings))
     try:
         await asyncio.wait({task})
@@ -165,16 +185,7 @@ async def _contained(row: Row | BadRow, settings: Settings) -> Measured:
     if fault is None:
         return task.result()
     traceback.print_exception(fault)
-    return Measured(
-        line_of(row.id, "failed", known=isinstance(row, Row) and row.truth.known),
-        why=f"{type(fault).__name__}: {fault}",
-    )
-
-
-def summarised(rows: Sequence[Row | BadRow], results: Results) -> dict[str, Figures]:
-    """The figures of the rows that are done."""
-    lines = [results.lines[row.id] for row in rows if row.id in results.lines]
-    return grouped(lines, {row.id: row.groups for row in rows})
+    return Measured(line_of(row, "failed"), why=f"{type(fault).__name__}: {fault}")
 
 
 def _say(text: str) -> None:
@@ -218,24 +229,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--fresh", action="store_true", help="forget the results that are there")
     return parser
-
-
-def positive(text: str) -> float:
-    """A number of the command line that is above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return value
-
-
-def count(text: str) -> int:
-    """A whole number of the command line that is above 0."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
-    return int(text)
 
 
 if __name__ == "__main__":

@@ -13,18 +13,13 @@ import argparse
 import ast
 import json
 import random
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from agent.core.trees import parse
-from evaluation.cases import NAMES, write
-from evaluation.suite import BadRow, BadSuite, Row, read_suite
+from evaluation.cases import NAMES, BadSuite, Case, Script, read_cases
 
 WITHOUT_PASSING = 0.25
-RUN_S = 30.0
 _RUN = NAMES + """
 import json
 found = []
@@ -44,7 +39,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
     wanted = parser.parse_args()
     try:
-        rows = [row for row in read_suite(wanted.suite) if not isinstance(row, BadRow)]
+        rows = read_cases(wanted.suite)
     except BadSuite as error:
         parser.error(str(error))
     made = [one for row in rows if (one := thinned(row)) is not None]
@@ -53,12 +48,13 @@ def main() -> int:
     return 0
 
 
-def thinned(row: Row) -> dict[str, object] | None:
+def thinned(row: Case) -> dict[str, object] | None:
     """The row with one or two of its asserts shown; `None` where it has too few."""
     asserts = list(dict.fromkeys(
-        one for code in (*row.broken.tests, *row.truth.held_out) for one in _asserts(code)
+        one for code in (*row.tests, *row.held_out) for one in _asserts(code)
     ))
-    passing = _passing(row.broken.program, asserts)
+    program = row.draft or row.program
+    passing = _passing(program, asserts)
     failing = [one for one, passed in zip(asserts, passing, strict=False) if not passed]
     if len(asserts) < 3 or len(passing) != len(asserts) or not failing:
         return None
@@ -68,8 +64,9 @@ def thinned(row: Row) -> dict[str, object] | None:
     if good and drawn.random() >= WITHOUT_PASSING:
         shown.append(drawn.choice(good))
     return {
-        "id": row.id, "buggy": row.broken.program, "fixed": row.truth.fixed, "tests": shown,
-        "held_out": [one for one in asserts if one not in shown], **dict(row.groups),
+        "id": row.id, "buggy": program, "fixed": row.fixed, "tests": shown,
+        "held_out": [one for one in asserts if one not in shown],
+        "author": row.author, "kind": row.kind,
     }
 
 
@@ -88,18 +85,12 @@ def _asserts(code: str) -> Iterator[str]:
 
 def _passing(program: str, asserts: list[str]) -> list[bool]:
     """Which asserts hold for a program; none where it does not come to an end."""
-    with tempfile.TemporaryDirectory(prefix="thin-") as name:
-        folder = Path(name)
-        write({"program.py": program, "asserts.json": json.dumps(asserts), "_run.py": _RUN}, folder)
-        try:
-            done = subprocess.run(
-                [sys.executable, "_run.py"], cwd=folder, capture_output=True, text=True,
-                timeout=RUN_S, stdin=subprocess.DEVNULL, check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return []
+    files = {"program.py": program, "asserts.json": json.dumps(asserts), "_run.py": _RUN}
+    done = Script(files, ["_run.py"]).ran()
+    if done is None or done.returncode:
+        return []
     printed = done.stdout.rpartition("FOUND")[2]
-    return list(json.loads(printed)) if done.returncode == 0 and printed.strip() else []
+    return list(json.loads(printed)) if printed.strip() else []
 
 
 if __name__ == "__main__":

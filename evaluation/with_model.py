@@ -27,9 +27,9 @@ from typing import TypedDict
 from agent.core.settings import GENERATOR, Settings
 from agent.healing.models import OWNER, Models
 from demo.panels.measured import Share
-from evaluation.cases import Case, read_cases
+from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.claims import Claim, healed
-from evaluation.suite import BadSuite
+from evaluation.lines import Lines
 from llm import Message, Provider, Reply, Request
 from llm.asking.answers import code_of
 from llm.errors import BadReply
@@ -76,19 +76,14 @@ def main() -> int:
         cases = [one for one in read_cases(wanted.suite)[:: wanted.every] if wanted.only in one.id]
     except BadSuite as error:
         parser.error(str(error))
-    wanted.out.mkdir(parents=True, exist_ok=True)
-    file = wanted.out / "with_model.jsonl"
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    done: dict[str, Found] = {one["id"]: one for one in map(json.loads, lines)}
+    done: Lines[Found] = Lines(wanted.out / "with_model.jsonl")
     for case in cases:
-        if case.id not in done:
+        if case.id not in done.by_id:
             found = asyncio.run(_measured(case, wanted, models))
-            done[case.id] = found
-            with file.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(found) + "\n")
+            done.add(found)
             said = (f"{name} {way['right']}" for name, way in found["ways"].items())
             print(case.id, *said, file=sys.stderr, flush=True)
-    for line in table([done[case.id] for case in cases]):
+    for line in table([done.by_id[case.id] for case in cases]):
         print(line)
     return 0
 
@@ -160,7 +155,8 @@ def question(case: Case) -> str:
     """A case as its user would ask a model."""
     if case.mode == "task":
         return f"{case.task}\n\nWrite the program in Python. {FORM}"
-    tests = f"These tests should pass:\n\n```python\n{case.tests}\n```\n\n" if case.tests else ""
+    text = case.test_text
+    tests = f"These tests should pass:\n\n```python\n{text}\n```\n\n" if text else ""
     failure = case.failure()
     error = f"The error is:\n{failure}\n\n" if failure else ""
     return (

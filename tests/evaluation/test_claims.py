@@ -33,7 +33,7 @@ def test_a_truth_of_bare_asserts_speaks_of_the_programs_names(tmp_path: Path) ->
         "fixed": "def f(x):\n    return x + 2\n",
     }) + "\n")
     [case] = read_cases(file)
-    assert case.is_right({"program.py": case.fixed})
+    assert case.is_right(case.reference)
     assert not case.is_right({"program.py": "def f(x):\n    return 2\n"})
     assert not case.is_right({"program.py": "def f(x):\n    raise SystemExit(0)\n"})
 

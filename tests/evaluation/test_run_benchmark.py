@@ -11,15 +11,13 @@ from typing import Any
 
 import pytest
 
-from agent.core.domain import Behaviour, File, Rivals, Solution
 from agent.core.events import from_jsonl
-from agent.log.result import Result
 from evaluation import run_benchmark
+from evaluation.cases import Case, read_cases
 from evaluation.figures import figures, grouped, table
 from evaluation.healing import Line, Measured, line_of, measured
-from evaluation.results import KEYS, BadResults, Results
+from evaluation.lines import Lines
 from evaluation.run_benchmark import TASKS, main, run, settings_for
-from evaluation.suite import BadRow, Broken, Row, Truth, read_suite
 
 AREA = "def area(width, height):\n    return width + height\n"
 TESTS = ("assert area(2, 5) == 10", "assert area(1, 1) == 1")
@@ -54,14 +52,14 @@ def test_rows_in_lines_and_figures_out(
 ) -> None:
     path = suite(
         tmp_path, ROW, {**ROW, "id": "wrong", "held_out": ["assert area(7, 8) == 1"]},
-        {**ROW, "id": "odd", "tests": ["assert ("]}, {**ROW, "id": "odder", "buggy": 3},
+        {**ROW, "id": "odd", "tests": ["assert ("]},
     )
     out = tmp_path / "out"
 
     assert main(["--suite", path, "--provider", "mock", "--out", str(out)]) == 0
 
-    first, second, third, fourth = lines(out)
-    assert first.keys() == KEYS
+    first, second, third = lines(out)
+    assert first.keys() == Line.__annotations__.keys()
     assert (first["id"], first["outcome"], first["proof"]) == ("shapes/area", "healed", "E1")
     assert first["files"] == {"solution.py": AREA.replace("+", "*")}
     assert "+    return width * height" in first["diff"]
@@ -69,12 +67,10 @@ def test_rows_in_lines_and_figures_out(
     assert (first["rank1_held_out"], second["rank1_held_out"]) == (True, False)
     assert first["files"] == second["files"]
     assert [third["outcome"], third["rank1_held_out"]] == ["refused", False]
-    assert [fourth["outcome"], fourth["rank1_held_out"]] == ["refused", None]
     said = capsys.readouterr()
     assert "the tests do not parse" in said.err.lower() or "tests[0] does not parse" in said.err
-    assert "`buggy`: Input should be a valid string" in said.err
     assert "no model" in said.err
-    assert "outcomes: healed 2, refused 2" in said.out
+    assert "outcomes: healed 2, refused 1" in said.out
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert summary["figures"]["all"]["correct"] == 1
     assert summary["budget_s"] == 10
@@ -120,9 +116,9 @@ def test_a_row_that_contradicts_itself_ends_the_benchmark_before_it_begins(
 
 
 def test_eight_tasks_of_six_kinds_are_there() -> None:
-    rows = read_suite(TASKS)
+    rows = read_cases(TASKS)
     assert len(rows) == 8
-    assert len({row.groups for row in rows}) == 6
+    assert len({row.kind for row in rows}) == 6
     assert rows[0].id == "interval_merge_001"
 
 
@@ -167,15 +163,15 @@ def test_budgets_become_settings_of_the_agent(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_nothing_of_the_truth_reaches_the_run_and_rows_do_not_help_each_other() -> None:
-    truth = Truth(
+    row = Case(
+        id="a", program=AREA, tests=TESTS,
         held_out=(f"assert area(1, {SECRET}) == {SECRET}",), entry_point="area",
-        fixed=f"def area(w, h):\n    return w * h  # {SECRET}\n", inputs=([SECRET, 1],),
+        fixed=f"def area(w, h):\n    return w * h  # {SECRET}\n", plus_inputs=([SECRET, 1],),
     )
-    row = Row("a", Broken(AREA, TESTS), truth)
     settings = settings_for("mock", 10, None)
 
     with_truth = await measured(row, settings)
-    without = await measured(Row("a", row.broken, Truth()), settings)
+    without = await measured(Case(id="a", program=AREA, tests=TESTS), settings)
 
     assert with_truth.line["rank1_held_out"] is True
     assert without.line["rank1_held_out"] is None
@@ -186,8 +182,10 @@ async def test_nothing_of_the_truth_reaches_the_run_and_rows_do_not_help_each_ot
 
 
 async def test_a_program_that_is_not_healed_is_not_right() -> None:
-    hopeless = Broken(AREA, ("assert area(1, 1) == 'a'", "assert area(1, 1) == 'b'"))
-    row = Row("a", hopeless, Truth(held_out=("assert area(1, 1) == 2",)))
+    row = Case(
+        id="a", program=AREA, held_out=("assert area(1, 1) == 2",),
+        tests=("assert area(1, 1) == 'a'", "assert area(1, 1) == 'b'"),
+    )
 
     found = await measured(row, settings_for("mock", 10, 5))
 
@@ -198,15 +196,19 @@ async def test_a_program_that_is_not_healed_is_not_right() -> None:
 # Going on.
 
 
-def healing(row: Row | BadRow) -> Measured:
-    return Measured(line_of(row.id, "unresolved"))
+def case(key: str) -> Case:
+    return Case(id=key, task="Write it.")
 
 
-def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Row | BadRow], Measured]) -> list[str]:
+def healing(row: Case) -> Measured:
+    return Measured(line_of(row, "unresolved"))
+
+
+def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Case], Measured]) -> list[str]:
     """Puts a double in the place of the healing; returns the ids it was asked for."""
     asked: list[str] = []
 
-    async def measured(row: Row | BadRow, settings: object) -> Measured:
+    async def measured(row: Case, settings: object) -> Measured:
         asked.append(row.id)
         await asyncio.sleep(0)
         return act(row)
@@ -215,14 +217,9 @@ def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Row | BadRow], Measu
     return asked
 
 
-def rows(*ids: str) -> list[BadRow]:
-    return [BadRow(key, "") for key in ids]
-
-
-async def go(folder: Path, *ids: str, fresh: bool = False, workers: int = 1) -> None:
-    results = Results(folder, fresh)
+async def go(folder: Path, *ids: str, workers: int = 1) -> None:
     settings = settings_for("mock", 10, None)
-    await run(rows(*ids), settings, results, workers, lambda text: None)
+    await run([*map(case, ids)], settings, Lines(folder / "results.jsonl"), workers)
 
 
 async def test_rows_that_are_done_are_not_run_again(
@@ -231,20 +228,18 @@ async def test_rows_that_are_done_are_not_run_again(
     asked = doubled(monkeypatch, healing)
     await go(tmp_path, "a", "b")
     with (tmp_path / "results.jsonl").open("ab") as file:
-        file.write(json.dumps(line_of("c", "healed")).encode()[:40])
+        file.write(json.dumps(line_of(case("c"), "healed")).encode()[:40])
 
     await go(tmp_path, "a", "b", "c", "d", workers=2)
 
     assert asked == ["a", "b", "c", "d"]
     assert [line["id"] for line in lines(tmp_path)] == ["a", "b", "c", "d"]
-    await go(tmp_path, "a", fresh=True)
-    assert [line["id"] for line in lines(tmp_path)] == ["a"]
 
 
 async def test_a_fault_costs_its_own_row_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def act(row: Row | BadRow) -> Measured:
+    def act(row: Case) -> Measured:
         if row.id == "b":
             raise ZeroDivisionError("of ours")
         return healing(row)
@@ -261,7 +256,7 @@ async def test_an_interrupt_leaves_whole_rows_and_ends_what_was_begun(
 ) -> None:
     ended = []
 
-    async def measured(row: Row | BadRow, settings: object) -> Measured:
+    async def measured(row: Case, settings: object) -> Measured:
         try:
             await asyncio.sleep(0 if row.id == "a" else 60)
         finally:
@@ -280,17 +275,11 @@ async def test_an_interrupt_leaves_whole_rows_and_ends_what_was_begun(
     assert ended == ["a", "b"]
 
 
-def test_results_of_others_are_not_gone_on_with(tmp_path: Path) -> None:
-    (tmp_path / "results.jsonl").write_text('{"id": "a"}\n', encoding="utf-8")
-    with pytest.raises(BadResults, match="line 1 is no line of results"):
-        Results(tmp_path)
-
-
 # Figures.
 
 
 def line(key: str, outcome: str = "healed", **changes: object) -> Line:
-    return {**line_of(key, outcome), **changes}  # type: ignore[typeddict-item]
+    return {**line_of(case(key), outcome), **changes}  # type: ignore[typeddict-item]
 
 
 def test_figures_count_what_is_right_by_what_can_be_told() -> None:
@@ -317,7 +306,8 @@ def test_figures_count_what_is_right_by_what_can_be_told() -> None:
 def test_groups_are_told_apart_and_shown() -> None:
     found = grouped(
         [line("a", proof="E2", rank1_held_out=False), line("b", "refused")],
-        {"a": (("kind", "logic"), ("author", "me")), "b": (("author", "me"),)},
+        [Case(id=key, task="Write it.", author="me", kind=kind)
+         for key, kind in (("a", "logic"), ("b", ""))],
     )
     assert list(found) == ["all", "kind logic"]
     shown = "\n".join(table(found))
@@ -325,18 +315,3 @@ def test_groups_are_told_apart_and_shown() -> None:
     assert "kind logic     1      1/1 100%" in shown
     assert "outcomes: healed 1, refused 1" in shown
     assert "proof E2 or higher: 0/1   0% right\n  wrong: a\n" in shown
-
-
-def test_behaviours_that_were_shown_stand_in_the_line() -> None:
-    solution = Solution(files=(File(path="solution.py", text="x = 1\n"),), entry="solution.py")
-    rivals = Rivals(
-        call="f(3, [])",
-        behaviours=(Behaviour(label="A", gives="0", solution=solution, note="n", diff="d"),),
-    )
-    assert line_of("a", "healed", Result(rivals=rivals))["clusters"] == {
-        "call": "f(3, [])",
-        "behaviours": [
-            {"label": "A", "gives": "0", "note": "n", "diff": "d",
-             "files": {"solution.py": "x = 1\n"}},
-        ],
-    }
