@@ -1,1 +1,1 @@
-"""Measures the product: `python -m evaluation.bench` prints figures, as ratios in one run."""
+"""Measures the product; see `docs/benchmarks.md`."""

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from agent.core.events import PatchProposed, Proved, from_jsonl
-from demo.panels.measured import Share
 from evaluation.cases import BadSuite, Case, read_cases, write
-from evaluation.lines import Lines
+from evaluation.lines import Lines, interval
 
 CASE_S = 600.0
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.0)
@@ -159,7 +158,7 @@ def table(claims: Sequence[Claim]) -> Iterator[str]:
         ("proposed", [one for one in claims if one["right"] is not None and not is_claimed(one)]),
     ):
         right = sum(one["right"] is True for one in some)
-        low, high = Share(right, len(some)).interval if some else (0.0, 1.0)
+        low, high = interval(right, len(some))
         yield (
             f"{name}: {len(some)} of {every}, right {right}, wrong {len(some) - right}; "
             f"precision {right / max(1, len(some)):.0%} (95 %: {low:.0%} to {high:.0%})"

@@ -26,10 +26,9 @@ from typing import TypedDict
 
 from agent.core.settings import GENERATOR, Settings
 from agent.healing.models import OWNER, Models
-from demo.panels.measured import Share
 from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.claims import Claim, healed
-from evaluation.lines import Lines
+from evaluation.lines import Lines, interval
 from llm import Message, Provider, Reply, Request
 from llm.asking.answers import code_of
 from llm.errors import BadReply
@@ -174,8 +173,7 @@ def table(found: Sequence[Found]) -> Iterator[str]:
         ways = [one["ways"][name] for one in found]
         right = sum(one["right"] is True for one in ways)
         wrong = sum(one["right"] is False for one in ways)
-        share = Share(right, right + wrong)
-        low, high = share.interval if right + wrong else (0.0, 1.0)
+        low, high = interval(right, right + wrong)
         yield (
             f"{name:10} {right:5} {wrong:7}   {right / max(1, right + wrong):5.0%} "
             f"({low:.0%} to {high:.0%}) {statistics.median(one['calls'] for one in ways):10.1f} "

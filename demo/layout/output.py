@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import gradio as gr
 
-from demo.first_screen import FIRST_SCREEN
+from agent.core.events import from_jsonl
+from agent.log.result import fold
 from demo.layout.parts import Parts
+from demo.layout.theme import ASSETS
+from demo.shown.bench import example
 from demo.turns import CHOICES
+
+EXAMPLE = ASSETS / "example.jsonl"
+"""A recorded run, which stands on the page before the first one and explains what a run gives."""
+LEAD = (
+    "Paste Python that fails and a test that shows it. It is run in a jail, the cause is found, "
+    "and a patch is shown with its proof. Below a recorded run of “Off by one day”."
+)
+CHIP = 0
+"""The place of that example among those above the editors."""
+FIRST_SCREEN = example(fold(from_jsonl(EXAMPLE.read_text(encoding="utf-8"))), LEAD, CHIP)
 
 
 def lay_output(parts: Parts) -> None:

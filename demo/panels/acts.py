@@ -12,7 +12,6 @@ from uuid import uuid4
 
 import gradio as gr
 
-from agent.core.settings import data_folder
 from demo.browser_state import Update, Visit
 from demo.models.choice import BadModelChoice
 from demo.models.panel import Panel
@@ -134,16 +133,7 @@ class Panels:
         (await self._host.session()).memory(visitor).forget_all()
         return {}
 
-    # Benchmarks and endpoints.
-
-    async def benchmarks(self) -> Update:
-        """What was measured on this machine."""
-        from demo.panels import shown
-        from demo.panels.measured import command, measured
-
-        folder, _ = data_folder((await self._host.session()).settings)
-        shown_folder = None if self._host.access.public else folder
-        return {"benchmarks-list": shown.benchmarks(measured(folder), command(shown_folder))}
+    # Endpoints.
 
     async def endpoints(self, visit: Visit) -> Update:
         """The endpoints by name."""

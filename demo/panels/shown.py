@@ -15,7 +15,6 @@ from agent.log.iterations import Comparison
 from agent.log.result import Result
 from agent.log.words import OUTCOME_WORDS, headline, open_words, outcome_words
 from agent.memory import StoredFix, StoredLesson
-from demo.panels.measured import Measured, Share
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose
 from demo.shown.panes import fact_list, pane
@@ -123,34 +122,20 @@ def comparison(two: Comparison, names: tuple[str, str]) -> str:
         f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left}</td>"
         f"<td>{one.right}</td></tr>" for one in two.differing if one.left and one.right
     )
-    only = [(side, sum(not has for has in other)) for side, other in (
-        ("first", [one.right for one in two.differing]),
-        ("second", [one.left for one in two.differing]),
-    )]
-    apart = "; ".join(f"{counted(many, 'test')} in the {side} alone" for side, many in only if many)
-    alone = f'<p class="none">{apart}.</p>' if apart else ""
+    table = (
+        "<table><thead><tr><th scope=col>test</th><th scope=col>first</th>"
+        f"<th scope=col>second</th></tr></thead><tbody>{rows}</tbody></table>"
+        if rows else '<p class="none">No test that both have came out differently.</p>'
+    )
+    alone = len(two.differing) - rows.count("<tr>")
+    more = f'<p class="none">{counted(alone, "test")} in one of them alone.</p>' if alone else ""
     changed = diff(two.diff) if two.diff else '<p class="none">Both leave the same program.</p>'
     return (
         f'<section class="two-runs"><h2>Two runs</h2>{related}<div class="sides">'
         f'{_side(two.left, "First", names[0])}{_side(two.right, "Second", names[1])}</div>'
-        f"<h3>Tests that came out otherwise</h3>{_otherwise(two, rows)}{alone}"
+        f"<h3>Tests that came out differently</h3>{table}{more}"
         f"<h3>From the first program to the second</h3>{changed}</section>"
     )
-
-
-def _otherwise(two: Comparison, rows: str) -> str:
-    """The tests that both runs have and that differ, as a table; in words where there is none."""
-    if rows:
-        return (
-            "<table><thead><tr><th scope=col>test</th><th scope=col>first</th>"
-            f"<th scope=col>second</th></tr></thead><tbody>{rows}</tbody></table>"
-        )
-    one, other = (
-        {verdict.name for verdict in side.report.verdicts} if side.report else set()
-        for side in (two.left, two.right)
-    )
-    said = "All tests that both have come out alike." if one & other else "They share no test."
-    return f'<p class="none">{said}</p>'
 
 
 def _side(result: Result, place: str, name: str) -> str:
@@ -204,40 +189,6 @@ def _lesson(row: StoredLesson) -> tuple[str, str]:
         f"{_when(row.created)}</small></p>{_act('forget', key, 'Forget this lesson', sure=asked)}"
         "</details></li>", f"{row.lesson.text} {row.lesson.category}",
     )
-
-
-def benchmarks(found: Sequence[Measured], command: str) -> str:
-    """What was measured here, each figure with how far it can be off; nothing else is shown."""
-    if not found:
-        return (
-            '<p class="none">No benchmark was run on this machine, and no figures of others are '
-            "shown. This runs one, without a model:</p>"
-            f'<pre tabindex="0">{escaped(command)}</pre>'
-        )
-    return "".join(map(_measured, found))
-
-
-def _measured(one: Measured) -> str:
-    rows = "".join(
-        f"<tr><th scope=row>{escaped(name, 80)}</th>"
-        + "".join(f"<td>{_share(share)}</td>" for share in shares)
-        + f"<td>{seconds:.1f} s</td></tr>"
-        for name, shares, seconds in one.rows
-    )
-    return (
-        f'<section class="measured"><h2>{escaped(one.name, 200)}</h2>'
-        f"{fact_list(*one.provenance)}"
-        '<table><thead><tr><th scope=col>rows</th><th scope=col>pass their tests</th>'
-        "<th scope=col>right, the first shown</th><th scope=col>right, any shown</th>"
-        f"<th scope=col>median</th></tr></thead><tbody>{rows}</tbody></table></section>"
-    )
-
-
-def _share(share: Share) -> str:
-    if not share.of:
-        return "none"
-    low, high = share.interval
-    return f"{share.hits} of {share.of} <small>{low:.0%} to {high:.0%}</small>"
 
 
 def endpoints(documented: Iterable[tuple[str, str, Mapping[str, object]]]) -> str:

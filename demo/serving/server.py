@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import UTC, datetime
 from types import FrameType
 from typing import NoReturn
 
@@ -19,6 +20,9 @@ from gradio.exceptions import ServerFailedToStartError
 from gradio.tunneling import CURRENT_TUNNELS
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from agent.core.settings import Settings
 from demo.layout.theme import ASSETS, PageTheme
@@ -26,11 +30,11 @@ from demo.serving.access import is_loopback
 from demo.serving.api import miscalled
 from demo.serving.downloads import download_route
 from demo.serving.gate import Gate
-from demo.serving.health import health_route
 from demo.serving.host import Host
 from demo.serving.sessions import Sessions
 
 _AS_SHIPPED = Settings()
+NOT_KEPT = {"Cache-Control": "no-store"}
 DRAIN_S = 1.5
 """How long a server that has been sent a signal to end waits for its runs to be left in order:
 whoever sent it may kill the process soon after."""
@@ -90,6 +94,24 @@ def serve(
         while not received:
             time.sleep(0.25)
     _leave(host, loops)
+
+
+def health_route(host: Host) -> Route:
+    """The route `/healthz`: 200 with what works, 503 while the engine is not ready or has failed.
+    The reason is in the server's log alone, since it may name what is set. From `since`, when the
+    server began, an open page knows whether it is another server by now."""
+    since = datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    async def health(_: Request) -> JSONResponse:
+        if host.standing != "ready":
+            return JSONResponse({"status": host.standing}, 503, headers=NOT_KEPT)
+        here = await host.running()
+        return JSONResponse({
+            "status": "ready", "jail": here.jail.level, "runs_code": not here.refusal,
+            "runs": len(here.session.going()), "since": since,
+        }, headers=NOT_KEPT)
+
+    return Route("/healthz", health)
 
 
 def run_in_thread(server: http_server.Server) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from functools import lru_cache
-
 from agent.core.domain import PROOF_ORDER, Behaviour, Evidence, Rivals, Verdict
-from agent.core.trees import tree_of
 from agent.log.result import Result
 from agent.log.words import (
     advice_words,
@@ -44,31 +40,13 @@ def _rival(one: Behaviour, shown: str) -> str:
 
 def seen_facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """What was expected and what came; a message only where it says more."""
+    if verdict.passed:
+        return (("got", "as the test expects"),)
     told = verdict.doubt or (verdict.expected and verdict.got)
     return (
         ("expected", verdict.expected), ("got", verdict.got),
         ("message", "" if told else verdict.message),
     )
-
-
-@lru_cache(maxsize=1_024)
-def agreed(code: str) -> tuple[tuple[str, str], ...]:
-    """What a test that passes has compared, as far as its text tells it: of what came no verdict
-    keeps more than that it was right."""
-    try:
-        body = tree_of(code).body
-    except (SyntaxError, ValueError):
-        body = []
-    match body:
-        case [ast.FunctionDef(args=ast.arguments(args=[]), body=[one])]:
-            body = [one]
-    match body:
-        case [ast.Assert(test=ast.Compare(left=call, ops=[ast.Eq()], comparators=[value]))]:
-            return ("call", ast.unparse(call)), ("expected", ast.unparse(value)), (
-                "got", "as expected")
-        case [ast.Assign(value=ast.Call() as call), ast.Assert(test=ast.Constant(value=True))]:
-            return ("call", ast.unparse(call)), ("got", "it returns")
-    return (("got", "as the test expects"),)
 
 
 def smallest(result: Result) -> str:

@@ -18,7 +18,7 @@ from agent.log.words import (
     verdict_words,
 )
 from demo.shown.escape import escaped
-from demo.shown.findings import agreed, seen_facts
+from demo.shown.findings import seen_facts
 from demo.shown.panes import at_hand, fact_list, named, pane
 
 LONGEST_SEEN = 1_500
@@ -125,7 +125,7 @@ def _row(row: Row, columns: tuple[Column, ...], places: range | None) -> str:
         f"{row.origin}-{row.name}", named(row.name if "\n" in code or not code else code, call),
         [_cell(cell, row.regressed_at(place)) for place, cell in enumerate(row.cells)],
         None if places is None else [
-            "" if cell is None or place not in places else _verdict(cell, columns[place], code)
+            "" if cell is None or place not in places else _verdict(cell, columns[place])
             for place, cell in enumerate(row.cells)
         ],
         source,
@@ -184,7 +184,7 @@ def _class(verdict: Verdict) -> str:
     return verdict.standing.replace(" ", "-")
 
 
-def _verdict(verdict: Verdict, column: Column, code: str) -> str:
+def _verdict(verdict: Verdict, column: Column) -> str:
     mark, _, word = STANDING_SIGNS[verdict.standing]
     notes = verdict_words(verdict)
     if verdict.standing in ("not believed", "set aside", "vacuous"):
@@ -193,8 +193,7 @@ def _verdict(verdict: Verdict, column: Column, code: str) -> str:
         notes.append(verdict.integrity)
     if verdict.standing == "error" and column.diagnosis is not None and column.diagnosis.blamed:
         notes.append("its lines are marked under “Diagnosis”")
-    seen = (("call", verdict.call), *seen_facts(verdict))
-    facts = fact_list(*(agreed(code) if verdict.passed else seen), limit=LONGEST_SEEN)
+    facts = fact_list(("call", verdict.call), *seen_facts(verdict), limit=LONGEST_SEEN)
     return (
         f'<div class="seen {_class(verdict)}"><p><b>{mark}</b> {escaped(column.label)}: {word}'
         f"<small>{escaped('; '.join(notes), 600)}</small></p>{facts}</div>"

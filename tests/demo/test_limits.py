@@ -20,9 +20,9 @@ from agent.core.settings import Settings
 from demo.browser_state import NEW_VISIT
 from demo.serving.access import Access
 from demo.serving.gate import Gate
-from demo.serving.health import health_route
 from demo.serving.host import Host, Unavailable
 from demo.serving.limits import ADDRESS_SHARE, Limits, TooMuch
+from demo.serving.server import health_route
 from demo.serving.visitors import network, new_word, to_keep, visiting
 from demo.web import build
 from sandbox import SandboxUnavailable

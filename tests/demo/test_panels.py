@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -22,7 +20,6 @@ from agent.run.session import Session, open_session
 from demo.browser_state import NEW_VISIT, Visit
 from demo.models.panel import Panel
 from demo.panels.acts import Panels
-from demo.panels.measured import Share, measured
 from demo.panels.replay import moments
 from demo.panels.shown import runs
 from demo.serving.access import Access
@@ -182,41 +179,14 @@ def test_what_a_program_wrote_is_text_in_every_moment_that_is_replayed(name: str
     assert ("<img" in pieces, "&lt;img" in pieces) == (False, True)
 
 
-async def test_only_what_was_measured_here_is_shown_with_its_interval(tmp_path: Path) -> None:
-    async with opened(tmp_path, public=False) as (panels, _, _session):
-        empty = (await panels.benchmarks())["benchmarks-list"]
-        assert f"--out {tmp_path}/benchmarks/seen" in Reader(empty).text
-        assert not re.search(r"\d+ of \d+", empty)
-        folder = tmp_path / "benchmarks" / "seen"
-        folder.mkdir(parents=True)
-        figures = {"rows": 20, "plausible": 15, "correct": 9, "with_truth": 10, "any": 10,
-                   "seconds_median": 1.25}
-        (folder / "summary.json").write_text(json.dumps(
-            {"suite": "seen.jsonl", "provider": "mock", "figures": {"all": figures},
-             "version": "1a2b3c4", "cores": 2, "measured": "2026-03-04T05:06+00:00"}
-        ))
-        text = Reader((await panels.benchmarks())["benchmarks-list"]).text
-        for fact in ("15 of 20", "53%", "89%", "9 of 10", "seen.jsonl", "1a2b3c4", "04 Mar 2026"):
-            assert fact in text, fact
-        (folder / "summary.json").write_text("{")
-        assert "15 of 20" not in (await panels.benchmarks())["benchmarks-list"]
-
-
-async def test_a_public_page_tells_no_stranger_where_its_files_lie(tmp_path: Path) -> None:
+async def test_each_visitor_of_a_public_page_is_shown_a_word_for_programs(
+    tmp_path: Path
+) -> None:
     async with opened(tmp_path) as (panels, _, _session):
-        assert str(tmp_path) not in (await panels.benchmarks())["benchmarks-list"]
         shown = [(await panels.endpoints(visit))["api-list"] for visit in (ONE, ONE, OTHER)]
         assert (shown[0] == shown[1], shown[0] == shown[2]) == (True, False)
         word = re.findall(r"visitor=&quot;(.*?)&quot;", shown[0])[0]
         assert is_word(word) and word not in (ONE["visitor"], shown[2])
-
-
-def test_an_interval_holds_its_share_and_narrows_with_more_rows() -> None:
-    assert Share(0, 5).interval[0] == 0
-    assert Share(5, 5).interval[1] == 1
-    few, many = Share(8, 10).interval, Share(800, 1000).interval
-    assert few[0] < many[0] < 0.8 < many[1] < few[1]
-    assert measured(Path(os.devnull)) == ()
 
 
 async def test_each_endpoint_is_told_with_a_call_that_is_python(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from agent.core.events import Event, Judged, RunFinished, RunStarted, Stamped, f
 from agent.log.result import fold
 from agent.log.words import INTEGRITY_MEANING, STANDING_SIGNS
 from agent.repair.ranking.question import Answer
-from demo.first_screen import CHIP, EXAMPLE, FIRST_SCREEN
 from demo.layout.inputs import examples
+from demo.layout.output import CHIP, EXAMPLE, FIRST_SCREEN
 from demo.models.plans import banner, plan_html
 from demo.shown.bench import workbench
 from demo.shown.cards import choice, question

@@ -218,25 +218,6 @@ def test_added_calls_that_all_pass_are_one_line(last: Status, folded: bool) -> N
     assert ('class="fold"' in shown, "<tbody hidden>" in shown) == (folded, folded)
 
 
-@pytest.mark.parametrize(("code", "told"), [
-    ("assert f(14, k=1) == [0]", [("call", "f(14, k=1)"), ("expected", "[0]")]),
-    ("def test_f():\n    assert f() == 1", [("call", "f()"), ("expected", "1")]),
-    ("result = f(2)\nassert True", [("call", "f(2)")]),
-    ("with raises(KeyError):\n    f()", []), ("def test_f(", []),
-])
-def test_the_cell_of_a_pass_opens_onto_what_its_test_compares(
-    code: str, told: list[tuple[str, str]]
-) -> None:
-    one = Verdict(name="t", test="t", origin="user", status="passed", integrity="isolated")
-    report = Report(solution="s", verdicts=(one,))
-    shown = matrix(Result(
-        report=report, columns=(Column("before", 0, report),),
-        tests=(TestInfo(name="t", origin="user", code=code),),
-    ))
-    *facts, (name, _) = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", unescape(shown))
-    assert (facts, name) == (told, "got")
-
-
 def test_a_program_is_held_against_the_original_and_against_the_one_it_was_made_from() -> None:
     result = fold(recorded("rounds"))
     first, second, *rest = result.columns

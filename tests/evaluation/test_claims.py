@@ -8,6 +8,7 @@ from pathlib import Path
 from evaluation.calibration import reliability
 from evaluation.cases import read_cases
 from evaluation.claims import healed, table
+from evaluation.lines import interval
 from evaluation.with_model import question
 from evaluation.with_model import table as compared
 
@@ -113,3 +114,10 @@ def test_the_table_counts_what_each_way_showed_right_and_wrong() -> None:
         ["one_shot", "0", "0"], ["best_of_n", "0", "2"], ["heal", "2", "0"],
     ]
     assert lines[-1] == "called HEALED: 1, right 1; right by either: 2"
+
+
+def test_an_interval_holds_its_share_and_narrows_with_more_rows() -> None:
+    assert interval(0, 5)[0] == 0
+    assert interval(5, 5)[1] == 1
+    few, many = interval(8, 10), interval(800, 1000)
+    assert few[0] < many[0] < 0.8 < many[1] < few[1]
