@@ -123,7 +123,8 @@ class Page:
         begins = ""
         if run and await self._log(run) is None:
             begins, said = self._lost(kept, run, visit)
-            run = run if begins else await self._still(kept["run"])
+            if not begins:
+                run = kept["run"] if await self._log(kept["run"]) is not None else ""
         own = bool(begins) or (bool(run) and await self.panel.owns(run, visit))
         if run and not own and asked != run:  # somebody else's, whose link is left
             run = ""
@@ -144,10 +145,6 @@ class Page:
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **buttons(running=own, closed=bool(running.refusal)),
         }
-
-    async def _still(self, run: str) -> str:
-        """A run, where it is known here."""
-        return run if run and await self._log(run) is not None else ""
 
     def _lost(self, kept: BrowserRun, run: str, visit: Visit) -> tuple[str, str]:
         """Of a run that is not known here: what begins it, where this browser asked for it a moment

@@ -209,12 +209,16 @@ def planted(bug: Bug, right: Laid) -> Planted:
             *right.project.arguments, *(f"--deselect={node}" for node in bug.hidden)
         )}
     )
+    return Planted(bug, right, *task_of(files, project, right.sites))
+
+
+def task_of(
+    files: Mapping[str, str], project: Project, sites: tuple[str, ...] = (), entry: str = ""
+) -> tuple[Task, Solution]:
+    """A project of these files as a task, and the modules that a repair may change."""
     task = Task(
         support=tuple(File(path=path, text=text) for path, text in files.items()),
-        sites=right.sites, project=project,
+        sites=sites, project=project,
     )
-    base = Solution(
-        files=tuple(File(path=path, text=files[path]) for path in project.editable),
-        entry=project.editable[0],
-    )
-    return Planted(bug, right, task, base)
+    changeable = tuple(File(path=path, text=files[path]) for path in project.editable)
+    return task, Solution(files=changeable, entry=entry or project.editable[0])

@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.core.domain import REST, File, Project, Report, Script, Solution, Task
+from agent.core.domain import REST, Project, Report, Script
 from agent.judge import check
 from agent.judge.project_run import SuiteRun, run_suite
+from evaluation.lines import for_each
+from evaluation.planted import task_of
 from sandbox.sandbox import Sandbox, open_sandbox
 
 BENCH = Path(__file__).with_name("bench") / "project_verdicts.toml"
@@ -77,13 +79,7 @@ async def judged(case: ProjectCase, sandbox: Sandbox) -> JudgedProject:
     passing = tuple(node for node, row in plain.rows.items() if row["status"] == "passed")
     wanted = case.wanted or passing
     project = project.model_copy(update={"tests": tuple(plain.rows)})
-    task = Task(
-        project=project,
-        support=tuple(File(path=path, text=text) for path, text in case.files.items()),
-    )
-    solution = Solution(
-        files=tuple(File(path=path, text=case.files[path]) for path in editable), entry=ENTRY,
-    )
+    task, solution = task_of(case.files, project, entry=ENTRY)
     scripts = [
         Script(name=one, origin="user", code=case.files[TESTS], node=one, file=TESTS)
         for one in wanted
@@ -93,13 +89,12 @@ async def judged(case: ProjectCase, sandbox: Sandbox) -> JudgedProject:
 
 
 async def _judge(cases: Sequence[ProjectCase], jobs: int) -> None:
-    sandbox, turn = open_sandbox(), asyncio.Semaphore(jobs)
+    sandbox, found = open_sandbox(), list[JudgedProject]()
 
-    async def one(case: ProjectCase) -> JudgedProject:
-        async with turn:
-            return await judged(case, sandbox)
+    async def act(case: ProjectCase) -> None:
+        found.append(await judged(case, sandbox))
 
-    found = await asyncio.gather(*map(one, cases))
+    await for_each(cases, act, jobs)
     for seen in found:
         plain = "" if seen.deceives else " (plain pytest is not deceived)"
         if seen.wrong or (plain and seen.case.is_forged):

@@ -25,12 +25,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, Verdict
+from agent.core.domain import REST, File, Project, Report, Script, Verdict
 from agent.intake import BadInput, NotFixable, TestText, make_task
 from agent.intake.environment import site_folders
 from agent.judge import check
 from agent.judge.project_run import run_suite
-from evaluation.planted import PYTEST, run_plainly
+from evaluation.cases import write
+from evaluation.lines import for_each
+from evaluation.planted import PYTEST, run_plainly, task_of
 from sandbox.sandbox import Sandbox, open_sandbox
 
 BENCH = Path(__file__).with_name("bench")
@@ -138,17 +140,13 @@ def plain(case: Case) -> dict[str, str]:
     """What plain pytest, or plain Python, says; run in a folder of its own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for path, text in ({"mod.py": case.program} | dict(case.support)).items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, "utf-8")
-        both, tests = folder / "both.py", folder / "test_mod.py"
-        if case.snippet:
-            both.write_text(f"{case.program}\n{case.tests}\n", "utf-8")
-            command = [both.name]
-        else:
-            tests.write_text(case.tests, "utf-8")
-            command = [*PYTEST, "-p", "no:xdist", "-p", "no:cov", tests.name]
+        write({
+            "mod.py": case.program, **dict(case.support), "test_mod.py": case.tests,
+            "both.py": f"{case.program}\n{case.tests}\n",
+        }, folder)
+        command = ["both.py"] if case.snippet else [
+            *PYTEST, "-p", "no:xdist", "-p", "no:cov", "test_mod.py",
+        ]
         try:
             ended, seen = run_plainly(folder, command, stdin=case.stdin, most_s=PLAIN_S)
         except subprocess.TimeoutExpired:
@@ -184,12 +182,8 @@ async def judged_as_project(case: Case, sandbox: Sandbox) -> Report:
     """What the judge says of the same program and tests as a project."""
     files = {"mod.py": case.program, **dict(case.support), "test_mod.py": case.tests}
     project = Project(root="/none", name="mod", editable=("mod.py",))
-    task = Task(
-        support=tuple(File(path=path, text=text) for path, text in files.items()),
-        project=project, sites=site_folders().sites,
-    )
+    task, solution = task_of(files, project, site_folders().sites)
     run = await run_suite(files, project, task.sites, sandbox)
-    solution = Solution(files=(File(path="mod.py", text=case.program),), entry="mod.py")
     tests = [Script(name=node, origin="user", code="", node=node) for node in (*run.rows, REST)]
     return await check(solution, tests, task, sandbox)
 
@@ -198,23 +192,23 @@ async def looked_at(
     cases: Sequence[Case], jobs: int, fresh: bool = False, projects: bool = False
 ) -> list[Comparison]:
     """Every case under both."""
-    sandbox, gate = open_sandbox(), asyncio.Semaphore(jobs)
+    sandbox = open_sandbox()
+    found: dict[str, Comparison] = {}
 
-    async def one(case: Case) -> Comparison:
-        async with gate:
-            asks = case.kind == "honest"  # of a forged one pytest's word is not asked
-            says = dict(case.outcomes)
-            if asks and (fresh or not says):
-                says = await asyncio.to_thread(plain, case)
-            report, refused = await judged(case, sandbox)
-            alike = projects and case.kind == "forged" and not (case.snippet or case.stdin)
-            other = await judged_as_project(case, sandbox) if alike else None
-            return Comparison(
-                case, says, report.verdicts if report is not None else (), refused,
-                None if other is None else _believed(other.verdicts),
-            )
+    async def act(case: Case) -> None:
+        says = dict(case.outcomes)
+        if case.kind == "honest" and (fresh or not says):  # pytest does not judge forged ones
+            says = await asyncio.to_thread(plain, case)
+        report, refused = await judged(case, sandbox)
+        alike = projects and case.kind == "forged" and not (case.snippet or case.stdin)
+        other = await judged_as_project(case, sandbox) if alike else None
+        found[case.id] = Comparison(
+            case, says, report.verdicts if report is not None else (), refused,
+            None if other is None else _believed(other.verdicts),
+        )
 
-    return list(await asyncio.gather(*(one(case) for case in cases)))
+    await for_each(cases, act, jobs)
+    return [found[case.id] for case in cases]
 
 
 def told(seen: Sequence[Comparison]) -> Iterator[str]:

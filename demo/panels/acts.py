@@ -4,14 +4,14 @@ who asks, and finds nothing of anybody else."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import gradio as gr
 
+from agent.log.history import History
 from demo.browser_state import Update, Visit
 from demo.models.choice import BadModelChoice
 from demo.models.panel import Panel
@@ -24,8 +24,6 @@ from llm import LlmError
 NOT_YOURS = "That run is not yours, or is not kept any more."
 Told = Mapping[str, Any]
 """What a button tells of itself: its act, the key of its row, and what was typed."""
-Act = Callable[[Told, str], Coroutine[None, None, Update]]
-"""What comes of it, for a visitor."""
 
 
 class Panels:
@@ -47,34 +45,32 @@ class Panels:
 
     async def run_act(self, told: Told, visit: Visit, search: str) -> Update:
         """What a button of a run asks for."""
-        acts: dict[str, Act] = {
-            "rename": self._rename, "delete": self._delete, "replay": self._replay,
-            "compare": self._compare, "again": partial(self._again, visit["address"]),
-        }
-        return await self._answered(acts, told, visit, self.runs, search)
+        return await self._listed("runs", self._run_act(told, visit), self.runs(visit, search))
 
-    async def _rename(self, told: Told, visitor: str) -> Update:
-        history = (await self._host.session()).history(visitor)
-        history.rename(_text(told, "key"), _text(told, "value"))
+    async def _run_act(self, told: Told, visit: Visit) -> Update:
+        session, visitor = await self._host.session(), self._panel.visitor(visit)
+        history, key = session.history(visitor), _text(told, "key")
+        match told.get("act"):
+            case "rename":
+                history.rename(key, _text(told, "value"))
+            case "delete":
+                await session.delete(history.named(key))
+                return {"replayed": "", "replay-at": gr.update(visible=False)}
+            case "again":
+                run = str(uuid4())  # as the page names runs: it takes no other name for one
+                with self._host.working(session, visitor, visit["address"], (), run):
+                    await session.again(key, run_id=run, visitor=visitor)
+                return {"runs-go": f"?run={run}"}
+            case "replay":
+                return self._replay(history, key)
+            case "compare":
+                return await self._compare(history, told.get("picked"))
         return {}
 
-    async def _delete(self, told: Told, visitor: str) -> Update:
-        session = await self._host.session()
-        await session.delete(session.history(visitor).named(_text(told, "key")))
-        return {"replayed": "", "replay-at": gr.update(visible=False)}
-
-    async def _again(self, address: str, told: Told, visitor: str) -> Update:
-        session = await self._host.session()
-        run = str(uuid4())  # as the page names runs: it takes no other name for one
-        with self._host.working(session, visitor, address, (), run):
-            await session.again(_text(told, "key"), run_id=run, visitor=visitor)
-        return {"runs-go": f"?run={run}"}
-
-    async def _replay(self, told: Told, visitor: str) -> Update:
+    def _replay(self, history: History, key: str) -> Update:
         from demo.panels import shown
 
-        history = (await self._host.session()).history(visitor)
-        run = history.named(_text(told, "key"))
+        run = history.named(key)
         log = history.log(run)
         title = shown.title_of(run, history.runs(shown.MOST_RUNS))
         return {
@@ -84,17 +80,15 @@ class Panels:
             ),
         }
 
-    async def _compare(self, told: Told, visitor: str) -> Update:
+    async def _compare(self, history: History, picked: object) -> Update:
         from agent.log.iterations import compared
         from demo.panels import shown
 
-        picked = told.get("picked")
         if not isinstance(picked, list) or len(picked) != 2:
             return {
                 "replayed": sentence("Tick two runs, and then compare them."),
                 "replay-at": gr.update(visible=False),
             }
-        history = (await self._host.session()).history(visitor)
         ids = [history.named(str(one)) for one in picked]
         listed = history.runs(shown.MOST_RUNS)
         both = compared(history.log(ids[0]), history.log(ids[1]))
@@ -120,17 +114,18 @@ class Panels:
 
     async def memory_act(self, told: Told, visit: Visit, search: str) -> Update:
         """What a button of a memory asks for."""
-        acts = {"forget": self._forget, "forget-all": self._forget_all}
-        return await self._answered(acts, told, visit, self.memory, search)
+        return await self._listed(
+            "memory", self._memory_act(told, visit), self.memory(visit, search)
+        )
 
-    async def _forget(self, told: Told, visitor: str) -> Update:
-        memory = (await self._host.session()).memory(visitor)
-        with suppress(KeyError):  # in another tab it was forgotten already
-            memory.forget(*memory.named([_text(told, "key")]))
-        return {}
-
-    async def _forget_all(self, told: Told, visitor: str) -> Update:
-        (await self._host.session()).memory(visitor).forget_all()
+    async def _memory_act(self, told: Told, visit: Visit) -> Update:
+        memory = (await self._host.session()).memory(self._panel.visitor(visit))
+        match told.get("act"):
+            case "forget":
+                with suppress(KeyError):  # in another tab it was forgotten already
+                    memory.forget(*memory.named([_text(told, "key")]))
+            case "forget-all":
+                memory.forget_all()
         return {}
 
     # Endpoints.
@@ -148,24 +143,20 @@ class Panels:
             for verb, given in DOCUMENTED
         )}
 
-    async def _answered(
-        self, acts: Mapping[str, Act], told: Told,
-        visit: Visit, listed: Callable[[Visit, str], Coroutine[None, None, Update]], search: str,
+    async def _listed(
+        self, place: str, act: Coroutine[None, None, Update], lists: Coroutine[None, None, Update]
     ) -> Update:
-        """What came of one of these acts, over the list as it is then."""
+        """What came of an act, over the list as it is then."""
         from agent.log.store import UnknownRun
         from agent.memory import MemoryFault
 
-        act, place = acts.get(str(told.get("act"))), "memory" if "forget" in acts else "runs"
-        if act is None:
-            return {}
         try:
-            done = await act(told, self._panel.visitor(visit))
+            done = await act
         except UnknownRun:
             done = {f"{place}-told": sentence(NOT_YOURS)}
         except (Unavailable, LlmError, BadModelChoice, MemoryFault, TooMuch) as refusal:
             done = {f"{place}-told": sentence(str(refusal))}
-        return {f"{place}-told": "", **await listed(visit, search), **done}
+        return {f"{place}-told": "", **await lists, **done}
 
 
 def _text(told: Told, name: str) -> str:

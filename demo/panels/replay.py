@@ -6,12 +6,11 @@ too, so each piece of HTML is told once, and of a moment which pieces are other 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from agent.core.domain import Report
-from agent.core.events import RunStarted, Stamped
-from agent.log.result import Folding, Result
-from agent.log.timeline import TimelineStep
+from agent.core.events import Stamped
+from agent.log.result import Folding
 from agent.log.words import event_lines
 from demo.shown.bench import moment
 from demo.shown.escape import escaped
@@ -37,51 +36,27 @@ def moments(log: Sequence[Stamped]) -> dict[str, object]:
 
 
 def _shown(log: Sequence[Stamped]) -> Iterator[list[str]]:
-    """The pieces of each moment; what is as it was is not drawn anew."""
-    folding, table, steps = Folding(), _Table(), _Steps()
+    """The pieces of each moment; what is as it was is not drawn again."""
+    folding = Folding()
+    drawn: dict[object, tuple[tuple[object, ...], str]] = {}
+
+    def kept(key: object, of: tuple[object, ...], draw: Callable[[], str]) -> str:
+        """A piece, drawn where one of those objects that it is drawn of is another than before."""
+        before = drawn.get(key)
+        if before is None or any(one is not two for one, two in zip(before[0], of, strict=True)):
+            before = drawn[key] = of, draw()
+        return before[1]
+
     for entry in log:
         result = required(folding.after([entry]))
         said = "; ".join(" ".join(line.text.split()) for line in event_lines(entry.event))
         words = escaped(said or entry.event.kind.replace("_", " "), 300)
         lead = f"<b>{entry.at - log[0].at:.1f} s</b> {words}"
         colours, verdict, patch = moment(result)
-        yield [colours, lead, verdict, patch, table.of(result), *steps.of(result)]
-
-
-class _Table:
-    """The tests, drawn where they are other than before."""
-
-    def __init__(self) -> None:
-        self._of: tuple[object, ...] = ()
-        self._drawn = ""
-
-    def of(self, result: Result) -> str:
-        of = (result.tests, result.columns)
-        if len(self._of) != 2 or any(one is not two for one, two in zip(of, self._of, strict=True)):
-            self._of, self._drawn = of, matrix(result, opens=False)
-        return self._drawn
-
-
-class _Steps:
-    """The steps, each drawn where it is other than before."""
-
-    def __init__(self) -> None:
-        self._judged: Report | None = None
-        self._drawn: dict[tuple[int, bool], tuple[TimelineStep, str]] = {}
-
-    def of(self, result: Result) -> list[str]:
+        table = kept("table", (result.tests, result.columns), partial(matrix, result, opens=False))
         now, judged = result.current, judged_last(result)
-        if judged is not self._judged:
-            self._judged, self._drawn = judged, {}
-        return [
-            self._one(place, step, step is now, result.start)
+        yield [colours, lead, verdict, patch, table, *(
+            kept((place, step is now), (step, judged),
+                 partial(step_shown, step, step is now, judged, result.start))
             for place, step in enumerate(result.timeline)
-        ]
-
-    def _one(self, place: int, step: TimelineStep, now: bool, start: RunStarted | None) -> str:
-        known = self._drawn.get((place, now))
-        if known is None or known[0] is not step:
-            known = self._drawn[place, now] = step, step_shown(
-                step, now, self._judged, start
-            )
-        return known[1]
+        )]

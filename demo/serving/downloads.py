@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -32,7 +31,7 @@ from demo.serving.host import Host, Unavailable
 
 
 def download_route(host: Host) -> Route:
-    """The route `gradio_api/heal/<run>/<what>`, of which `FILES` says what there is."""
+    """The route `gradio_api/heal/<run>/<what>`, for each file that `made` makes."""
 
     async def download(request: Request) -> Response:
         run, what = request.path_params["run"], request.path_params["what"]
@@ -43,7 +42,7 @@ def download_route(host: Host) -> Route:
             return PlainTextResponse(f"{fault}\n", status_code=503)
         except KeyError:
             return PlainTextResponse("There is no such run here.\n", status_code=404)
-        name, content = await asyncio.to_thread(FILES.get(what, _none), task, log)
+        name, content = await asyncio.to_thread(made, what, task, log)
         if not content:
             return PlainTextResponse("This run has no such file.\n", status_code=404)
         return _file(content, f"heal-{run[:8]}{'-' if name[0] != '.' else ''}{name}")
@@ -51,55 +50,34 @@ def download_route(host: Host) -> Route:
     return Route("/gradio_api/heal/{run}/{what}", download)
 
 
-Log = tuple[Stamped, ...]
-Found = tuple[str, bytes]
-"""The end of a file's name, and what it holds; nothing where the run has none."""
-
-
-def _none(task: Task, log: Log) -> Found:
-    return "", b""
-
-
-def _patch(task: Task, log: Log) -> Found:
+def made(what: str, task: Task, log: tuple[Stamped, ...]) -> tuple[str, bytes]:
+    """The end of a file's name, and what it holds; nothing where the run has none."""
     result = fold(log)
-    return f"{unkept(result).replace(' ', '-')}.patch", patch(result)
+    match what:
+        case "patch":
+            return f"{unkept(result).replace(' ', '-')}.patch", patch(result)
+        case "log":
+            return ".jsonl", to_jsonl(log).encode("utf-8", "surrogatepass")
+        case "tests":  # several of them in a zip
+            files = {file.path: _bytes(file.text) for file in regression_tests(task, result)}
+            if len(files) > 1:
+                return "tests.zip", packed(files)
+            return next(((PurePosixPath(path).name, text) for path, text in files.items()), NONE)
+        case "bundle" if log and log[-1].final:
+            return ".zip", bundle(task, log)
+        case "moments":  # by which the page replays a run
+            return ".json", json.dumps(moments(log)).encode()
+        case "healed":  # a whole project with its repair, to be healed further or taken along
+            files = {path: _bytes(text) for path, text in healed_project(task, result).items()}
+            return ("healed.zip", packed(files)) if files else NONE
+    return NONE
 
 
-def _log(task: Task, log: Log) -> Found:
-    return ".jsonl", to_jsonl(log).encode("utf-8", "surrogatepass")
-
-
-def _tests(task: Task, log: Log) -> Found:
-    """The file of tests; several of them in a zip."""
-    files = regression_tests(task, fold(log))
-    if len(files) < 2:
-        return (PurePosixPath(files[0].path).name, _bytes(files[0].text)) if files else ("", b"")
-    return "tests.zip", packed({file.path: _bytes(file.text) for file in files})
-
-
-def _bundle(task: Task, log: Log) -> Found:
-    return ".zip", bundle(task, log) if log and log[-1].final else b""
-
-
-def _healed(task: Task, log: Log) -> Found:
-    """A whole project with its repair, to be healed further or taken along."""
-    files = {path: _bytes(text) for path, text in healed_project(task, fold(log)).items()}
-    return "healed.zip", packed(files) if files else b""
-
-
-def _moments(task: Task, log: Log) -> Found:
-    """What the page replays a run by."""
-    return ".json", json.dumps(moments(log)).encode()
+NONE = ("", b"")
 
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-FILES: dict[str, Callable[[Task, Log], Found]] = {
-    "patch": _patch, "log": _log, "tests": _tests, "bundle": _bundle, "moments": _moments,
-    "healed": _healed,
-}
 
 
 def _file(content: bytes, name: str) -> Response:

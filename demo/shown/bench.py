@@ -142,7 +142,8 @@ def _status(result: Result, word: str, facts: tuple[str, ...], links: str) -> st
         bounded = result.start is not None and result.worked_s < result.start.limit_s
         most = f" of {result.start.limit_s:.0f} s at most" if bounded and result.start else ""
         rest += f"<span>{clock}{most}</span>"
-    reason = _reason(result)
+    # Of a run that waits the question stands elsewhere, or among the facts.
+    reason = "" if result.waiting is not None else result.why or result.reason
     line = _forked(result) + (f'<p class="reason">{prose(reason)}</p>' if reason else "")
     if result.phase == "running":
         line += said_now(result.talk)
@@ -168,12 +169,6 @@ def _forked(result: Result) -> str:
     place = f"try {parent.iteration}" if parent.iteration else "the program as it came"
     other = escaped("; ".join(("", *parent.edits)), 300)
     return f'<p class="note">Fork of <a href="?run={run}">{run[:8]}</a>, {place}{other}.</p>'
-
-
-def _reason(result: Result) -> str:
-    """Why it ended so, without the edit; of a run that waits the question stands elsewhere, or
-    among the facts."""
-    return "" if result.waiting is not None else result.why or result.reason
 
 
 def _fact(fact: str, result: Result) -> str:

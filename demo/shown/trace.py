@@ -29,7 +29,8 @@ def trace(result: Result) -> str:
     going = result.phase == "running"
     told = len(result.talk) - TEXTS_WHILE_RUNNING if going else 0
     items = "".join(
-        _fallen_back(one) if isinstance(one, FellBack) else _call(one, place, texts=place >= told)
+        f'<li class="tone-warning"><b>!</b> {escaped(model_words(one), 600)}</li>'
+        if isinstance(one, FellBack) else _call(one, place, texts=place >= told)
         for place, one in enumerate(result.talk)
     )
     lost = "".join(
@@ -39,10 +40,6 @@ def trace(result: Result) -> str:
     )
     tries = f'<h3>Tries that were not taken</h3><ol class="calls">{lost}</ol>' if lost else ""
     return f'<ol class="calls">{items}</ol>{tries}'
-
-
-def _fallen_back(event: FellBack) -> str:
-    return f'<li class="tone-warning"><b>!</b> {escaped(model_words(event), 600)}</li>'
 
 
 def _call(call: Call, place: int, *, texts: bool) -> str:
