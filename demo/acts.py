@@ -595,7 +595,6 @@ class Page:
         return refused(why)
 
     def _looking(self, session: Session | SavedRuns, run: str) -> AbstractContextManager[None]:
-        """Whoever started a run looks at it."""
         return self._host.onlookers.looking(run, session.settings.grace_s, session.pause)
 
     async def _result(self, run: str) -> Result:
@@ -624,7 +623,6 @@ async def drawn(result: Result, *, own: bool) -> str:
 
 
 def _place(said: str) -> int | None:
-    """The place of a program, as the browser names it."""
     return int(said) if said.isdecimal() and len(said) < LONGEST_PLACE else None
 
 

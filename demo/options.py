@@ -142,7 +142,6 @@ def _arguments(typed: str) -> tuple[str, ...]:
 
 
 def _files(given: object) -> tuple[SentFile, ...]:
-    """Files by their names, their bytes in base64."""
     if not given:
         return ()
     if not isinstance(given, dict) or not all(isinstance(one, str) for one in given.values()):

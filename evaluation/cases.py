@@ -121,7 +121,6 @@ class Case(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _of_row(cls, row: dict[str, Any]) -> dict[str, Any]:
-        """A row of either form."""
         found = {name: value for name, value in row.items() if value is not None}
         setup, tests = found.pop("setup", ""), found.get("tests")
         if setup.strip():

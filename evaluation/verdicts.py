@@ -114,7 +114,6 @@ def _believed(verdicts: Sequence[Verdict]) -> str:
 
 
 def _agree(plain: str | None, ours: str | None) -> bool:
-    """Whether two outcome classes are the same."""
     # A test that comes to no end has no class of pytest's. Nor has one of a file that is skipped
     # as a whole, which we say of each of its tests.
     return (

@@ -134,7 +134,6 @@ def lay_inputs(
 
 
 def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> None:
-    """What one run is to do differently."""
     with gr.Row(elem_classes="pair"):
         parts.add("stdin", gr.Textbox(
             "", label="Its standard input", lines=1, max_lines=4, min_width=120,

@@ -94,7 +94,6 @@ class Gate:
     def _refusal(
         self, method: str, path: str, headers: Headers, address: str
     ) -> Response | None:
-        """Why a request is not answered; `None` where it is."""
         if not _OPEN.fullmatch(path):
             return PlainTextResponse("There is no such page here.\n", status_code=404)
         if not self._public:

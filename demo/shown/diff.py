@@ -96,7 +96,6 @@ def _read(diff: str) -> Iterator[DiffLine]:
 def _compared(
     before: DiffLine, after: DiffLine, olds: list[str], news: list[str]
 ) -> tuple[DiffLine, DiffLine]:
-    """Both sides of a changed line in pieces."""
     matcher = SequenceMatcher(a=olds, b=news, autojunk=False)
     if matcher.ratio() < _ALIKE:
         return before, after

@@ -36,8 +36,9 @@ def matrix(result: Result, *, opens: bool = True) -> str:
     if not rows and not endings:
         return ""
     columns, places = result.columns, at_hand(result) if opens else None
-    head = "".join(
-        f'<th scope="col">{_label(column.label)}</th>' for column in columns
+    head = "".join(  # where it is narrow, the number of a try is enough
+        f'<th scope="col">{escaped(column.label).replace("try ", "<i>try </i>")}</th>'
+        for column in columns
     )
     groups = [
         _origin(origin, [*group], columns, places)
@@ -78,11 +79,6 @@ def _group(title: str, columns: Sequence[Column], rows: Iterable[str]) -> str:
         f'<tbody><tr class="origin"><th scope="rowgroup" colspan="{span}">{title}</th></tr>'
         f"{''.join(rows)}</tbody>"
     )
-
-
-def _label(label: str) -> str:
-    """A column's label; where it is narrow, the number of a try is enough."""
-    return escaped(label).replace("try ", "<i>try </i>")
 
 
 def _legend(result: Result) -> str:
@@ -174,14 +170,9 @@ def _cell(verdict: Verdict | None, regressed: bool) -> tuple[str, str]:
         f'<sup aria-hidden="true">{one}</sup>'
         for one in ("≈" if verdict.type_differs else "", sign) if one
     )
-    ring = " ring" if regressed else ""
+    slug, ring = verdict.standing.replace(" ", "-"), " ring" if regressed else ""
     face = f'<b aria-hidden="true">{mark}</b>{marks}<i class="sr">{word}</i>'
-    return f"{_class(verdict)}{ring}", face
-
-
-def _class(verdict: Verdict) -> str:
-    """The name by which the page colours a verdict."""
-    return verdict.standing.replace(" ", "-")
+    return f"{slug}{ring}", face
 
 
 def _verdict(verdict: Verdict, column: Column) -> str:
@@ -193,9 +184,10 @@ def _verdict(verdict: Verdict, column: Column) -> str:
         notes.append(verdict.integrity)
     if verdict.standing == "error" and column.diagnosis is not None and column.diagnosis.blamed:
         notes.append("its lines are marked under “Diagnosis”")
+    slug = verdict.standing.replace(" ", "-")
     facts = fact_list(("call", verdict.call), *seen_facts(verdict), limit=LONGEST_SEEN)
     return (
-        f'<div class="seen {_class(verdict)}"><p><b>{mark}</b> {escaped(column.label)}: {word}'
+        f'<div class="seen {slug}"><p><b>{mark}</b> {escaped(column.label)}: {word}'
         f"<small>{escaped('; '.join(notes), 600)}</small></p>{facts}</div>"
     )
 

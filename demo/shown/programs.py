@@ -118,7 +118,6 @@ def _unjudged(result: Result) -> str:
 
 
 def _unlikely(result: Result) -> str:
-    """The other patches that pass the tests, folded."""
     return "".join(
         f'<details data-key="unlikely-{one.label}"><summary>As unlikely: '
         f"{escaped(one.note or 'another patch', 300)}</summary>{diff(one.diff)}</details>"

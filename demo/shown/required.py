@@ -26,6 +26,6 @@ def next_words(result: Result) -> str:
 
 def _least(result: Result) -> Requirements:
     start = result.start
-    if start is None:
-        return Requirements("E1")
-    return Requirements(start.require_proof, start.require_integrity)
+    return Requirements(
+        start.require_proof if start else "E1", start.require_integrity if start else None
+    )
