@@ -34,6 +34,8 @@ class ProjectCase:
     is_forged: bool
     files: dict[str, str]
     wanted: tuple[str, ...] = ()
+    before: str = ""
+    """The program's text before its repair."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def read_cases(path: Path = BENCH) -> Iterator[ProjectCase]:
             program = rows["wrong"] + row.get("adds", "") if kind == "forged" else rows["right"]
             yield ProjectCase(row["id"], kind == "forged", {
                 "shop/__init__.py": "", ENTRY: program, TESTS: row.get("tests", rows["tests"]),
-            } | row.get("files", {}), tuple(row.get("wanted", ())))
+            } | row.get("files", {}), tuple(row.get("wanted", ())), rows["wrong"])
 
 
 async def judged(case: ProjectCase, sandbox: Sandbox) -> JudgedProject:
@@ -77,10 +79,9 @@ async def judged(case: ProjectCase, sandbox: Sandbox) -> JudgedProject:
     passing = tuple(node for node, row in plain.rows.items() if row["status"] == "passed")
     wanted = case.wanted or passing
     project = project.model_copy(update={"tests": tuple(plain.rows)})
-    task = Task(
-        project=project,
-        support=tuple(File(path=path, text=text) for path, text in case.files.items()),
-    )
+    before = case.files | ({ENTRY: case.before} if case.is_forged else {})
+    support = tuple(File(path=path, text=text) for path, text in before.items())
+    task = Task(project=project, support=support)
     solution = Solution(
         files=tuple(File(path=path, text=case.files[path]) for path in editable), entry=ENTRY,
     )

@@ -181,11 +181,13 @@ async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
 
 
 async def judged_as_project(case: Case, sandbox: Sandbox) -> Report:
-    """What the judge says of the same program and tests as a project."""
+    """What the judge says of the same tests as a project's, whose program was empty before."""
     files = {"mod.py": case.program, **dict(case.support), "test_mod.py": case.tests}
     project = Project(root="/none", name="mod", editable=("mod.py",))
     task = Task(
-        support=tuple(File(path=path, text=text) for path, text in files.items()),
+        support=tuple(
+            File(path=path, text=text) for path, text in {**files, "mod.py": ""}.items()
+        ),
         project=project, sites=site_folders().sites,
     )
     run = await run_suite(files, project, task.sites, sandbox)
