@@ -36,6 +36,8 @@ class ProjectCase:
     is_forged: bool
     files: dict[str, str]
     wanted: tuple[str, ...] = ()
+    before: str = ""
+    """The program's text before its repair."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def read_cases(path: Path = BENCH) -> Iterator[ProjectCase]:
             program = rows["wrong"] + row.get("adds", "") if kind == "forged" else rows["right"]
             yield ProjectCase(row["id"], kind == "forged", {
                 "shop/__init__.py": "", ENTRY: program, TESTS: row.get("tests", rows["tests"]),
-            } | row.get("files", {}), tuple(row.get("wanted", ())))
+            } | row.get("files", {}), tuple(row.get("wanted", ())), rows["wrong"])
 
 
 async def judged(case: ProjectCase, sandbox: Sandbox) -> JudgedProject:
@@ -79,7 +81,9 @@ async def judged(case: ProjectCase, sandbox: Sandbox) -> JudgedProject:
     passing = tuple(node for node, row in plain.rows.items() if row["status"] == "passed")
     wanted = case.wanted or passing
     project = project.model_copy(update={"tests": tuple(plain.rows)})
-    task, solution = task_of(case.files, project, entry=ENTRY)
+    before = case.files | ({ENTRY: case.before} if case.is_forged else {})
+    task, _ = task_of(before, project)
+    _, solution = task_of(case.files, project, entry=ENTRY)
     scripts = [
         Script(name=one, origin="user", code=case.files[TESTS], node=one, file=TESTS)
         for one in wanted

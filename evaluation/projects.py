@@ -26,7 +26,8 @@ from agent.healing.confidence import confidence
 from agent.healing.project_search import search_project
 from agent.healing.searching import WALL_TIMES
 from agent.intake.errors import NotFixable
-from agent.judge.project_run import SuiteRun, gone, project_report, run_suite
+from agent.judge import check
+from agent.judge.project_run import SuiteRun, gone, run_suite
 from agent.judge.project_run import laid as files_of
 from evaluation.lines import Lines, count, for_each, positive
 from evaluation.planted import (
@@ -90,7 +91,7 @@ async def healed(
     ]
 
     async def verify(solution: Solution) -> Report:
-        return await project_report(solution, tests, one.task, one.project, sandbox)
+        return await check(solution, tests, one.task, sandbox)
 
     began = time.monotonic()
     found = await search_project(

@@ -178,10 +178,11 @@ async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
 
 
 async def judged_as_project(case: Case, sandbox: Sandbox) -> Report:
-    """What the judge says of the same program and tests as a project."""
+    """What the judge says of the same tests as a project's, whose program was empty before."""
     files = {"mod.py": case.program, **dict(case.support), "test_mod.py": case.tests}
     project = Project(root="/none", name="mod", editable=("mod.py",))
-    task, solution = task_of(files, project, site_folders().sites)
+    task, _ = task_of({**files, "mod.py": ""}, project, site_folders().sites)
+    _, solution = task_of(files, project)
     run = await run_suite(files, project, task.sites, sandbox)
     tests = [Script(name=node, origin="user", code="", node=node) for node in (*run.rows, REST)]
     return await check(solution, tests, task, sandbox)

@@ -91,7 +91,16 @@ def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
         tree = parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+    imported = {
+        alias.asname or alias.name for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
     for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))) | ast.Assign(
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))
+            ) if name in imported:
+                return False  # such as `variable.set(5)`, an object that both share
         if isinstance(node, ast.Import | ast.ImportFrom):
             named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [
                 node.module or ""

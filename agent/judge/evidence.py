@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agent.core.domain import SET_ASIDE
 from agent.judge import belief
 from agent.judge.belief import Evidence
 from agent.judge.compared.repeated import asks_only_calls, repeated
@@ -35,10 +36,10 @@ Row = Mapping[str, Any]
 
 
 async def gather_evidence(
-    group: Group, observe: bool, surroundings: CanaryKind = ""
+    group: Group, observe: bool, surroundings: CanaryKind = "", asks: bool = True
 ) -> tuple[PlainRun, dict[str, Evidence]]:
     """The plain run, and what was seen of each test. Without `observe` nothing else is checked,
-    and the plain run may have other `surroundings`."""
+    and the plain run may have other `surroundings`; without `asks` no check is asked twice."""
     if not observe:
         plain = PlainRun()
         await run_tests(group, plain, (), surroundings)
@@ -49,14 +50,15 @@ async def gather_evidence(
             )
             for key, row in plain.rows.items()
         }
-    return await _Gathering(group).gather_evidence()
+    return await _Gathering(group, asks).gather_evidence()
 
 
 class _Gathering:
     """One group on its way."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, asks: bool) -> None:
         self._group = group
+        self._asks = asks
         self._plain = PlainRun()
         self._spoilt = PlainRun()
 
@@ -115,7 +117,7 @@ class _Gathering:
         unheard = [key for key in keys if not self._is_heard(key)]
         false, sentinel, held = await asyncio.gather(
             self._again(unheard, "spoilt false"), self._with_sentinel(keys),
-            holding(self._group, keys),
+            holding(self._group, self._all_passing() if self._asks else ()),
         )
         for key in keys:
             signs[key] += [*sentinel.signs.get(key, ()), *filter(None, [held.get(key)])]
@@ -130,6 +132,12 @@ class _Gathering:
             run = await self._again(deaf, kind)
             deaf = [key for key in deaf if belief.passes(run.rows.get(key, {}))]
         return frozenset(deaf)
+
+    def _all_passing(self) -> list[str]:
+        """The tests that ran, unless one fails: others may depend on what that one leaves."""
+        rows = self._plain.rows
+        fails = any(row.get("status") not in ("passed", *SET_ASIDE) for row in rows.values())
+        return [] if fails else [key for key, row in rows.items() if belief.passes(row)]
 
     def _is_heard(self, key: str) -> bool:
         """Whether the run with spoilt answers that was made beside tells of a test; that one with

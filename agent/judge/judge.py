@@ -34,7 +34,7 @@ from agent.judge.nodes import nodes_above, stands_for
 from agent.judge.plain.astray import astray
 from agent.judge.plain.canary import CanaryKind
 from agent.judge.plain.plain_run import PlainRun
-from agent.judge.project_run import project_report
+from agent.judge.project_judge import project_report
 from agent.judge.script_run import ending_of
 from agent.judge.signs import reaching, written_for
 from agent.judge.subject import FIRST_SEEDS, Seeds, Subject
@@ -59,6 +59,7 @@ async def check(
     seeds: Seeds = FIRST_SEEDS,
     first_failure: bool = False,
     observe: bool = True,
+    asks: bool = True,
     confirmed: set[tuple[str, str]] | None = None,
 ) -> Report:
     """What the tests show of the solution: one verdict per test, or per pytest node.
@@ -66,7 +67,8 @@ async def check(
     The program is also run as a script where `run_program` says so; left open, where a test
     reads its output or nothing else could speak of it. `wall_s` is each test's deadline. With
     `first_failure` tests may have no verdict once one of them has failed. Without `observe` only
-    the plain run is made: for programs of which nothing is claimed, as mutants are.
+    the plain run is made: for programs of which nothing is claimed, as mutants are. Without `asks`
+    the tests of files do not run again with other expectations.
     Otherwise a program that passes everything runs again under other chance and in other
     surroundings (`confirmation`). `confirmed` holds passes of earlier calls that were confirmed, by
     solution and test: they are not run again, and new ones are added.
@@ -74,7 +76,7 @@ async def check(
     """
     if task.project is not None:
         return await project_report(
-            solution, tests, task, task.project, sandbox, seeds.hash, observe
+            solution, tests, task, task.project, sandbox, check, seeds.hash, observe
         )
     reads_output = any(isinstance(test, Script) and test.uses_output for test in tests)
     if run_program is None:
@@ -106,7 +108,10 @@ async def check(
         return await judged(tests, _Bench(subject, False, False, surroundings), False)
 
     report = await judged(
-        tests, _Bench(Subject(solution, task, sandbox, wall_s, seeds), first_failure, observe)
+        tests,
+        _Bench(
+            Subject(solution, task, sandbox, wall_s, seeds), first_failure, observe, asks=asks
+        ),
     )
     if not observe:
         return report
@@ -133,6 +138,7 @@ class _Bench:
     observe: bool = True
     surroundings: CanaryKind = ""
     """Of a plain run alone: how its surroundings differ from the usual."""
+    asks: bool = True
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Test, by its identity since two may have one name, to its verdicts: one, or one a node."""
     astray: list[str] = field(default_factory=list)
@@ -191,7 +197,7 @@ class _Bench:
                 self.found[id(test)] = [belief.verdict(test, test.name, nothing)]
             return
         plain, rows = await gather_evidence(
-            Group(self.subject, tests, code), self.observe, self.surroundings
+            Group(self.subject, tests, code), self.observe, self.surroundings, self.asks
         )
         own = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
         if words := astray(self.subject, plain, code, own=own):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from agent.core.domain import SET_ASIDE, Report, Verdict
 from agent.judge.belief import STATELESS
-from agent.judge.signs import HOOKS, reaching, uses, words
+from agent.judge.signs import HOOKS, is_loosened, reaching, uses, words
 from agent.judge.texts.expectations import exchanged, with_an_end
 from sandbox.types import Json
 
@@ -129,7 +129,7 @@ def ending(seen: Watching) -> list[str]:
     names = {path: with_an_end(text) for path, text in seen.expecting.items()}
     return [
         node for node in seen.only
-        if node.partition("[")[0].rpartition("::")[2] in names.get(node.partition("::")[0], ())
+        if node.partition("[")[0].partition("::")[2] in names.get(node.partition("::")[0], ())
     ]
 
 
@@ -145,6 +145,8 @@ class Heard:
     """Tests none of whose checks was reached."""
     isolated: frozenset[str] = frozenset()
     """Tests all of whose checks hold in a process that holds no test."""
+    vacuous: frozenset[str] = frozenset()
+    """Tests that pass whatever the program answers."""
     left_out: frozenset[str] = frozenset()
     """Passing tests that were not run a second time, since that would take long."""
 
@@ -242,14 +244,14 @@ def _believed(
         NOT_RUN_AGAIN if verdict.name in said.left_out else UNASKED
     )
     reason = "; ".join(dict.fromkeys([how, *(others + could)[:1]]))
-    return verdict.model_copy(update={"integrity": "in-process", "reason": reason})
+    return verdict.model_copy(update={
+        "integrity": "in-process", "reason": reason, "vacuous": verdict.name in said.vacuous,
+    })
 
 
 def _decides(rule: str, what: str, texts: str) -> bool:
     if rule == "tolerance":
-        # Tests that say so may have set it themselves.
-        kind, _, name = what.rpartition(".")
-        return name not in texts and (kind != "Decimal" or kind in texts)
+        return is_loosened(what, texts)
     if rule == "changed-library":
         return uses(what, texts)
     if rule != "changed-builtin":

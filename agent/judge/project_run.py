@@ -1,8 +1,7 @@
 """How a project's whole suite comes out: its own pytest, in a fresh jail, over files laid anew.
 
 The files are the task's `support` with the solution's in their place. Which tests there are is
-pytest's to say; a test of the task is found by its node id, and any other counts as the rest. Where
-a repair passes, its tests are asked whether that can be believed (`project_doubt`).
+pytest's to say; a test of the task is found by its node id, and any other counts as the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from agent.core.domain import (
     SET_ASIDE,
     Jail,
     Project,
-    Report,
     Script,
     Solution,
     Status,
@@ -28,24 +26,13 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.judge import jail_modules
-from agent.judge.belief import CONTRADICTS
 from agent.judge.command_run import MOST_S as COMMAND_S
 from agent.judge.command_run import NO_TEST, run_command
-from agent.judge.confirmation import OTHER_HASHES
 from agent.judge.jail_level import jail_of
 from agent.judge.plain.plain_run import authentic
-from agent.judge.project_calls import repeated_calls
 from agent.judge.project_doubt import (
-    Heard,
     Told,
     Watching,
-    believed,
-    chosen,
-    ending,
-    exchanged_files,
-    heard,
-    watching,
-    written,
 )
 from sandbox.sandbox import Process, Sandbox
 from sandbox.types import Job, Json, Limits, Outcome, SandboxError, SandboxUnavailable
@@ -91,50 +78,6 @@ class SuiteRun:
     def failing(self) -> list[str]:
         """The node ids of tests that fail."""
         return [node for node, row in self.rows.items() if _fails(row)]
-
-
-async def project_report(
-    solution: Solution, tests: Sequence[TestCase], task: Task, project: Project, sandbox: Sandbox,
-    seed: int = 0, observe: bool = True,
-) -> Report:
-    """The verdicts of a run on a solution: of the whole suite, or of some tests alone where the
-    rest of it is not among these. `seed` is the interpreter's for hashes. Without `observe` its
-    tests are not run once more where it passes."""
-    nodes = [one.node for one in tests if isinstance(one, Script)]
-    wanted = [node for node in nodes if node != REST]
-    if REST not in nodes and not project.command:
-        project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
-    files = laid(task, solution)
-    seen = watching(files, project.editable)
-    run = await run_suite(files, project, task.sites, sandbox, seed, seen=seen)
-    report = Report(solution=solution.id, verdicts=tuple(verdicts(run, tests, project)))
-    if project.command:
-        return report
-    said = Heard()
-    texts = "\n".join(files[path] for path in seen.tests)
-    if observe and report.passed:
-        seen = replace(seen, only=chosen(report, wanted))
-        isolated, against = await repeated_calls(files, project, task, sandbox, seen.only)
-        other = await asyncio.to_thread(exchanged_files, files, seen)
-        if other:
-            seen = replace(seen, expecting={path: files[path] for path in other})
-            # In another interpreter: a pass that needs one order of its sets is lost there.
-            again = await run_suite(
-                files | other, project, task.sites, sandbox, OTHER_HASHES[1], seen=seen
-            )
-            statuses = dict.fromkeys(seen.only, "error") if again.problems else {}
-            statuses |= {node: str(row["status"]) for node, row in again.rows.items()}
-            passing = [one.name for one in report.verdicts if one.passed]
-            alone = {*seen.only} - {*wanted} if len(seen.only) < len(passing) else ()
-            said = heard(again.told, statuses, texts, alone, ending(seen))
-            run.told.signs += again.told.signs
-        said = replace(said, isolated=isolated, denied={
-            **{node: f"{CONTRADICTS}: {call}" for node, call in against.items()}, **said.denied,
-        }, left_out=frozenset(one.name for one in report.verdicts if one.passed) - {*seen.only})
-        run.told.signs += written(files, seen)
-    return report.model_copy(update={
-        "verdicts": tuple(believed(report.verdicts, run.told.signs, said, wanted, texts))
-    })
 
 
 def laid(task: Task, solution: Solution | None) -> dict[str, str]:
@@ -355,7 +298,7 @@ async def _hear(
                         f"{collects} ends its process (SystemExit)"
                         if collects and "SystemExit" in said else said
                     )
-                elif code not in (0, 1) and run.rows and len(run.rows) < len(run.collected):
+                elif run.rows and len(run.rows) < len({*run.collected}):
                     run.problems.append(f"{[*run.rows][-1]} ends its process (pytest.exit)")
                 return
 

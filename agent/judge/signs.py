@@ -112,6 +112,12 @@ def uses(what: str, texts: str) -> bool:
     return f".{name}(" in texts or all(re.search(rf"\b{one}\b", texts) for one in (root, name))
 
 
+def is_loosened(what: str, texts: str) -> bool:
+    """Whether a tolerance that was made less exact counts: tests that name it may set it."""
+    kind, _, name = what.rpartition(".")
+    return name not in texts and (kind != "Decimal" or kind in texts)
+
+
 _EQUALITY = (
     "__eq", "eq__", "__ne", "ne__", "type(", "setattr", "exec", "eval", "mock", "import_module",
     "__import__", "globals(", "__dict__", "vars(", "ctypes", "pickle", "marshal", "approx", "ANY",
@@ -122,16 +128,6 @@ _EQUALITY = (
 def may_equal_anything(program: str) -> bool:
     """Whether an object of a program could be equal to anything at all."""
     return any(word in program for word in _EQUALITY)
-
-
-_LYING = ("check__", "hook__", "contains__", "compare=", "assert_", "register(", "masked", "NA",
-          "NaT", "numpy.ma", "np.ma", "array_interface")
-
-
-def may_lie(program: str) -> bool:
-    """Whether a check could hold of an object of a program, or of one that it takes from a library,
-    whatever it expects."""
-    return may_equal_anything(program) or any(word in program for word in _LYING)
 
 
 @lru_cache(maxsize=1024)

@@ -24,7 +24,8 @@ from agent.doors.project.obstacles import (
 from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
 from agent.doors.request import HealRequest
 from agent.intake.errors import BadInput, NotFixable
-from agent.judge.project_run import TEST_S, SuiteRun, project_report, run_suite, verdicts
+from agent.judge import check
+from agent.judge.project_run import TEST_S, SuiteRun, run_suite, verdicts
 from agent.log.result import Result, fold
 from agent.project.grants import Grants, grants_of, hints
 from agent.project.interpreter import Interpreter, find_interpreter, refuse_without_pytest
@@ -257,7 +258,7 @@ async def believed_report(seen: Seen) -> Report:
     task = Task(support=files, sites=seen.interpreter.sites, project=project)
     jailed = open_sandbox(seen.settings.sandbox, seen.settings.environment or None)
     nothing = Solution(files=(), entry="")
-    return await project_report(nothing, [rest_of_suite()], task, project, jailed)
+    return await check(nothing, [rest_of_suite()], task, jailed)
 
 
 def as_it_stands(seen: Seen, believed: Report | None = None) -> Result:

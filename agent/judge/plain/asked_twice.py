@@ -1,49 +1,72 @@
-"""Whether checks of a test file hold with something else than they expect.
+"""Whether tests pass whatever they expect: they run once more, each check asked twice.
 
-The tests of one file that cannot be followed from outside are asked as a project's are
-(`project_doubt`): once more, each check twice. It is evidence against a pass, never for one, so a
-file that does not run in this way tells nothing; and only a check that holds with another
-expectation counts, or an object that equals what its contents differ from: of texts that is left
-alone, as they may heed no case.
+It is evidence against a pass, never for one. Files of tests whose expectations cannot be exchanged
+are left out (`texts.expectations`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from agent.core.domain import Project
 from agent.judge.groups import Group
-from agent.judge.project_doubt import Told, Watching, exchanged_files, heard
+from agent.judge.project_doubt import (
+    UNREACHED,
+    Heard,
+    Told,
+    Watching,
+    ending,
+    exchanged_files,
+    heard,
+)
 from agent.judge.project_run import run_suite
-from agent.judge.signs import may_lie
+from sandbox.sandbox import Sandbox
+
+
+async def asked_twice(
+    files: Mapping[str, str], project: Project, sites: tuple[str, ...], sandbox: Sandbox,
+    seen: Watching, texts: str, seed: int, alone: Collection[str] = (),
+) -> tuple[Heard, Told]:
+    """Runs tests with other expectations.
+
+    Args:
+        files: Program and tests, path to text.
+        seen: Which files are the program's and the tests', and which tests run.
+        texts: What the tests say.
+        seed: The interpreter's hash seed.
+        alone: Tests that may fail here since others ran before them.
+
+    Returns:
+        What follows of each test, and what was reported.
+    """
+    other = await asyncio.to_thread(exchanged_files, files, seen)
+    if not other:
+        return Heard(), Told()
+    seen = replace(seen, expecting={path: files[path] for path in other})
+    run = await run_suite({**files, **other}, project, sites, sandbox, seed, seen=seen)
+    statuses = dict.fromkeys(seen.only, "error") if run.problems else {}
+    statuses |= {node: str(row["status"]) for node, row in run.rows.items()}
+    return heard(run.told, statuses, texts, alone, ending(seen)), run.told
 
 
 async def holding(group: Group, keys: Sequence[str]) -> dict[str, str]:
-    """Those of a file's tests in which a check holds whatever is expected, and where."""
+    """Those of a file's tests that pass whatever they expect, and how."""
     subject, code = group.subject, group.code
-    own = subject.files_for([*group.tests])
-    if code is None or not keys or not may_lie("".join(own.values())):
+    if code is None or not keys:
         return {}
+    own = subject.files_for([*group.tests])
     files = {**subject.test_support, **own, group.path: code}
-    nodes = [f"{group.path}::{key}" for key in keys]
+    nodes = {key: f"{group.path}::{key}" for key in keys}
     seen = Watching(
         tuple(path for path in own if path.endswith(".py") and path not in subject.test_support),
-        (group.path, *subject.helpers(code)), only=tuple(nodes),
+        (group.path, *subject.helpers(code)), only=tuple(nodes.values()),
     )
-    other = exchanged_files(files, seen)
-    if not other:
-        return {}
     project = Project(root="", name=subject.name, arguments=(group.path,), test_s=subject.test_s)
-    seen = replace(seen, expecting={group.path: code})
-    run = await run_suite(
-        files | other, project, subject.task.sites, subject.sandbox, subject.seeds.hash, seen=seen,
+    said, _ = await asked_twice(
+        files, project, subject.task.sites, subject.sandbox, seen, code + subject.helper_words,
+        subject.seeds.hash,
     )
-    told = Told(checks=[
-        one for one in run.told.checks
-        if one["how"] in ("held", "failed", "changed") or (one["how"] == "lies" and not one["text"])
-    ])
-    denied = heard(told, {}, code + subject.helper_words).denied
-    return {
-        key: denied[node] for key, node in zip(keys, nodes, strict=True) if node in denied
-    }
+    denied = {**dict.fromkeys(said.unreached, UNREACHED), **said.denied}
+    return {key: denied[node] for key, node in nodes.items() if node in denied}

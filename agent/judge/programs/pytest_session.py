@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from _pytest import tmpdir
 
 from agent.core.pytest_settings import PLUGINS
@@ -34,6 +36,14 @@ def _made_for(request: Any, factory: Any) -> Any:
 
 
 tmpdir._mk_tmp = _made_for
+
+
+def as_typed(arguments: Sequence[str], names_main: bool = True) -> None:
+    """Has the process look as if a user had typed `python -m pytest` with these arguments."""
+    sys.argv[:] = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), *arguments]
+    if names_main:
+        sys.modules["__main__"].__file__ = sys.argv[0]
+    sys.orig_argv = [sys.executable, "-m", "pytest", *arguments]
 
 
 class Session:

@@ -109,11 +109,26 @@ def exchanged(text: str) -> str | None:
 
 
 def with_an_end(text: str) -> frozenset[str]:
-    """Names of the tests in a file that are made to fail at their end."""
+    """Tests in a file that are made to fail at their end, as pytest names them, such as
+    `TestA::test_b`; those included that a class inherits from another of the file."""
     tree = ast.parse(text)
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     rewriter = _Rewriter(tree, "", "_", [])
     rewriter.visit(tree)
-    return frozenset(rewriter.tests)
+
+    def tests_of(node: ast.ClassDef, seen: tuple[str, ...]) -> set[str]:
+        own = {
+            one.name for one in node.body if isinstance(one, _Function) and one in rewriter.tests
+        }
+        bases = {ast.unparse(one) for one in node.bases} & classes.keys() - {*seen}
+        return own.union(*(tests_of(classes[one], (*seen, node.name)) for one in bases))
+
+    found = {
+        node.name for node in tree.body if isinstance(node, _Function) and node in rewriter.tests
+    }
+    for name, node in classes.items():
+        found |= {f"{name}::{test}" for test in tests_of(node, (name,))}
+    return frozenset(found)
 
 
 def instrument(text: str, path: str, name: str, checks: list[Check]) -> ast.Module:
@@ -143,7 +158,7 @@ class _Rewriter(ast.NodeTransformer):
         self._path, self._name, self._checks = path, name, checks
         self.parts: list[Part] = []
         """Parts of the text that are to be others."""
-        self.tests: set[str] = set()
+        self.tests: list[_Function] = []
         """Functions that are tests."""
         self._imported = _imported(tree)
         self._taken = self._imported | {
@@ -184,10 +199,10 @@ class _Rewriter(ast.NodeTransformer):
         if is_outer:
             self._may_fail = False
         if is_test:
-            self.tests.add(node.name)
+            self.tests.append(node)
             documented = [*body[:1]] if ast.get_docstring(node, clean=False) is not None else []
             ids = ast.Tuple([ast.Constant(one) for one in sure], ast.Load())
-            count = ast.Constant(len(self._checks) - begin)
+            count = ast.Constant(sum(not one.may_fail for one in self._checks[begin:]))
             end = ast.Expr(self._call("end", ids, count))
             inner = body[len(documented) :] or [ast.Pass()]
             body = [*documented, ast.Try(inner, [], [], [end])]

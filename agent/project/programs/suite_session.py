@@ -37,6 +37,7 @@ from _pytest.assertion import util as assertion_util
 
 from agent.judge.programs.plain.plain_suite import HealOption
 from agent.judge.programs.plain.whole_suite import WholeSuite
+from agent.judge.programs.pytest_session import as_typed
 from agent.judge.texts.messages import text_of
 from agent.judge.texts.plugins import without
 from agent.project.programs.item_runs import ItemRun, SubtestErrors, run_item
@@ -61,7 +62,7 @@ def main(jail: Any) -> None:
     """Collects the suite and answers until the host is gone."""
     payload = jail.payload
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
-    sys.argv[:] = ["pytest", *payload["args"]]
+    as_typed(payload["args"])
     os.environ.update(payload["environment"])
     suite = _Suite(jail)
     pytest.main(

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from agent.core.domain import File, Task
+
 LYING = {
     "a text that equals any text": (
         "class S(str):\n"
@@ -93,6 +95,17 @@ HONEST["what is handed to a mock"] = (
     "from unittest.mock import ANY\n    send = Mock()\n    slug(send, 'abc')\n"
     "    send.assert_called_once_with(ANY, size=3)",
 )
+HONEST["a check that nothing should reach"] = (
+    "def slug(text): return text[9]\n",
+    "try:\n        slug('a')\n    except IndexError:\n        pass\n"
+    "    else:\n        assert 0, 'too short'",
+)
+HONEST["a variable that the test sets"] = (
+    "import contextvars\n"
+    "size = contextvars.ContextVar('size', default=0)\n"
+    "def slug(): return size.get()\n",
+    "token = size.set(5)\n    assert slug() == 5\n    size.reset(token)\n    assert slug() == 0",
+)
 HEAD = "from unittest.mock import Mock\nfrom program import *\n\ndef test_it():\n    "
 
 
@@ -117,3 +130,44 @@ async def test_an_honest_class_of_that_kind_is(name: str, judge: Any) -> None:
 
     (verdict,) = report.verdicts
     assert (verdict.status, verdict.doubt) == ("passed", "")
+
+
+WHOLE_FILES = {
+    "a test that needs another before it": (
+        "seen = []\ndef add(one):\n    seen.append(one)\n    return len(seen)\n",
+        "import program\n\n\ndef test_first():\n    assert program.add(1) == 1\n\n\n"
+        "def test_second():\n    assert program.add(1) == 2\n",
+        ("test_first", "test_second"),
+    ),
+    "a test of the same name is inherited": (
+        "def slug(text): return text.lower()\n",
+        "from helpers import Base\nfrom program import slug\n\n\n"
+        "class TestA(Base):\n    def make(self):\n        return slug\n\n\n"
+        "class TestB:\n    def test_empty(self):\n        assert slug('') == ''\n",
+        ("TestA::test_empty", "TestB::test_empty"),
+    ),
+}
+BASE = "class Base:\n    def test_empty(self):\n        assert self.make()('') == ''\n"
+
+
+@pytest.mark.parametrize("name", WHOLE_FILES)
+async def test_all_tests_of_an_honest_file_are_believed(name: str, judge: Any) -> None:
+    program, tests, nodes = WHOLE_FILES[name]
+
+    helpers = Task(support=(File(path="helpers.py", text=BASE),))
+
+    report = await judge(program, tests, nodes, task=helpers)
+
+    assert [(one.status, one.doubt) for one in report.verdicts] == [("passed", "")] * len(nodes)
+
+
+async def test_decimals_that_are_less_exact_are_not_believed(judge: Any) -> None:
+    program = (
+        "import decimal\n\n\ndef third():\n    decimal.getcontext().prec = 2\n"
+        "    return decimal.Decimal('0.33')\n"
+    )
+    test = "from decimal import Decimal\n    assert third() == Decimal(1) / 3"
+
+    report = await judge(program, f"{HEAD}{test}\n", ("test_it",))
+
+    assert "less exact" in report.verdicts[0].doubt

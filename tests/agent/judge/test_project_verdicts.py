@@ -84,9 +84,11 @@ NODES = (
 
 
 async def judged_under(
-    jail: Sandbox, program: str, root: str = "", tests: str = PLAIN_TESTS
+    jail: Sandbox, program: str, root: str = "", tests: str = PLAIN_TESTS,
+    before: str | None = None,
 ) -> dict[str, Verdict]:
-    """Verdicts of a small project by the tests' names; its package lies in an import root."""
+    """Verdicts of a small project by the tests' names; its package lies in an import root. It is a
+    repair of a program `before`; else the program as it stands is judged."""
     folder = f"{root}/" if root else ""
     files = {
         f"{folder}shop/__init__.py": "", f"{folder}shop/core.py": program,
@@ -99,7 +101,10 @@ async def judged_under(
     plain = await run_suite(files, project, (), jail)
     task = Task(
         project=project.model_copy(update={"tests": tuple(plain.rows)}),
-        support=tuple(File(path=path, text=text) for path, text in files.items()),
+        support=tuple(
+            File(path=path, text=before if before and text == program else text)
+            for path, text in files.items()
+        ),
     )
     solution = Solution(
         files=tuple(File(path=one, text=files[one]) for one in project.editable),
@@ -179,6 +184,69 @@ async def test_numbers_and_dates_that_are_right_only_under_pytest_are_not_believ
     verdicts = await judged_under(jail, program, tests=LIBRARY_TESTS)
 
     assert [CONTRADICTS in one.doubt for one in verdicts.values()] == [True] * 2
+
+
+WITH_A_FIXTURE = """
+import pytest
+from shop.core import first
+
+
+@pytest.fixture
+def names():
+    return ["b", "a"]
+
+
+def test_first(names):
+    assert first(names, lambda name: names.index(name)) == "b"
+"""
+FROM_FRAMES = """
+import sys
+
+
+def first(names, rank):
+    {seen} = sys._getframe(1).f_locals
+    return {result}
+"""
+ONLY_IN_A_JAIL = """
+import os
+
+
+def first(names, rank):
+    return names[0] if not os.path.exists("/etc/hosts") else names[-1]
+"""
+
+
+@pytest.mark.parametrize("program", [
+    FROM_FRAMES.format(seen="seen", result="seen['names'][0]"), ONLY_IN_A_JAIL,
+])
+async def test_a_repair_is_judged_as_strictly_as_that_of_a_file(
+    program: str, jail: Sandbox
+) -> None:
+    before = "def first(names, rank):\n    return names[-1]\n"
+
+    verdicts = await judged_under(jail, program, tests=WITH_A_FIXTURE, before=before)
+
+    assert [one.status for one in verdicts.values()] == ["passed"]
+    assert verdicts["test_first"].doubt
+
+
+async def test_what_a_program_did_before_is_not_held_against_its_repair(jail: Sandbox) -> None:
+    before, after = (
+        FROM_FRAMES.format(seen="_", result=f"names[{index}]") for index in (-1, 0)
+    )
+
+    verdicts = await judged_under(jail, after, tests=WITH_A_FIXTURE, before=before)
+
+    assert verdicts["test_first"].passed
+
+
+async def test_a_repair_that_answers_anything_is_no_evidence(jail: Sandbox) -> None:
+    tests = "import shop.core\n\n\ndef test_it():\n    assert shop.core.double(1) is not None\n"
+    before = "def double(n):\n    return None\n"
+
+    verdicts = await judged_under(jail, HONEST, tests=tests, before=before)
+
+    assert verdicts["test_it"].vacuous
 
 
 async def test_calls_that_depend_on_a_fixture_for_all_tests_say_nothing_against_a_pass(

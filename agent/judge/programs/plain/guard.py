@@ -385,14 +385,16 @@ class Guard:
         if not own_only and self._place != _place():
             self.note("changed-builtin", "the system's or Python's name or version")
 
-    def compare_tolerances(self) -> None:
+    def compare_tolerances(self, counts: Callable[[str], bool] = lambda what: True) -> None:
         """Notes numbers that were changed by which tests take what is near for equal."""
-        for kind, numbers in self._tolerances:
-            for name, number in numbers.items():
-                if vars(kind).get(name) != number:
-                    self.note("tolerance", f"{kind.__name__}.{name}")
+        changed = [
+            f"{kind.__name__}.{name}" for kind, numbers in self._tolerances
+            for name, number in numbers.items() if vars(kind).get(name) != number
+        ]
         if decimal.getcontext().prec < self._precision:
-            self.note("tolerance", "Decimal.prec")
+            changed.append("Decimal.prec")
+        for what in filter(counts, changed):
+            self.note("tolerance", what)
 
     def compare_library(self, used: Callable[[str], bool] = lambda what: True) -> None:
         """Notes functions of Python's library that the program has put its own in place of; what

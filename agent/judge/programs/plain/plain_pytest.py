@@ -28,6 +28,7 @@ from agent.judge.programs.plain.guard import ROOTS, forget_runner
 from agent.judge.programs.plain.plain_run import Deadline, Run
 from agent.judge.programs.pytest_session import (
     Session,
+    as_typed,
     marked,
     node_of,
     outcome_of,
@@ -551,10 +552,13 @@ class Reporter(Session):
     def _report(self, node: str, item: Any) -> None:
         status, failed = outcome_of(self._reports)
         name = getattr(item, "originalname", None) or item.name.partition("[")[0]
+        code = getattr(getattr(item, "obj", None), "__code__", None)
+        # The asserts of a helper, whose tests a class may inherit, are not rewritten.
+        own = code is None or code.co_filename not in self._run.guard.tests - {str(item.path)}
         details: dict[str, Any] = {
             "checks": self._checks.held,
-            "checking": self._texts.checks_anything(str(item.path), name),
-            "silent": self._texts.is_silent(str(item.path), name),
+            "checking": own and self._texts.checks_anything(str(item.path), name),
+            "silent": own and self._texts.is_silent(str(item.path), name),
         }
         if status in ("failed", "error") and failed is not None:
             details |= explained(failed, self._run.laid)
@@ -642,11 +646,7 @@ def run_file(run: Run) -> None:
     run.guard.watch()
     forget_runner()
     arguments = _arguments(payload, run.folder)
-    # As where a user has typed it.
-    sys.argv[:] = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), payload["file"]]
-    if payload["canary"] != "elsewhere":
-        sys.modules["__main__"].__file__ = sys.argv[0]
-    sys.orig_argv[:] = [sys.executable, "-m", "pytest", payload["file"]]
+    as_typed([payload["file"]], payload["canary"] != "elsewhere")
     # pytest writes a project's own options into the list that it is given.
     code = pytest.main([*arguments], plugins=[reporter])
     if code == pytest.ExitCode.USAGE_ERROR and not reporter.collected:
@@ -658,8 +658,9 @@ def run_file(run: Run) -> None:
 def _arguments(payload: dict[str, Any], folder: str) -> list[str]:
     arguments = [
         payload["file"], "-q", "--no-header",
-        # How a spoilt test fails is nobody's concern, and takes long to tell.
-        *(("--tb=no", "--assert=plain") if payload["canary"] else ("--tb=short",)),
+        # How a spoilt test fails is irrelevant, and takes long to report.
+        "--tb=no" if payload["canary"] else "--tb=short",
+        *(["--assert=plain"] if payload["canary"].startswith("spoilt") else ()),
         "-p", "no:cacheprovider",
         "-p", "no:faulthandler", f"--rootdir={folder}", f"--confcutdir={folder}",
         ]

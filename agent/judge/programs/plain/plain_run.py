@@ -26,7 +26,7 @@ from agent.judge.programs.plain.guard import ROOTS, Guard, forget_runner, teller
 from agent.judge.programs.plain.recorder import Recorder
 from agent.judge.programs.plain.spoiling import Spoilt, SpoiltError
 from agent.judge.programs.plain.surroundings import elsewhere
-from agent.judge.signs import uses
+from agent.judge.signs import is_loosened, uses
 from agent.judge.texts.messages import NO_PROGRAMS
 from agent.judge.texts.reading import SNIPPET, Reading, import_loose, read
 from agent.judge.texts.transform import CALLED, COMPARE, HOLDS
@@ -87,6 +87,7 @@ class Run:
         wall_s = time.monotonic() - self._started
         if not self._canary:
             self.guard.compare()
+            self.guard.compare_tolerances(lambda what: is_loosened(what, self.payload["words"]))
             self.guard.planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.laid)
         if self.guard.starts_another and status in ("failed", "error"):
             details["message"] = f"{details.get('message', '')}; {NO_PROGRAMS}"

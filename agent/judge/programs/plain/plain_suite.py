@@ -22,7 +22,7 @@ from _pytest import runner
 from agent.judge.programs.plain.expecting import Expecting
 from agent.judge.programs.plain.guard import ROOTS, Guard, forget_runner, teller
 from agent.judge.programs.plain.whole_suite import WholeSuite
-from agent.judge.programs.pytest_session import outcome_of, stand_by
+from agent.judge.programs.pytest_session import as_typed, outcome_of, stand_by
 from agent.judge.texts.messages import NO_PROGRAMS
 from agent.judge.texts.plugins import without
 
@@ -39,7 +39,7 @@ def main(jail: Any) -> None:
     payload = jail.payload
     stand_by()
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
-    sys.argv[:] = ["pytest", *payload["args"]]
+    as_typed(payload["args"])
     os.environ.update(payload["environment"])
     say = _only_here(teller(jail.send, bytes.fromhex(payload.pop("key"))))
     program = [os.path.join(jail.folder, one) for one in payload["program"]]
