@@ -170,8 +170,6 @@ class Row:
     json: Literal["schema", "object", "none"] = "none"
     """How an answer in JSON is asked for: constrained by its schema, constrained to be JSON, or
     by words alone. Without the first, the schema is put into the system prompt."""
-    tools: bool = False
-    """Whether its models call tools in its wire format; others name one in an answer in JSON."""
     longest: int = 0
     """Tokens of the longest answer of its newest models, thoughts included; 0 is unknown."""
     lengths: bool = True

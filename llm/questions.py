@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from typing import TypeAlias
 
-from llm.types import Json, Request, Tools
+from llm.types import Json, Request
 
 Question: TypeAlias = dict[str, object]
 
@@ -21,8 +21,6 @@ def question_of(provider: str, model: str, request: Request) -> Question:
     schema: dict[str, object] = (
         {"schema": dict(output.schema)} if isinstance(output, Json) else {}
     )
-    if isinstance(output, Tools):
-        schema["tools"] = [asdict(tool) for tool in output.tools]
     return {
         "provider": provider,
         "model": model,

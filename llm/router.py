@@ -46,7 +46,7 @@ from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens, overlong, row_of, too_few
 from llm.questions import fingerprint, question_of
 from llm.tokens import answer_tokens, question_tokens, texts_of
-from llm.types import MOST_TOKENS, Reply, Request, Stream, Tools, Usage
+from llm.types import MOST_TOKENS, Reply, Request, Stream, Usage
 
 LOADING_INTERVAL_S = 2.0
 """Between two looks at how far a model on this machine has been downloaded or loaded."""
@@ -429,8 +429,6 @@ class _Call:
             counted = failed.usage if failed is not None else None
             # Nobody may charge more than was asked for, however much was sent.
             answer = min(estimated_tokens("".join(self.said)), self.request.max_tokens)
-            if isinstance(self.request.output, Tools):  # held back until it is known for a call
-                answer = self.request.max_tokens
             usage = _counted(counted or Usage(self.question, answer, estimated=True))
         # Whatever the price is, what never began costs nothing.
         free = not usage.total

@@ -21,13 +21,14 @@ from agent.thinking.branching import ALTERNATIVES, branches
 from agent.thinking.roles import (
     SMALL_GENERATOR,
     ask_for_code,
-    ask_for_edits,
-    ask_for_sample,
+    ask_generator,
+    program_for,
     share_of_an_answer,
 )
 from agent.thinking.several_files import edited_solution, question_of_files, searched_around
 from agent.thinking.wording import in_a_line, repair_question, tests
 from llm import BadReply, LlmError
+from llm.asking.answers import edited, edits_of
 from llm.errors import NeedsKey, OverBudget
 from llm.provider import named
 
@@ -125,9 +126,11 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     for number, form in enumerate(forms):
         is_first = not (number or fresh or drafted)
         try:
-            text, question, reply = await ask_for_sample(
-                ctx, form, _plain_question(attempt, ctx, form), None if is_first else WARM,
-                number + (len(PLAIN_FORMS) if fresh else 0), ALTERNATIVES if is_first else 0,
+            asked = _plain_question(attempt, ctx, form)
+            text, question, reply = await ask_generator(
+                ctx, form, asked, program_for(asked), None if is_first else WARM,
+                prompt=SMALL_GENERATOR, seed=number + (len(PLAIN_FORMS) if fresh else 0),
+                alternatives=ALTERNATIVES if is_first else 0,
             )
             changed = branches(ctx, question, reply, BRANCHES)
             first = attempt.solution.with_text(
@@ -280,14 +283,17 @@ async def _repaired(
     cases: tuple[TestCase, ...] = tuple(
         test for test in attempt.tests if test.name in failing
     ) or attempt.tests
+    code = attempt.solution.text
     question = repair_question(
-        attempt.solution.text, task=ctx.task.text, cases=cases, report=attempt.report,
+        code, task=ctx.task.text, cases=cases, report=attempt.report,
         found=attempt.diagnosis, known=_lessons(ctx), attempts=attempts,
     )
-    share = await share_of_an_answer(ctx, attempt.solution.text)
+    share = await share_of_an_answer(ctx, code)
     if share > MOST_REWRITTEN:
         try:
-            return await ask_for_edits(ctx, question, temperature)
+            return (await ask_generator(
+                ctx, "edit", question, lambda text: edited(code, edits_of(text)), temperature
+            ))[0]
         except BadReply as error:
             if share > MOST_WHOLE:
                 raise

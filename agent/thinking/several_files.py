@@ -18,7 +18,7 @@ from agent.judge.project_run import laid
 from agent.project.suite import open_suite
 from agent.project.tree import is_test_code
 from agent.repair.syntax import compiles
-from agent.thinking.roles import SMALL_GENERATOR, ask_for_code, ask_for_files
+from agent.thinking.roles import SMALL_GENERATOR, ask_for_code, ask_generator
 from agent.thinking.wording import diagnosis, lessons, suspects, tests
 from agent.thinking.wording_of_files import (
     failing_cases,
@@ -55,7 +55,7 @@ async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
     if is_small(ctx):
         texts = {PASTED: await ask_for_code(ctx, "draft", words, prompt=SMALL_GENERATOR)}
     else:
-        texts = await ask_for_files(ctx, "draft", words, read)
+        texts, *_ = await ask_generator(ctx, "draft", words, read)
     return Solution(
         files=tuple(File(path=path, text=text) for path, text in texts.items()),
         entry=next(iter(texts)), origin=origin,
@@ -117,9 +117,8 @@ async def edited_solution(
         return edited_files(texts, edits)
 
     variables = {**question, "attempts": "\n\n".join(told)}
-    return attempt.solution.with_texts(
-        await ask_for_files(ctx, "edit_files", variables, read, temperature), origin="model"
-    )
+    texts, *_ = await ask_generator(ctx, "edit_files", variables, read, temperature)
+    return attempt.solution.with_texts(texts, origin="model")
 
 
 def _refusal(path: str, is_there: bool, editable: Sequence[str]) -> str:

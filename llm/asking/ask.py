@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from llm.asking.answers import code_of, edited, edits_of, json_of
+from llm.asking.answers import json_of
 from llm.asking.prompts import fenced, mark_for
 from llm.asking.schemas import complete
-from llm.asking.tools import Call, called
 from llm.errors import BadReply, CallFailed, Refused, Rejected, Truncated
 from llm.provider import PROVIDERS, Provider, named
 from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
-from llm.types import Code, Json, Message, Reply, Request, Tool, Tools
+from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
 
@@ -44,49 +43,15 @@ async def ask_typed(
     """What `accept` makes of a JSON value that is valid under `schema`; it may still refuse the
     value by a `BadReply`. Fields that have a default are asked for, and may be missing."""
     question = replace(request, output=Json(complete(schema)))
-    return await _ask(provider, question, lambda text: accept(json_of(text, schema)))
+    return (await _asked(provider, question, lambda text: accept(json_of(text, schema))))[0]
 
 
-async def ask_move(
-    provider: Provider,
-    request: Request,
-    schema: Mapping[str, object],
-    accept: Callable[[object], T],
-    tools: tuple[Tool, ...],
-) -> T | Call:
-    """As `ask_typed`, or a call of one of the tools; without any, the value alone."""
-    if not tools:
-        return await ask_typed(provider, request, schema, accept)
-
-    def read(text: str) -> T | Call:
-        return called(text) or accept(json_of(text, schema))
-
-    return await _ask(provider, replace(request, output=Tools(complete(schema), tools)), read)
-
-
-async def ask_code(provider: Provider, request: Request) -> str:
-    """The program in the answer's only fenced block."""
-    return (await ask_code_and_reply(provider, request))[0]
-
-
-async def ask_code_and_reply(provider: Provider, request: Request) -> tuple[str, Reply]:
-    """The program in the answer's only fenced block, and the whole answer."""
-    return await _asked(provider, replace(request, output=Code()), code_of)
-
-
-async def ask_edits(provider: Provider, request: Request, original: str) -> str:
-    """The original program with the answer's edits made."""
-    question = replace(request, output=Code())
-    return await _ask(provider, question, lambda text: edited(original, edits_of(text)))
-
-
-async def ask_read(provider: Provider, request: Request, read: Callable[[str], T]) -> T:
-    """What `read` makes of an answer in code or edits; it may refuse the answer by a `BadReply`."""
-    return await _ask(provider, replace(request, output=Code()), read)
-
-
-async def _ask(provider: Provider, request: Request, read: Callable[[str], T]) -> T:
-    return (await _asked(provider, request, read))[0]
+async def ask_read(
+    provider: Provider, request: Request, read: Callable[[str], T]
+) -> tuple[T, Reply]:
+    """What `read` makes of an answer in code or edits, and the whole answer; it may refuse the
+    answer by a `BadReply`."""
+    return await _asked(provider, replace(request, output=Code()), read)
 
 
 async def _asked(

@@ -13,17 +13,14 @@ Not run against any of the real servers: their words and parameters are as they 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import httpx2
 import openai
 
 from llm.asking.schemas import Schema, without
-from llm.asking.tools import Turn, offered, turns_with_calls
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -31,7 +28,6 @@ from llm.errors import (
     ProviderDown,
     RateLimited,
     Rejected,
-    ToolsRefused,
     UnknownModel,
     WrongKey,
 )
@@ -41,7 +37,6 @@ from llm.providers.wire import (
     BY_STATUS,
     FORM,
     NEXT_STEP,
-    TOOLS,
     Answer,
     ErrorReply,
     HttpProvider,
@@ -51,7 +46,7 @@ from llm.providers.wire import (
     token_count,
     turns,
 )
-from llm.types import Alternative, Finish, Json, Request, Tools, Usage
+from llm.types import Alternative, Finish, Json, Request, Usage
 
 BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
     (WrongKey, {
@@ -75,7 +70,7 @@ TOO_LONG_WORDS = re.compile(
 KEY_WORDS = re.compile(r"api[ _-]?key", re.IGNORECASE)
 MODEL_WORDS = re.compile(r"\bmodels?\b", re.IGNORECASE)
 
-WISHES = {"tools": TOOLS, "response_format": FORM}
+WISHES = {"response_format": FORM}
 LEFT_OUT = {*WISHES, "temperature", "reasoning_effort", "stream_options"}
 """Parameters without which a question can be asked too."""
 
@@ -132,13 +127,6 @@ class OpenAiProvider(HttpProvider):
             text += _text(getattr(delta, "content", None))
             _note_alternatives(getattr(choice, "logprobs", None), answer)
             answer.refusal += _text(getattr(delta, "refusal", None))
-            calls = getattr(delta, "tool_calls", None)
-            for call in calls if isinstance(calls, list) else ():
-                told = getattr(call, "function", None)
-                answer.call(
-                    getattr(call, "index", None), getattr(told, "name", None),
-                    getattr(told, "arguments", None),
-                )
             thought = "".join(
                 _text(getattr(delta, name, None)) for name in ("reasoning_content", "reasoning")
             )
@@ -234,14 +222,7 @@ class OpenAiProvider(HttpProvider):
             asked["stop"] = [frame.closing]
         if request.alternatives and row.alternatives:
             asked |= {"logprobs": True, "top_logprobs": request.alternatives}
-        has_tools = isinstance(request.output, Tools) and row.tools
-        if has_tools and TOOLS in self.refused:
-            raise ToolsRefused(f"{self.place} takes no tools, as it has said before")
-        if isinstance(request.output, Tools) and has_tools:
-            asked["tools"] = [
-                {"type": "function", "function": asdict(tool)} for tool in offered(request.output)
-            ]
-        elif isinstance(request.output, Json) and FORM not in self.refused and row.json != "none":
+        if isinstance(request.output, Json) and FORM not in self.refused and row.json != "none":
             schema = request.output.schema
             wanted = schema if row.lengths else strict_schema(schema)
             asked["response_format"] = {"type": "json_object"} if row.json == "object" else {
@@ -256,19 +237,14 @@ class OpenAiProvider(HttpProvider):
         for name in self.refused & asked.keys() & LEFT_OUT:
             del asked[name]
         first = [{"role": "system", "content": system}] if system else []
-        told = (
-            [_turn(turn) for turn in turns_with_calls(request.messages)]
-            if has_tools else turns(request)
-        )
         last = [{"role": "assistant", "content": frame.opening}] if frame is not None else []
-        asked["messages"] = [*first, *told, *last]
+        asked["messages"] = [*first, *turns(request), *last]
         if row.local:
             asked["timeout"] = self._patience(self.loading_s(request))
         return asked
 
     def takes_form(self, request: Request) -> bool:
-        with_tools = isinstance(request.output, Tools) and self.row.tools
-        return with_tools or (self.row.json == "schema" and super().takes_form(request))
+        return self.row.json == "schema" and super().takes_form(request)
 
     def _must_stream(self, response: httpx2.Response) -> None:
         """Raises `Rejected` where something answers with 200 that is no stream, as a web page of
@@ -279,19 +255,6 @@ class OpenAiProvider(HttpProvider):
                 f"{self.place} answered with {kind}, not with a stream; is the base URL right?",
                 started=True,
             )
-
-
-def _turn(turn: Turn) -> dict[str, Any]:
-    """A turn of a conversation with tools."""
-    text = sayable(turn.message.text)
-    if not turn.id:
-        return {"role": turn.message.speaker, "content": text}
-    if turn.call is None:
-        return {"role": "tool", "tool_call_id": turn.id, "content": text}
-    call = {"name": turn.call.name, "arguments": json.dumps(turn.given)}
-    return {"role": "assistant", "content": None, "tool_calls": [
-        {"id": turn.id, "type": "function", "function": call}
-    ]}
 
 
 def _note_alternatives(logprobs: object, answer: Answer) -> None:

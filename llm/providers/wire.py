@@ -20,7 +20,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
-from llm.asking.tools import call_text
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -31,7 +30,6 @@ from llm.errors import (
     RateLimited,
     Rejected,
     TimedOut,
-    ToolsRefused,
     UnknownModel,
     WishRefused,
     WrongKey,
@@ -47,7 +45,7 @@ from llm.provider import (
 )
 from llm.redaction import MARK, Redactor
 from llm.tokens import texts_of
-from llm.types import MOST_TOKENS, Alternative, Finish, Json, Reply, Request, Stream, Tools, Usage
+from llm.types import MOST_TOKENS, Alternative, Finish, Json, Reply, Request, Stream, Usage
 
 T = TypeVar("T")
 Faults = tuple[type[Exception], ...]
@@ -81,8 +79,8 @@ NEXT_STEP: dict[type[CallFailed], str] = {
 
 AWAY = "cannot be reached"
 
-TOOLS, FORM = "tools", "form"
-"""Two of the wishes that a server may refuse; the others have its own names of parameters."""
+FORM = "form"
+"""A wish that a server may refuse; the others have its own names of parameters."""
 
 
 @dataclass(frozen=True)
@@ -143,31 +141,13 @@ class Answer:
     pieces: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     """They are paid for, and are no text."""
-    called: str = ""
-    """The name of the first tool that it calls."""
-    arguments: list[str] = field(default_factory=list)
-    """Pieces of the JSON text of what that is given."""
-    place: object = None
-    """Where it stands among calls."""
     first_s: float | None = None
     alternatives: list[Alternative] = field(default_factory=list)
     scored: int = 0
     """Characters of the tokens whose probabilities have come."""
 
     length: int = 0
-    """Characters of its text, and of the call of a tool. Some servers do not bound thoughts."""
-
-    def call(self, place: object, name: object, arguments: object) -> None:
-        """Takes a piece of a call in, which stands at a place among calls; only one is asked for,
-        and further ones are left."""
-        if not self.called:
-            self.place = place
-        elif place != self.place:
-            return
-        told = sayable(str(name or ""))
-        self.called = self.called or told
-        self.arguments.append(sayable(str(arguments or "")))
-        self.length += len(told) + len(self.arguments[-1])
+    """Characters of its text. Some servers do not bound thoughts."""
 
     def add(self, text: str) -> str:
         """Takes a piece of the answer's text in."""
@@ -189,7 +169,7 @@ class Answer:
         one token of what cannot be one, as an SDK reads `true` for 1. Nobody is charged for more by
         our estimate than was asked for."""
         asked, output = replace(self.counts, output=0), self.counts.output
-        text = "".join((*self.pieces, self.refusal, *self.arguments))
+        text = "".join((*self.pieces, self.refusal))
         thoughts = "".join(self.thoughts)
         counted = is_count(asked.total, sent)
         if counted and self.end and is_count(output, text) and (output or not thoughts):
@@ -275,8 +255,6 @@ class HttpProvider(ABC):
         fault: CallFailed | None = None
         if isinstance(request.output, Json) and not self.takes_form(request):
             request = replace(request, system=f"{request.system}{form_words(request.output)}")
-        # Whether a text is the answer, or words before a call, is known at its end.
-        holds = isinstance(request.output, Tools)
         frame = request.frame if self.row.frames else None
         opening = before = "" if frame is None else frame.opening
         try:
@@ -287,7 +265,7 @@ class HttpProvider(ABC):
                     if piece is None:
                         break
                     text = self._text_of(piece, answer)
-                    if text and not holds:
+                    if text:
                         yield before + text
                         before = ""
         except self._faults as error:
@@ -301,10 +279,6 @@ class HttpProvider(ABC):
         closing = "" if frame is None or answer.finish != "stop" else frame.closing
         if before + closing:
             yield before + closing
-        if holds and answer.called:
-            answer.pieces = [call_text(answer.called, "".join(answer.arguments))]
-        if holds:
-            yield "".join(answer.pieces)
         told = answer.refusal or answer.why or ("" if answer.end in PLAIN_ENDS else answer.end)
         whole = "".join((opening, *answer.pieces, closing))
         yield Reply(
@@ -414,12 +388,10 @@ class HttpProvider(ABC):
         kind = Misspoken if garbled and started else ProviderDown
         return kind(f"{self.place} {words} ({what})", started=started, usage=usage)
 
-    def _without(self, wish: str, said: ErrorReply) -> Rejected:
+    def _without(self, wish: str, said: ErrorReply) -> WishRefused:
         """The refusal of a wish, which is not sent again."""
         self.refused.add(wish)
         told = scrubbed(said.line, self.key)
-        if wish == TOOLS:
-            return ToolsRefused(f"{self.place} refused a question with tools ({told})")
         what, next_ = ("a schema", "told in words") if wish == FORM else (wish, "asked without it")
         return WishRefused(
             f"{self.place} refused a question with {what} ({told}); from here on it is {next_}"
@@ -428,10 +400,10 @@ class HttpProvider(ABC):
 
 def refused_wish(said: ErrorReply, wishes: Set[str]) -> str:
     """The wish to which it is laid that a question was found wrong: one that the server names, else
-    its tools or its form, which servers call by many names; empty where there is none."""
+    its form, which servers call by many names; empty where there is none."""
     words = said.words.lower()
-    named = sorted(one for one in wishes if one not in (TOOLS, FORM) and one in words)
-    return next((one for one in (*named, TOOLS, FORM) if one in wishes), "")
+    named = sorted(one for one in wishes if one != FORM and one in words)
+    return next((one for one in (*named, FORM) if one in wishes), "")
 
 
 def form_words(output: Json) -> str:

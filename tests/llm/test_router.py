@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, cast
 
 import pytest
 
-from llm import Json, NoModel, Reply, Tool, Tools, Usage
+from llm import Json, NoModel, Reply, Usage
 from llm.budget import Caps, Ledger, Spent
 from llm.calls import (
     CallBroke,
@@ -218,18 +217,6 @@ async def test_a_refused_form_is_asked_again_at_once_and_told() -> None:
     ]
 
 
-async def test_what_tools_take_of_a_question_is_reserved() -> None:
-    tool, answer = Tool("look", "Look around.", {"type": "object"}), {"type": "object"}
-    reserved = []
-    for output in (Json(answer), Tools(answer, (tool,))):
-        house = House()
-        await house.ask(output=output)
-        (begun,) = [one for one in house.told if isinstance(one, CallStarted)]
-        reserved.append(begun.tokens)
-    told = (asdict(tool), answer)
-    assert reserved[1] - reserved[0] == sum(len(json.dumps(one)) + TURN for one in told)
-
-
 @pytest.mark.parametrize("error", [
     WrongKey("key"), UnknownModel("model"), ContextOverflow("long"), Rejected("bad"),
     TimedOut("late"), Overloaded("half", started=True), ProviderDown("half", started=True),
@@ -281,20 +268,6 @@ async def test_a_cancelled_call_is_dropped_at_once_and_what_it_may_cost_is_charg
     assert isinstance(broke, CallBroke)
     assert broke.error == "Cancelled"
     assert QUESTION <= house.spent.tokens < QUESTION + 100
-
-
-async def test_what_nobody_saw_of_an_answer_with_tools_is_charged_as_the_most() -> None:
-    house = House((Answer(("x",), every_s=3_600.0),))
-    tool = Tool("look", "Look around.", {"type": "object"})
-    task = asyncio.create_task(house.ask(output=Tools({}, (tool,))))
-    while not house.first.asked:
-        await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    reserved = house.told[0]
-    assert isinstance(reserved, CallStarted)
-    assert house.spent.tokens == reserved.tokens > SOON.max_tokens
 
 
 async def test_what_is_asked_and_what_had_come_are_told_without_keys() -> None:

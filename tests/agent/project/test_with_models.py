@@ -165,13 +165,12 @@ async def test_a_fault_of_two_files_is_healed_by_edits_in_both(tmp_path: Path) -
     assert "3 of 4 tests" in third and "tests/test_post.py::test_plain" in third
     # The debugger has looked around first.
     question, answer = asked(model, "debugger")
-    (seen,) = (one["content"] for one in answer)
     assert f"FILE {TAGS}" in question
-    assert "file_read" in seen and "def test_short():" in seen
+    assert "file_read" in answer and "def test_short():" in answer
     (looked,) = [one for one in told if isinstance(one, Looked)]
     assert looked.tool == "file_read" and "def test_short():" in looked.seen
-    offered = {tool["name"] for sent in model.server.seen for tool in sent.json.get("tools", [])}
-    assert {"file_read", "run_tests", "run_snippet", "trace_call", "conclude"} <= offered
+    for name in ("file_read", "run_tests", "run_snippet", "trace_call"):
+        assert f"\n{name}: " in question
     assert model.asked[-2:] == ["critic", "memory_summariser"]
     # The same fault again, in files that have changed since: memory heals it, in both.
     again = task()

@@ -32,11 +32,12 @@ from agent.thinking.roles import (
     Role,
     ask,
     ask_for_code,
-    ask_for_edits,
+    ask_generator,
     schema_of,
 )
 from agent.thinking.wording import numbered
 from llm import BadPrompt, BadReply, Code, Json
+from llm.asking.answers import edited, edits_of
 from llm.asking.prompts import Prompts, load
 from llm.asking.schemas import closing_room, complete, in_words
 from llm.errors import ContextOverflow
@@ -223,7 +224,10 @@ async def test_programs_and_edits_are_asked_of_the_generator() -> None:
     assert await ask_for_code(ctx, "draft", {"task": "x is 1"}) == "x = 1\n"
     prompt = load(PROMPTS, GENERATOR)
     variables = {name: VALUES[name] for name in prompt.variables("edit")} | {"code": "x = 1\n"}
-    assert await ask_for_edits(ctx, variables) == "x = 2\n"
+    found, *_ = await ask_generator(
+        ctx, "edit", variables, lambda text: edited("x = 1\n", edits_of(text))
+    )
+    assert found == "x = 2\n"
     assert [request.output for request in model.asked] == [Code(), Code()]
 
 
