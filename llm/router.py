@@ -368,12 +368,12 @@ class _Call:
     async def _report_loading(self) -> None:
         """Reports the download or load of a model on this machine until the call is answered."""
         last = ""
-        while describe := getattr(self.provider, "describe", None):
+        while loading := getattr(self.provider, "loading", None):
             await asyncio.sleep(LOADING_INTERVAL_S)
-            doing = describe()
-            if doing.state in ("downloading", "loading") and str(doing) != last:
-                last = str(doing)
-                self.router.tell(CallWaits(self.number, last))
+            doing = loading()
+            if doing and doing != last:
+                last = doing
+                self.router.tell(CallWaits(self.number, doing))
 
     def _wait(self, error: CallFailed) -> float | None:
         """Seconds until the next attempt; `None` where none is made."""

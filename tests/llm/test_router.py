@@ -4,7 +4,7 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -36,8 +36,6 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import PROVIDERS, Row
-from llm.providers.llamacpp.child import State
-from llm.providers.llamacpp.provider import Description
 from llm.router import Breaker, Router
 from llm.tokens import THINKING, TURN
 from llm.types import Message
@@ -145,14 +143,12 @@ async def test_two_files_of_one_name_are_two_models() -> None:
 class Coming(Scripted):
     """A model that is loaded while it is asked."""
 
-    states: tuple[str, ...] = ("downloading 40 %", "downloading 40 %", "loading", "loaded")
+    states: tuple[str, ...] = ("downloading 40 %", "downloading 40 %", "loading", "")
     looked: int = 0
 
-    def describe(self) -> Description:
-        state = self.states[min(self.looked, len(self.states) - 1)]
+    def loading(self) -> str:
         self.looked += 1
-        kind = cast(State, state.partition(" ")[0])
-        return Description(f"m {state}", kind, "", 0.0, 0, ())
+        return self.states[min(self.looked, len(self.states)) - 1]
 
 
 async def test_how_a_model_on_this_machine_is_loaded_is_reported_until_it_answers(
@@ -164,7 +160,7 @@ async def test_how_a_model_on_this_machine_is_loaded_is_reported_until_it_answer
     house.router.open = lambda choice: coming
     await house.ask()
     told = [one.doing for one in house.told if isinstance(one, CallWaits)]
-    assert told == ["llamacpp/m downloading 40 %: downloading", "llamacpp/m loading: loading"]
+    assert told == ["downloading 40 %", "loading"]
     assert coming.looked > len(coming.states), "it is looked at to the first piece"
     before = coming.looked
     await asyncio.sleep(0.05)
