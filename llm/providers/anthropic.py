@@ -25,33 +25,15 @@ from anthropic import (
     omit,
     transform_schema,
 )
-from anthropic.types import (
-    MessageParam,
-    OutputConfigParam,
-    RawMessageStreamEvent,
-    TextBlockParam,
-)
+from anthropic.types import MessageParam, OutputConfigParam, RawMessageStreamEvent, TextBlockParam
 
-from llm.errors import (
-    CallFailed,
-    ContextOverflow,
-    Misspoken,
-    Overloaded,
-    ProviderDown,
-    RateLimited,
-    Rejected,
-    TimedOut,
-    UnknownModel,
-    WrongKey,
-)
+from llm.errors import Misspoken
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
     AWAY,
-    BY_STATUS,
     Answer,
     ErrorReply,
     HttpProvider,
-    kind_by_status,
     on_this_machine,
     retry_after_s,
     token_count,
@@ -62,25 +44,6 @@ from llm.types import Effort, Finish, Json, Request, Usage
 EFFORT: Effort = "medium"
 """Said where a request says nothing: what most models then choose is `high`, and with it they may
 think until no tokens are left for the answer."""
-
-BY_TYPE: dict[str, type[CallFailed]] = {
-    "authentication_error": WrongKey,
-    "billing_error": WrongKey,
-    "permission_error": WrongKey,
-    "invalid_request_error": Rejected,
-    "not_found_error": UnknownModel,
-    "request_too_large": ContextOverflow,
-    "rate_limit_error": RateLimited,
-    "overloaded_error": Overloaded,
-    "timeout_error": TimedOut,
-    "api_error": ProviderDown,
-}
-
-# A limit of spending has the status of too many calls, and does not pass by waiting.
-SPENT = re.compile(r"spend_limit_reached$")
-
-# There is no code for this, only words; if they change, it is `Rejected`, which says them.
-TOO_LONG = re.compile(r"prompt is too long|exceeds? (the |model's )*context (limit|window)", re.I)
 
 _COUNTS = {
     "input_tokens": "input", "output_tokens": "output", "cache_read_input_tokens": "read",
@@ -183,20 +146,6 @@ class AnthropicProvider(HttpProvider):
             (" ".join(filter(None, (error.type, error.request_id))), error.type or "", code),
             retry_after_s(error.response.headers),
         )
-
-    def kind(self, said: ErrorReply) -> type[CallFailed]:
-        """An `error` event amid a stream has the status of the stream, 200: there only its type
-        tells. In an answer's own status the number says more than the type, save for 400, 404 and
-        the 500s."""
-        _, name, code = said.names
-        named = BY_TYPE.get(name)
-        if SPENT.search(code):
-            return WrongKey
-        if said.status in BY_STATUS:
-            return BY_STATUS[said.status]
-        if named is Rejected and TOO_LONG.search(said.words):
-            return ContextOverflow
-        return named or kind_by_status(said.status)
 
     async def listed(self) -> tuple[str, ...]:
         found = [

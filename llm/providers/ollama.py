@@ -16,22 +16,14 @@ loaded first, then one between two pieces.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import aclosing
-from contextvars import ContextVar
 from typing import Any, ClassVar
 
 import httpx
 from ollama import AsyncClient, ChatResponse, RequestError, ResponseError
 
-from llm.errors import (
-    CallFailed,
-    ContextOverflow,
-    Overloaded,
-    ProviderDown,
-    UnknownModel,
-)
+from llm.errors import ContextOverflow, ProviderDown, UnknownModel
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
     FORM,
@@ -40,22 +32,12 @@ from llm.providers.wire import (
     Answer,
     ErrorReply,
     HttpProvider,
-    Pieces,
-    kind_by_status,
     on_this_machine,
     token_count,
     turns,
 )
 from llm.tokens import question_tokens, texts_of
 from llm.types import Finish, Json, Request, Usage
-
-TOO_LONG = re.compile(r"context (length|window|size)|prompt (is )?too long", re.IGNORECASE)
-NO_MODEL = re.compile(r"model .*not found|try pulling", re.IGNORECASE)
-BUSY = re.compile(r"server busy|maximum pending requests", re.IGNORECASE)
-
-_AWAITED: ContextVar[Answer | None] = ContextVar("_AWAITED", default=None)
-"""The answer whose next line this task waits for: the SDK keeps from its caller when the head of
-one has come, and a hook of its transport is not told whose it is."""
 
 
 class OllamaProvider(HttpProvider):
@@ -92,7 +74,7 @@ class OllamaProvider(HttpProvider):
             timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
             follow_redirects=False,
             trust_env=not on_this_machine(self.url),
-            event_hooks={"request": [self._keyed], "response": [_headed]},
+            event_hooks={"request": [self._keyed]},
         )
 
     async def opened(self, request: Request, answer: Answer) -> aclosing[Any]:
@@ -116,14 +98,8 @@ class OllamaProvider(HttpProvider):
             keep_alive=str(self.connection.option("keep_alive")),
         ))
 
-    async def next_of(self, pieces: Pieces, answer: Answer) -> Any:
-        awaited = _AWAITED.set(answer)
-        try:
-            return await super().next_of(pieces, answer)
-        finally:
-            _AWAITED.reset(awaited)
-
     def read(self, piece: ChatResponse, answer: Answer) -> str:
+        answer.accepted = True
         if piece.done:
             answer.end = sayable(str(piece.done_reason or "stop"))
             answer.counts = Usage(
@@ -147,13 +123,6 @@ class OllamaProvider(HttpProvider):
         if not isinstance(error, ResponseError):
             return None
         return ErrorReply(error.status_code, str(error.error))
-
-    def kind(self, said: ErrorReply) -> type[CallFailed]:
-        if TOO_LONG.search(said.words) and said.status < 500:
-            return ContextOverflow
-        if NO_MODEL.search(said.words) and said.status in (-1, 400, 404):
-            return UnknownModel
-        return Overloaded if BUSY.search(said.words) else kind_by_status(said.status)
 
     async def listed(self) -> tuple[str, ...]:
         names = [str(model.model) for model in (await self._client.list()).models]
@@ -207,13 +176,6 @@ class OllamaProvider(HttpProvider):
         request.headers.pop("authorization", None)
         if self.key:
             request.headers["Authorization"] = f"Bearer {self.key.reveal()}"
-
-
-async def _headed(response: httpx.Response) -> None:
-    """Notes on the answer that is waited for that its head has come."""
-    answer = _AWAITED.get()
-    if answer is not None and response.is_success:
-        answer.accepted = True
 
 
 def _full(model: str) -> str:

@@ -13,7 +13,6 @@ Not run against any of the real servers: their words and parameters are as they 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -21,54 +20,21 @@ import httpx2
 import openai
 
 from llm.asking.schemas import Schema, without
-from llm.errors import (
-    CallFailed,
-    ContextOverflow,
-    Overloaded,
-    ProviderDown,
-    RateLimited,
-    Rejected,
-    UnknownModel,
-    WrongKey,
-)
+from llm.errors import Rejected, UnknownModel
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
     AWAY,
-    BY_STATUS,
     FORM,
     NEXT_STEP,
     Answer,
     ErrorReply,
     HttpProvider,
-    kind_by_status,
     on_this_machine,
     retry_after_s,
     token_count,
     turns,
 )
 from llm.types import Alternative, Finish, Json, Request, Usage
-
-BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
-    (WrongKey, {
-        "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "arrearage",
-        "insufficient_balance", "invalid_api_key", "invalid_authentication",
-        "authentication_error", "api_key_invalid", "account_deactivated",
-    }),
-    (UnknownModel, {"model_not_found", "model_not_available", "model_decommissioned"}),
-    (ContextOverflow, {"context_length_exceeded", "exceed_context_size_error"}),
-    (Overloaded, {"overloaded_error", "server_overloaded", "overloaded"}),
-    (RateLimited, {"rate_limit_exceeded", "rate_limit_error", "too_many_requests"}),
-)
-"""By a code or a type, the most telling first."""
-
-# There is no code for these everywhere, only words; if they change, it is `Rejected`, and says so.
-TOO_LONG_WORDS = re.compile(
-    r"context[ _](length|window|size)|maximum (context|number of tokens)|too many tokens"
-    r"|prompt (is )?too long|range of input length",
-    re.IGNORECASE,
-)
-KEY_WORDS = re.compile(r"api[ _-]?key", re.IGNORECASE)
-MODEL_WORDS = re.compile(r"\bmodels?\b", re.IGNORECASE)
 
 WISHES = {"response_format": FORM}
 LEFT_OUT = {*WISHES, "temperature", "reasoning_effort", "stream_options"}
@@ -147,31 +113,6 @@ class OpenAiProvider(HttpProvider):
         code, kind = str(error.code or ""), str(error.type or "")
         names = tuple(filter(None, (kind, code)))
         return ErrorReply(status, str(words or error.message), names, wait_s)
-
-    def kind(self, said: ErrorReply) -> type[CallFailed]:
-        """Servers agree on the shape of an error and on little else: some say with a status what
-        others say with a code or in words alone, and in a stream that has begun there is no status
-        at all. So all of it is looked at, the most telling first.
-
-        An account without credit is a key that may not do this, though servers say 429 or 402: no
-        waiting mends it, and only the key's owner can."""
-        names = {name.lower() for name in said.names}
-        numbers = [int(name) for name in said.names if re.fullmatch(r"[45]\d\d", name)]
-        status = said.status or next(iter(numbers), 0)
-        for kind, its_names in BY_NAME:
-            if names & its_names:
-                return kind
-        if status == 498:  # Groq's number for a lack of capacity
-            return Overloaded
-        if status in BY_STATUS:
-            return BY_STATUS[status]
-        if status == 404:  # so is a wrong address answered, by a server that speaks of no models
-            return UnknownModel if MODEL_WORDS.search(said.words) else Rejected
-        if status < 500 and TOO_LONG_WORDS.search(said.words):
-            return ContextOverflow
-        if status == 400 and KEY_WORDS.search(said.words):  # Gemini's status for a wrong key
-            return WrongKey
-        return kind_by_status(status) if status else ProviderDown
 
     async def listed(self) -> tuple[str, ...]:
         there = {str(model.id): model async for model in self._client.models.list()}

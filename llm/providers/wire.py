@@ -102,11 +102,66 @@ class ErrorReply:
         return ": ".join(filter(None, (name, self.words or "no more was said")))
 
 
-def kind_by_status(status: int) -> type[CallFailed]:
-    """What a status means where nothing else tells."""
+BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
+    (WrongKey, {
+        "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "arrearage",
+        "insufficient_balance", "invalid_api_key", "invalid_authentication", "billing_error",
+        "authentication_error", "api_key_invalid", "account_deactivated", "permission_error",
+    }),
+    (UnknownModel, {
+        "model_not_found", "model_not_available", "model_decommissioned", "not_found_error",
+    }),
+    (ContextOverflow, {
+        "context_length_exceeded", "exceed_context_size_error", "request_too_large",
+    }),
+    (Overloaded, {"overloaded_error", "server_overloaded", "overloaded"}),
+    (RateLimited, {"rate_limit_exceeded", "rate_limit_error", "too_many_requests"}),
+    (TimedOut, {"timeout_error"}),
+)
+"""By a code or a type, the most telling first."""
+
+# There is no code for these everywhere, only words; if they change, it is `Rejected`, and says so.
+TOO_LONG = re.compile(
+    r"context[ _](length|window|size|limit)|maximum (context|number of tokens)|too many tokens"
+    r"|prompt (is )?too long|range of input length",
+    re.IGNORECASE,
+)
+KEY_WORDS = re.compile(r"api[ _-]?key", re.IGNORECASE)
+MODEL_WORDS = re.compile(r"\bmodels?\b", re.IGNORECASE)
+NO_MODEL = re.compile(r"model .*not found|try pulling", re.IGNORECASE)
+BUSY = re.compile(r"server busy|maximum pending requests", re.IGNORECASE)
+
+
+def kind_of(said: ErrorReply) -> type[CallFailed]:
+    """What a server means by an error.
+
+    Servers agree on the shape of an error and on little else: some say with a status what others
+    say with a code or in words alone, and in a stream that has begun there is no status. So all of
+    it is looked at, the most telling first. An account without credit is a key that may not do
+    this, though servers say 429 or 402: no waiting mends it, and only the key's owner can.
+    """
+    names = {name.lower() for name in said.names}
+    numbers = [int(name) for name in said.names if re.fullmatch(r"[45]\d\d", name)]
+    status = said.status if said.status >= 300 else next(iter(numbers), 0)
+    if any(name.endswith("spend_limit_reached") for name in names):
+        return WrongKey
+    for kind, its_names in BY_NAME:
+        if names & its_names:
+            return kind
+    if status == 498 or BUSY.search(said.words):  # Groq's number for a lack of capacity
+        return Overloaded
     if status in BY_STATUS:
         return BY_STATUS[status]
-    return Rejected if 300 <= status < 500 else ProviderDown
+    if status < 500 and TOO_LONG.search(said.words):
+        return ContextOverflow
+    # So is a wrong address answered, by a server that speaks of no models.
+    if (MODEL_WORDS if status == 404 else NO_MODEL).search(said.words) and status in (0, 400, 404):
+        return UnknownModel
+    if status == 400 and KEY_WORDS.search(said.words):  # Gemini's status for a wrong key
+        return WrongKey
+    if status == 0:
+        return Rejected if "invalid_request_error" in names else ProviderDown
+    return Rejected if status < 500 else ProviderDown
 
 
 PLAIN_ENDS = ("", "stop", "length", "end_turn", "stop_sequence")
@@ -236,19 +291,11 @@ class HttpProvider(ABC):
         """What the server said by an exception; `None` for a fault of the transport."""
 
     @abstractmethod
-    def kind(self, said: ErrorReply) -> type[CallFailed]:
-        """What the server means by that."""
-
-    @abstractmethod
     async def listed(self) -> tuple[str, ...]:
         """The models, as `Provider.models` gives them."""
 
     def ended(self, request: Request, answer: Answer, usage: Usage) -> None:  # noqa: B027 - a hook
         """Looks at an answer's end; raises for one that is none."""
-
-    async def next_of(self, pieces: Pieces, answer: Answer) -> Any:
-        """The next piece; `None` at the end."""
-        return await readable(anext(pieces, None))
 
     async def stream(self, request: Request) -> Stream:
         answer = Answer(self.finishes, request.max_tokens)
@@ -261,7 +308,7 @@ class HttpProvider(ABC):
             async with await self.opened(request, answer) as pieces:
                 while True:
                     async with asyncio.timeout(self._silence_s(request, answer)):
-                        piece = await self.next_of(pieces, answer)
+                        piece = await readable(anext(pieces, None))
                     if piece is None:
                         break
                     text = self._text_of(piece, answer)
@@ -356,7 +403,7 @@ class HttpProvider(ABC):
         usage = answer.usage(sent) if answer.started else None
         said = self.error_reply(error)
         if said is not None:
-            kind = self.kind(said)
+            kind = kind_of(said)
             step = self.steps.get(kind, NEXT_STEP[kind])
             if kind is Rejected and said.status in (400, 422) and not started:
                 wish = refused_wish(said, answer.wishes)
