@@ -10,11 +10,13 @@ reached is stood in for by the next of the plan's fallbacks; that is told, never
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import count
 
@@ -44,7 +46,6 @@ from llm.errors import (
 from llm.plan import SMALL_B, Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens, overlong, row_of, too_few
-from llm.questions import fingerprint, question_of
 from llm.tokens import answer_tokens, question_tokens, texts_of
 from llm.types import MOST_TOKENS, Reply, Request, Stream, Usage
 
@@ -151,7 +152,7 @@ class Router:
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
-        key = fingerprint(question_of(first.provider, first.model, request))
+        key = fingerprint(first, request)
         known = self.before.pop(key, None)
         if known is not None:
             yield known.text
@@ -445,6 +446,14 @@ class _Call:
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
             router.clean("".join(self.said)),
         ))
+
+
+def fingerprint(choice: Choice, request: Request) -> str:
+    """The hash of all that a model's answer depends on. A request's deadline and the variables that
+    its messages were rendered from are no part of it."""
+    asked = asdict(replace(request, variables={}, deadline_s=0.0, again=False))
+    text = json.dumps([choice.asked, type(request.output).__name__, asked], sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _counted(usage: Usage) -> Usage:
