@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -28,6 +28,7 @@ from llm.asking.prompts import Prompt
 from llm.asking.schemas import in_words, inlined
 from llm.asking.trimming import fit
 from llm.errors import NeedsKey, OverBudget
+from llm.provider import sayable
 from llm.tokens import REASON, answer_tokens, question_tokens
 
 T = TypeVar("T", bound=Value)
@@ -165,8 +166,8 @@ class Steps(Value):
 
 def brief(text: str, most: int) -> str:
     """At most that many characters of a text that any encoding carries."""
-    sayable = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return sayable if len(sayable) <= most else f"{sayable[: most - 1]}…"
+    text = sayable(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 @dataclass(frozen=True)
@@ -187,8 +188,7 @@ MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
 ARBITER = Role("arbiter", "judge", Ruling)
 PREDICTOR = Role("arbiter", "predict", SpecTests)
 PLANNER = Role("planner", "plan", Steps)
-ROLES: tuple[Role[SpecTests] | Role[AdversarialCalls] | Role[RootCause] | Role[Critique]
-             | Role[Summary] | Role[Ruling] | Role[Steps], ...] = (
+ROLES: tuple[Role[Any], ...] = (
     SPEC_TESTER, QA_ADVERSARY, DEBUGGER, CRITIC, MEMORY_SUMMARISER, ARBITER, PLANNER,
 )
 """Those that answer in a form; the generator answers with programs, by its templates `draft`,

@@ -67,7 +67,7 @@ async def _asked(
             )
             if question.max_tokens > first:
                 reply = await _longer(provider, question, first)
-        _look_at_the_end(provider, reply, question, first)
+        _look_at_the_end(reply, question, first)
         try:
             return read(reply.text), reply
         except BadReply as error:
@@ -85,7 +85,13 @@ def _with_room(provider: Provider, request: Request, reply: Reply) -> Request:
     """The question with more room for its answer, and the time that this may take; the same where
     there is none."""
     given = request.max_tokens
-    most = min([ROOM * given, *_caps(provider, request, reply)])
+    most, thoughts = ROOM * given, answer_tokens(0, provider.thinks, request.effort)
+    longest = PROVIDERS[reply.provider].longest if reply.provider in PROVIDERS else 0
+    if longest:
+        most = min(most, longest - thoughts)
+    if provider.window is not None:
+        question = question_tokens(provider.count, texts_of(request)) + REASON
+        most = min(most, provider.window - question - thoughts)
     if most < LEAST_MORE * given:
         return request
     return replace(request, max_tokens=most, deadline_s=request.deadline_s * most / given)
@@ -102,23 +108,7 @@ async def _longer(provider: Provider, question: Request, first: int) -> Reply:
         ) from error
 
 
-def _caps(provider: Provider, request: Request, reply: Reply) -> dict[int, str]:
-    """The most tokens that an answer to this question may have, by what is known of the model, and
-    of whom in words."""
-    thoughts = answer_tokens(0, provider.thinks, request.effort)
-    found = {}
-    longest = PROVIDERS[reply.provider].longest if reply.provider in PROVIDERS else 0
-    if longest:
-        found[longest - thoughts] = f"{reply.model} gives no answer above {longest:,} tokens"
-    if provider.window is not None:
-        question = question_tokens(provider.count, texts_of(request)) + REASON + thoughts
-        found[provider.window - question] = (
-            f"the window of {provider.window:,} tokens that {reply.model} has holds no longer one"
-        )
-    return found
-
-
-def _look_at_the_end(provider: Provider, reply: Reply, request: Request, first: int) -> None:
+def _look_at_the_end(reply: Reply, request: Request, first: int) -> None:
     """Raises where the answer is not whole; `first` is the room that it was given at first."""
     who = f"{named(reply.provider, reply.model)} as {request.role}"
     note = f" ({reply.note})" if reply.note else ""
@@ -130,8 +120,9 @@ def _look_at_the_end(provider: Provider, reply: Reply, request: Request, first: 
             again = f", and before at {first:,}" if most > first else ""
             raise Truncated(
                 f"The answer of {who} was cut at its limit of {most:,} tokens "
-                f"({reply.usage.output:,} were counted){again}{note}. "
-                f"{_cap_words(_caps(provider, request, reply), most)}."
+                f"({reply.usage.output:,} were counted){again}{note}. Raise the max_tokens of that "
+                "role's prompt, choose a model that gives longer answers, or bring a shorter "
+                "program."
             )
         case "cut":
             raise Truncated(
@@ -159,17 +150,6 @@ def _again(provider: Provider, request: Request, reply: Reply, fault: str) -> Re
     last = request.messages[-1]
     short = Message(last.speaker, f"{last.text}\n{again}")
     return replace(request, messages=(*request.messages[:-1], short))
-
-
-def _cap_words(caps: Mapping[int, str], given: int) -> str:
-    """What of its model an answer comes up against, and what to do about it."""
-    cap = min(caps, default=None)
-    if cap is not None and cap < LEAST_MORE * given:
-        return f"More is not to be had, since {caps[cap]}: bring a shorter program"
-    raised = "raise the max_tokens of that role's prompt, or bring a shorter program"
-    if cap is None:
-        return f"How long an answer its model may give is not known here: {raised}"
-    return f"At most {cap:,} can be had, since {caps[cap]}: {raised}"
 
 
 def _tokens(provider: Provider, request: Request) -> int:

@@ -20,8 +20,17 @@ from agent.repair.screening.cases import by_case
 from agent.repair.screening.tracing import hanging, trace
 from agent.thinking.looking import allowed_looks, looked_around, looking_tools
 from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
-from agent.thinking.wording import failures, numbered, suspects, tests
-from agent.thinking.wording_of_files import named_suspects, shown_files, suspects_of, texts_of_tests
+from agent.thinking.wording import (
+    failures,
+    is_one_file,
+    named_suspects,
+    numbered,
+    shown_files,
+    suspects,
+    suspects_of,
+    tests,
+    texts_of_tests,
+)
 
 
 async def diagnose(state: State, ctx: Context) -> State:
@@ -94,7 +103,7 @@ def _shown(
     ctx: Context, solution: Solution, report: Report, found: Diagnosis, cases: Sequence[TestCase]
 ) -> dict[str, str]:
     told = {"task": ctx.task.text, "failures": failures(report)}
-    if len(solution.files) == 1 and ctx.task.project is None:
+    if is_one_file(ctx.task, solution):
         return told | {
             "code": numbered(solution.text), "tests": tests(cases),
             "suspects": suspects(found.blamed),

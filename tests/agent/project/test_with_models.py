@@ -10,10 +10,8 @@ from typing import Any, cast
 import pytest
 
 from agent.core.domain import (
-    Diagnosis,
     File,
     Project,
-    Report,
     Script,
     Solution,
     SuspectFile,
@@ -23,11 +21,10 @@ from agent.core.domain import (
 from agent.core.events import Event, Looked
 from agent.core.settings import Settings
 from agent.healing.context import PROMPTS, Context
-from agent.healing.strategies import Attempt
 from agent.log.result import Result
 from agent.run.session import open_session
 from agent.thinking.several_files import edited_solution
-from agent.thinking.wording_of_files import shown_files, texts_of_tests
+from agent.thinking.wording import shown_files, texts_of_tests
 from llm import BadReply
 from llm.asking.prompts import Prompts
 from llm.errors import Truncated
@@ -242,13 +239,9 @@ async def answered(*said: str, finish: Finish = "stop") -> tuple[Solution, Scrip
     brought = task()
     assert brought.solution is not None
     model = Scripted([Answer((one,), finish=finish) for one in said])
-    report = Report(solution=brought.solution.id)
-    attempt = Attempt(
-        brought.solution, brought.tests, report, Diagnosis(category="wrong_result", cause="so")
-    )
-    names = ("files", "task", "tests", "failures", "diagnosis", "suspects", "lessons")
+    names = ("files", "task", "tests", "failures", "diagnosis", "suspects", "lessons", "attempts")
     ctx = cast(Context, Surroundings(model, brought))  # only these fields are read
-    made = await edited_solution(attempt, ctx, dict.fromkeys(names, "x"), ())
+    made = await edited_solution(brought.solution, ctx, dict.fromkeys(names, "x"))
     return made, model
 
 

@@ -98,9 +98,9 @@ async def test_room_is_given_once_also_where_the_longer_answer_is_malformed() ->
     assert [one.max_tokens for one in provider.asked] == [2_048, 8_192, 8_192]
 
 
-async def test_the_true_cap_is_named_and_nothing_beyond_it_is_asked_for() -> None:
+async def test_nothing_beyond_what_a_model_gives_is_asked_for() -> None:
     provider = Scripted([CUT], name="anthropic", model="claude-x")
-    with pytest.raises(Truncated, match=r"64,000 .*claude-x"):
+    with pytest.raises(Truncated, match=r"claude-x.* 8,192 "):
         await ask_any(provider, REQUEST, SCHEMA)
     with pytest.raises(Truncated, match="claude-x"):
         await ask_any(provider, replace(REQUEST, max_tokens=40_000), SCHEMA)
@@ -112,7 +112,7 @@ async def test_the_true_cap_is_named_and_nothing_beyond_it_is_asked_for() -> Non
     assert provider.asked[-1].max_tokens == 64_000 - THINKING["low"]
     # A window that the answer has filled is asked no second time.
     provider = Scripted([CUT], window=2_400)
-    with pytest.raises(Truncated, match="2,400"):
+    with pytest.raises(Truncated):
         await ask_any(provider, REQUEST, SCHEMA)
     assert len(provider.asked) == 1
 
