@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Mapping
@@ -57,7 +56,7 @@ def with_local_model(settings: Settings, environment: Mapping[str, str]) -> Sett
     """
     from agent.healing.models import Models
 
-    has_gpu = "SPACES_ZERO_GPU" in environment or Path("/proc/driver/nvidia").exists()
+    has_gpu = Path("/proc/driver/nvidia").exists()
     if "SPACE_ID" not in environment or has_gpu or settings.provider != "auto":
         return settings
     with suppress(LlmError):  # the page says what is wrong with the plan
@@ -89,14 +88,6 @@ def main() -> int:
     access = Access(public=public, allow_weak=settings.allow_weak)
     settings = served(with_local_model(settings, os.environ), public=access.public)
     host = Host(lambda: opened(settings), access)
-    if "SPACES_ZERO_GPU" in os.environ:
-        # Such a space must see, before it starts, that a GPU will be borrowed, and for what.
-        from agent.healing.models import Models
-        from llm.providers.huggingface.host import this_process
-
-        this_process()
-        with suppress(LlmError):  # the page says so where it shows the plan
-            asyncio.run(Models(settings).warm())
     try:
         serve(build(
             host, max_iterations=settings.max_iterations, autonomy=settings.autonomy_level,

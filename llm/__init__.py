@@ -12,15 +12,15 @@ from llm.provider import (
     Provider,
     Row,
     Rules,
+    RulesProvider,
     Setting,
     open_provider,
-    rules_provider,
 )
-from llm.types import Code, Json, Message, Reply, Request, Stream, Text, Tool, Tools, Usage
+from llm.types import Code, Json, Message, Reply, Request, Stream, Text, Usage
 
 __all__ = [
     "BadPrompt", "BadReply", "Code", "Connection", "Json", "LlmError", "Message", "NoModel",
     "NoProvider", "PROVIDERS", "Plan", "Provider", "Reply", "Request", "Row", "Rules",
-    "Secret", "Setting", "Stream", "Text", "Tool", "Tools", "Usage",
-    "open_provider", "resolve", "rules_provider",
+    "Secret", "Setting", "Stream", "Text", "Usage",
+    "open_provider", "resolve", "RulesProvider",
 ]

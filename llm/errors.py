@@ -16,7 +16,6 @@
         ContextOverflow      the question is longer than the model's window
         Rejected             the provider found the request wrong: our own fault
           WishRefused        it takes no schema, or no temperature, and is asked without next
-          ToolsRefused       it takes no tools
         RateLimited          too many calls; `retry_after_s` says when to come again
         Overloaded           the provider has no capacity now
         TimedOut             no answer within the deadline, or the stream stalled
@@ -132,10 +131,6 @@ class WishRefused(Rejected):
     without: of a schema it is told in words."""
 
     transient = True
-
-
-class ToolsRefused(Rejected):
-    """The provider refused a question with tools; it may be asked without."""
 
 
 class RateLimited(CallFailed):

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
-from llm.errors import NoProvider
+from llm.errors import NoModel, NoProvider
 from llm.keys import NO_KEY, Secret
-from llm.types import Request, Stream
+from llm.types import Reply, Request, Stream, Usage
 
 
 class Provider(Protocol):
@@ -170,8 +170,6 @@ class Row:
     json: Literal["schema", "object", "none"] = "none"
     """How an answer in JSON is asked for: constrained by its schema, constrained to be JSON, or
     by words alone. Without the first, the schema is put into the system prompt."""
-    tools: bool = False
-    """Whether its models call tools in its wire format; others name one in an answer in JSON."""
     longest: int = 0
     """Tokens of the longest answer of its newest models, thoughts included; 0 is unknown."""
     lengths: bool = True
@@ -305,8 +303,33 @@ def missing(provider: str) -> str:
     return f'{row.package} is not installed: pip install -e ".[{row.extra}]"'
 
 
-def rules_provider(rules: Rules) -> Provider:
-    """The provider of the plan without a model."""
-    from llm.providers.mock import MockProvider
+class RulesProvider:
+    """The provider of the plan without a model: rules answer, computed from the real run.
 
-    return MockProvider(rules)
+    It stands in for no model: a role without a rule, or a rule that cannot answer, says so.
+    """
+
+    name = MOCK
+    model = "none"
+    thinks = False
+    exact = False
+    window = None
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    async def stream(self, request: Request) -> Stream:
+        if request.role not in self._rules:
+            raise NoModel(f"the role {request.role!r} needs a model, and none is configured")
+        text = self._rules[request.role](request.variables)
+        yield text
+        yield Reply(text, "stop", self.name, self.model, Usage(), cost_usd=0.0)
+
+    async def models(self) -> tuple[str, ...]:
+        return ()
+
+    def count(self, text: str) -> int:
+        return estimated_tokens(text)
+
+    async def close(self) -> None:
+        """Nothing is held."""

@@ -10,11 +10,13 @@ reached is stood in for by the next of the plan's fallbacks; that is told, never
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import count
 
@@ -44,9 +46,8 @@ from llm.errors import (
 from llm.plan import SMALL_B, Choice, Plan
 from llm.prices import Prices
 from llm.provider import Provider, estimated_tokens, overlong, row_of, too_few
-from llm.questions import fingerprint, question_of
 from llm.tokens import answer_tokens, question_tokens, texts_of
-from llm.types import MOST_TOKENS, Reply, Request, Stream, Tools, Usage
+from llm.types import MOST_TOKENS, Reply, Request, Stream, Usage
 
 LOADING_INTERVAL_S = 2.0
 """Between two looks at how far a model on this machine has been downloaded or loaded."""
@@ -151,7 +152,7 @@ class Router:
         first = self.plan.of(request.role)
         if first is None:
             raise NoModel(f"the role {request.role!r} needs a model, and the plan has none for it")
-        key = fingerprint(question_of(first.provider, first.model, request))
+        key = fingerprint(first, request)
         known = self.before.pop(key, None)
         if known is not None:
             yield known.text
@@ -368,12 +369,12 @@ class _Call:
     async def _report_loading(self) -> None:
         """Reports the download or load of a model on this machine until the call is answered."""
         last = ""
-        while describe := getattr(self.provider, "describe", None):
+        while loading := getattr(self.provider, "loading", None):
             await asyncio.sleep(LOADING_INTERVAL_S)
-            doing = describe()
-            if doing.state in ("downloading", "loading") and str(doing) != last:
-                last = str(doing)
-                self.router.tell(CallWaits(self.number, last))
+            doing = loading()
+            if doing and doing != last:
+                last = doing
+                self.router.tell(CallWaits(self.number, doing))
 
     def _wait(self, error: CallFailed) -> float | None:
         """Seconds until the next attempt; `None` where none is made."""
@@ -429,8 +430,6 @@ class _Call:
             counted = failed.usage if failed is not None else None
             # Nobody may charge more than was asked for, however much was sent.
             answer = min(estimated_tokens("".join(self.said)), self.request.max_tokens)
-            if isinstance(self.request.output, Tools):  # held back until it is known for a call
-                answer = self.request.max_tokens
             usage = _counted(counted or Usage(self.question, answer, estimated=True))
         # Whatever the price is, what never began costs nothing.
         free = not usage.total
@@ -447,6 +446,14 @@ class _Call:
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
             router.clean("".join(self.said)),
         ))
+
+
+def fingerprint(choice: Choice, request: Request) -> str:
+    """The hash of all that a model's answer depends on. A request's deadline and the variables that
+    its messages were rendered from are no part of it."""
+    asked = asdict(replace(request, variables={}, deadline_s=0.0, again=False))
+    text = json.dumps([choice.asked, type(request.output).__name__, asked], sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _counted(usage: Usage) -> Usage:

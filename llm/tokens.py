@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 
-from llm.types import Effort, Request, Tools
+from llm.types import Effort, Request
 
 TURN = 32
 """Around the text of a turn: its role, its separators, its share of a chat template."""
@@ -19,14 +17,8 @@ THINKING: dict[Effort, int] = {"low": 2_048, "medium": 4_096, "high": 8_192}
 
 
 def texts_of(request: Request) -> tuple[str, ...]:
-    """All texts of a question, with what is said of the tools it offers: its answer's is one."""
-    output = request.output
-    tools = output.tools if isinstance(output, Tools) else ()
-    form = (json.dumps(dict(output.schema)),) if tools and isinstance(output, Tools) else ()
-    return (
-        request.system, *(turn.text for turn in request.messages),
-        *(json.dumps(asdict(tool)) for tool in tools), *form,
-    )
+    """All texts of a question."""
+    return (request.system, *(turn.text for turn in request.messages))
 
 
 def question_tokens(count: Callable[[str], int], texts: Iterable[str]) -> int:

@@ -40,26 +40,7 @@ class Json:
     schema: Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class Tool:
-    """Something that a model may have done before it answers."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, object]
-    """A JSON Schema of an object."""
-
-
-@dataclass(frozen=True)
-class Tools(Json):
-    """The answer is that JSON value, or a call of one of these tools: of a provider with tool calls
-    of its own (`Row.tools`) it comes as text, as `llm.asking.tools.call_text` writes it. Any other
-    knows no tools, and is asked for the value."""
-
-    tools: tuple[Tool, ...] = ()
-
-
-Output = Text | Code | Json | Tools
+Output = Text | Code | Json
 
 
 @dataclass(frozen=True)

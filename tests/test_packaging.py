@@ -23,8 +23,6 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUNTIME_EXTRAS = ("ui", "anthropic", "ollama", "openai", "local", "gguf")
-ZEROGPU = {"torch>=2.8,<3": "torch>=2.8,<2.12"}
-"""What is declared, and what of it a ZeroGPU space takes."""
 CARD_PACKAGES = {
     "gradio", "langgraph", "anthropic", "ollama", "transformers", "torch", "accelerate",
     "bitsandbytes", "jsonschema", "pyyaml",
@@ -48,7 +46,7 @@ def test_the_spaces_list_is_the_core_and_every_runtime_extra() -> None:
     extras = PROJECT["optional-dependencies"]
     declared = list(PROJECT["dependencies"])
     declared += [line for name in RUNTIME_EXTRAS for line in extras[name]]
-    assert sorted(required()) == sorted({ZEROGPU.get(line, line) for line in declared})
+    assert sorted(required()) == sorted(set(declared))
 
 
 def test_the_model_of_a_space_is_fetched_while_it_is_built() -> None:

@@ -47,8 +47,8 @@ def visitor_of(word: str) -> str:
 class Described(Protocol):
     """A provider whose model runs in this process, and tells how it is doing."""
 
-    def describe(self) -> object:
-        """Where it runs and how fast, or why it does not; its text is for people."""
+    def describe(self) -> str:
+        """Where it runs and how fast, or why it does not; for people."""
 
     def warm(self) -> None:
         """Begins to load it."""
@@ -186,7 +186,7 @@ class Models:
             try:
                 async with self._opened(choice, visitor) as provider:
                     if isinstance(provider, Described):
-                        found.append(str(provider.describe()))
+                        found.append(provider.describe())
             except NoProvider as error:
                 found.append(str(error))
         return tuple(found)

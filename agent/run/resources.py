@@ -20,7 +20,7 @@ from agent.log.store import Store
 from agent.memory.visitors import Memories
 from agent.run.uploads import Uploads, uploads
 from agent.thinking.rules import rules
-from llm import BadPrompt, Connection, Provider, open_provider, rules_provider
+from llm import BadPrompt, Connection, Provider, RulesProvider, open_provider
 from llm.asking.prompts import Prompts
 from sandbox import OwnedSandbox, Sandbox, open_sandbox
 
@@ -111,7 +111,7 @@ async def open_resources(
         try:
             yield Resources(
                 settings, models, jail, store, memories, EventBus(store),
-                rules_provider(rules(settings.drafts)), prompts, steps, engine,
+                RulesProvider(rules(settings.drafts)), prompts, steps, engine,
                 tuple(filter(None, (warning, memories.owner.notice))),
             )
         finally:

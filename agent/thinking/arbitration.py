@@ -44,25 +44,19 @@ from agent.thinking.roles import (
     ask_if_it_answers,
     if_it_answers,
 )
+from agent.thinking.wording import is_one_file
 
 MOST_RULED = 3
 """Tests that the arbiter is asked about at once; others stay as they are."""
 UNDECIDED = "nothing settles it"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Dispute:
-    """A derived test, and how the program fails it."""
+    """A derived test, how the program fails it, and who has given which value so far."""
 
     test: TestCase
     verdict: Verdict
-
-
-@dataclass
-class _Case:
-    """A dispute with the witnesses heard so far."""
-
-    dispute: Dispute
     for_test: list[str] = field(default_factory=list)
     for_code: list[str] = field(default_factory=list)
     for_neither: list[str] = field(default_factory=list)
@@ -73,16 +67,16 @@ class _Case:
 
     def hear(self, value: Answer, who: str) -> None:
         """A value that somebody else gives for the call."""
-        if _fits(value, self.dispute.test):
+        if _fits(value, self.test):
             self.for_test.append(who)
-        elif same(value, gave(self.dispute.verdict)):
+        elif same(value, gave(self.verdict)):
             self.for_code.append(who)
         else:
             self.for_neither.append(who)
 
     @property
     def needed(self) -> int:
-        told = (expected_of(self.dispute.test), gave(self.dispute.verdict))
+        told = (expected_of(self.test), gave(self.verdict))
         return 1 if all(map(_telling, told)) else 2
 
     @property
@@ -93,7 +87,7 @@ class _Case:
 
     def ruled(self, ruling: Ruled, why: str, quote: str = "") -> TestRuled:
         """What comes of it."""
-        return TestRuled(test=self.dispute.test.name, ruling=ruling, why=why, quote=quote)
+        return TestRuled(test=self.test.name, ruling=ruling, why=why, quote=quote)
 
     def left_open(self, why: str) -> TestRuled:
         """What comes of it where nothing settles it."""
@@ -128,28 +122,20 @@ async def rulings(
     ctx: Context, solution: Solution, disputes: Sequence[Dispute], *, is_pinned: bool
 ) -> tuple[TestRuled, ...]:
     """What comes of each dispute; a role that gives no answer is told, and settles nothing."""
-    cases = [_Case(one) for one in disputes]
-    for witness in (_earlier, _predicted, _referred):
-        left = [
-            one for one in cases if (one.settled is None and witness is not _referred)
-            or (witness is _referred and _is_worth(one, is_pinned) and not one.is_sure)
-        ]
-        if left:
-            await witness(ctx, solution, left)
-    settled = [one.settled for one in cases if one.settled is not None]
-    left = [one for one in cases if one.settled is None]
-    asked = [one for one in left if _is_worth(one, is_pinned)][:MOST_RULED]
+    _earlier(ctx, solution, disputes)
+    await _predicted(ctx, [one for one in disputes if one.settled is None])
+    # Neither plain program nor arbiter is paid where nothing hangs on what they say.
+    worth = [one for one in disputes if not is_pinned and one.test.origin != "adversarial"]
+    await _referred(ctx, solution, [one for one in worth if not one.is_sure])
+    settled = [one.settled for one in disputes if one.settled is not None]
+    left = [one for one in disputes if one.settled is None]
+    asked = [one for one in worth if one.settled is None][:MOST_RULED]
     ruled = [await _ruled(ctx, solution, one) for one in asked]
     rest = [one.left_open(UNDECIDED) for one in left if one not in asked]
     return (*settled, *ruled, *rest)
 
 
-def _is_worth(case: _Case, is_pinned: bool) -> bool:
-    """Whether the dearer witnesses are paid for."""
-    return not is_pinned and case.dispute.test.origin != "adversarial"
-
-
-async def _earlier(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
+def _earlier(ctx: Context, solution: Solution, cases: Sequence[Dispute]) -> None:
     """Other programs of this run that passed the test in dispute, and failed none that stands."""
     events = [entry.event for entry in ctx.log()]
     texts = {
@@ -167,7 +153,7 @@ async def _earlier(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> 
             continue
         passed = {one.test for one in report.verdicts if one.passed}
         for case in cases:
-            if case.dispute.test.name in passed:
+            if case.test.name in passed:
                 case.for_test.append("another program of this run")
 
 
@@ -175,29 +161,40 @@ def _dumped(solution: Solution) -> str:
     return "\n".join(file.text.strip() for file in solution.files)
 
 
-async def _predicted(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
+async def _predicted(ctx: Context, cases: Sequence[Dispute]) -> None:
     """What follows from the words alone, by one who sees neither program nor test."""
-    if ctx.plan.of(ARBITER.name) is None:
-        return
-    calls = [_call(one.dispute.test) for one in cases]
-    answer = await ask_if_it_answers(
-        ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(filter(None, calls))},
+    told = await predictions(
+        ctx, [_call(one.test) for one in cases],
         without="The tests in dispute are judged without its prediction.",
     )
-    told = {
-        "".join(one.call.split()): one.expected for one in (answer.examples if answer else ())
-    }
-    for case, call in zip(cases, calls, strict=True):
-        value = told.get("".join(call.split()))
-        if call and value is not None:
-            case.hear(Answer.read(value), "a second prediction from the words")
+    for case in cases:
+        if (call := _call(case.test)) in told:
+            case.hear(Answer.read(told[call]), "a second prediction from the words")
 
 
-async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) -> None:
+async def predictions(ctx: Context, calls: Sequence[str], *, without: str) -> dict[str, str]:
+    """What calls give, as a model predicts it from the task's words alone; only those that it
+    answers."""
+    asked = [*filter(None, calls)]
+    if not asked or ctx.plan.of(ARBITER.name) is None:
+        return {}
+    answer = await ask_if_it_answers(
+        ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(asked)}, without=without
+    )
+    told = {_plain(one.call): one.expected for one in (answer.examples if answer else ())}
+    return {call: told[_plain(call)] for call in asked if _plain(call) in told}
+
+
+def _plain(call: str) -> str:
+    """A call without its spaces."""
+    return "".join(call.split())
+
+
+async def _referred(ctx: Context, solution: Solution, cases: Sequence[Dispute]) -> None:
     """What a plain program gives that was written from the words, to compute it. One model reads
     the same words alike twice: against a test it is no witness for a program of its own, but
     beside another."""
-    if ctx.plan.of(GENERATOR) is None or len(solution.files) > 1 or ctx.task.project is not None:
+    if not cases or ctx.plan.of(GENERATOR) is None or not is_one_file(ctx.task, solution):
         return
     text = await if_it_answers(
         ctx, GENERATOR, ask_for_code(ctx, "reference", {"task": ctx.task.text}),
@@ -207,29 +204,29 @@ async def _referred(ctx: Context, solution: Solution, cases: Sequence[_Case]) ->
         return
     entry = solution.entry or PASTED
     reference = Solution(files=(File(path=entry, text=text),), entry=entry, origin="model")
-    report = await ctx.judge(reference, [one.dispute.test for one in cases])
+    report = await ctx.judge(reference, [one.test for one in cases])
     verdicts = {one.test: one for one in report.verdicts}
     who = "a plain program written from the words"
     for case in cases:
-        found = verdicts.get(case.dispute.test.name)
+        found = verdicts.get(case.test.name)
         if found is not None and found.passed:
             case.for_test.append(who)
         elif found is not None and solution.origin == "model" and not case.for_code and (
-            same(gave(found), gave(case.dispute.verdict))
+            same(gave(found), gave(case.verdict))
         ):
             case.kin.append(who)
         elif found is not None:
             case.hear(gave(found), who)
 
 
-async def _ruled(ctx: Context, solution: Solution, case: _Case) -> TestRuled:
+async def _ruled(ctx: Context, solution: Solution, case: Dispute) -> TestRuled:
     """What the arbiter says; without a sentence that stands in the task word by word it is open."""
     if ctx.plan.of(ARBITER.name) is None:
         return case.left_open("no model is there to judge it")
     answer = await ask_if_it_answers(
         ctx, ARBITER, {
-            "task": ctx.task.text, "code": solution.text, "test": case.dispute.test.code,
-            "failure": case.dispute.verdict.message,
+            "task": ctx.task.text, "code": solution.text, "test": case.test.code,
+            "failure": case.verdict.message,
         },
         without="The test in dispute stays as it is.",
     )

@@ -18,7 +18,7 @@ from agent.healing.strategies import Attempt
 from agent.healing.tournament import Winner, held
 from agent.repair.ranking.question import question
 from agent.thinking.rewriting import WARM, around
-from agent.thinking.roles import ask_for_sample
+from agent.thinking.roles import SMALL_GENERATOR, ask_generator, program_for
 from llm import LlmError
 
 MOST_DRAFTS = 6
@@ -58,7 +58,10 @@ async def compared(
             break
         seed, left = seed + 1, left - 1
         try:
-            text, *_ = await ask_for_sample(ctx, "draft", {"task": ctx.task.text}, WARM, seed, 0)
+            words = {"task": ctx.task.text}
+            text, *_ = await ask_generator(
+                ctx, "draft", words, program_for(words), WARM, prompt=SMALL_GENERATOR, seed=seed
+            )
         except LlmError as error:  # a cap too: the run goes on with the draft that it has
             unsure = f"no other draft could be compared with it ({error})"
             continue

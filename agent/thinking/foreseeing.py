@@ -7,7 +7,6 @@ prediction proves nothing: it chooses among what the judge has passed, and what 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from agent.core.domain import Alternative, Alternatives, Solution
@@ -17,8 +16,8 @@ from agent.healing.context import Context
 from agent.healing.searching import confirmed_alternatives
 from agent.repair.ranking.question import Answer, given
 from agent.repair.ranking.rivals import is_readable
-from agent.thinking.arbitration import same
-from agent.thinking.roles import ARBITER, PREDICTOR, ask_if_it_answers
+from agent.thinking.arbitration import predictions, same
+from agent.thinking.roles import ARBITER
 
 MOST_FORESEEN = 6
 """Calls that are put to it at once."""
@@ -30,17 +29,15 @@ async def foreseen(
     """The repair that most predictions speak for, and all with it in front; as they were where no
     model is planned, or nothing speaks for another."""
     calls = telling_calls(others)
-    if not calls or not may_foresee(ctx):
+    may_ask = ctx.settings.enable_arbitration and not ctx.settings.ask
+    if not calls or not may_ask or not ctx.task.text.strip():
         return solution, others
-    answer = await ask_if_it_answers(
-        ctx, PREDICTOR, {"task": ctx.task.text, "calls": "\n".join(calls)},
-        without="Which of the repairs that fit is meant stays open.",
+    told = await predictions(
+        ctx, calls, without="Which of the repairs that fit is meant stays open."
     )
-    told = {plain_call(one.call): one.expected for one in (answer.examples if answer else ())}
-    led = by_predictions(others, {
-        call: told[plain_call(call)] for call in calls if plain_call(call) in told
-    })
-    if led.behaviours[0] == others.behaviours[0]:
+    led = by_predictions(others, told)
+    before = others.behaviours[0]
+    if led.behaviours[0] == before:
         return solution, others
     led = await confirmed_alternatives(
         led, lambda one: ctx.judge(one, suite.visible), lambda: ctx.seconds_left <= 0
@@ -48,32 +45,13 @@ async def foreseen(
     first = led.behaviours[0]
     if not first.confirmed or first.solution.id == solution.id:
         return solution, others
-    call, value = _decisive(others, first, told)
+    spoke = _agreeing(first, others.calls, told)
+    call = next(one for one in spoke if one not in _agreeing(before, others.calls, told))
     ctx.emit(Notice(level="warning", text=(
         "Several repairs fit the tests; one is kept that a prediction from the words speaks for: "
-        f"`{call}` gives {value}."
+        f"`{call}` gives {told[call]}."
     ), role=ARBITER.name))
     return first.solution, led
-
-
-def _decisive(
-    others: Alternatives, chosen: Alternative, told: dict[str, str]
-) -> tuple[str, str]:
-    """A call and the predicted value that spoke for the chosen one and not for the first."""
-    first = others.behaviours[0]
-    return next(
-        (call, told[plain_call(call)])
-        for call, one, other in zip(others.calls, chosen.answers, first.answers, strict=False)
-        if one != other and same(Answer.read(told.get(plain_call(call), "")), given(one))
-    )
-
-
-def may_foresee(ctx: Context) -> bool:
-    """Whether there are words to predict from, and a model to do it."""
-    return (
-        bool(ctx.task.text.strip()) and not ctx.settings.ask
-        and ctx.settings.enable_arbitration and ctx.plan.of(ARBITER.name) is not None
-    )
 
 
 def telling_calls(others: Alternatives) -> tuple[str, ...]:
@@ -89,22 +67,14 @@ def telling_calls(others: Alternatives) -> tuple[str, ...]:
 
 def by_predictions(others: Alternatives, told: dict[str, str]) -> Alternatives:
     """The behaviours, those first that most predictions speak for; pure."""
-    votes = Counter({
-        place: _agreeing(one, others.calls, told) for place, one in enumerate(others.behaviours)
-    })
-    order = sorted(votes, key=lambda place: -votes[place])
-    return others.model_copy(update={
-        "behaviours": tuple(others.behaviours[place] for place in order)
-    })
+    return others.model_copy(update={"behaviours": tuple(sorted(
+        others.behaviours, key=lambda one: -len(_agreeing(one, others.calls, told))
+    ))})
 
 
-def _agreeing(one: Alternative, calls: Sequence[str], told: dict[str, str]) -> int:
-    return sum(
-        call in told and same(Answer.read(told[call]), given(answer))
-        for call, answer in zip(calls, one.answers, strict=False)
-    )
-
-
-def plain_call(call: str) -> str:
-    """A call without its spaces, by which an answer is told to be about it."""
-    return "".join(call.split())
+def _agreeing(one: Alternative, calls: Sequence[str], told: dict[str, str]) -> list[str]:
+    """The calls whose predictions are what a behaviour answers."""
+    return [
+        call for call, answer in zip(calls, one.answers, strict=False)
+        if call in told and same(Answer.read(told[call]), given(answer))
+    ]

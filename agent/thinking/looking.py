@@ -1,18 +1,17 @@
 """A debugger that looks around before it answers: it calls a tool, and sees what comes of it.
 
-A model whose provider has tool calls makes them in its own way (`llm.asking.tools`), any other by
-an answer in JSON. Either is an answer like any other: logged, reserved and paid for. Whatever
-goes wrong in a call is something to see, and what is seen is data.
+It names a tool and its arguments in an answer in JSON, which every provider can be asked for. Such
+an answer is logged, reserved and paid for like any other. Whatever goes wrong in a call is
+something to see, and what is seen is data.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 
 from agent.core.domain import File, Report, Script, Solution, Task
-from agent.core.events import CodeWritten, Looked, ModelFailed, Notice
+from agent.core.events import CodeWritten, Looked, Notice
 from agent.core.state import Suite
 from agent.healing.context import Context
 from agent.intake.asked.held_out import contains_test, file_without_test
@@ -20,23 +19,17 @@ from agent.judge.project_run import laid
 from agent.memory import FailureDescription
 from agent.thinking.roles import (
     DEBUGGER,
-    DEBUGGER_WITH_TOOLS,
     INVESTIGATOR,
     Investigation,
-    RootCause,
-    ask_with_tools,
+    ask_if_it_answers,
     brief,
-    if_it_answers,
 )
 from agent.tools.debugging import DebuggerTools, Scene
 from agent.tools.registry import ToolRegistry
 from agent.tools.standard import WorkspaceTools
 from agent.tools.workspace import Workspace, is_inside
-from llm import Message, Tool
+from llm import Message
 from llm.asking.prompts import fenced, mark_for
-from llm.asking.tools import Call, call_text
-from llm.errors import ToolsRefused
-from llm.provider import row_of
 from sandbox import SandboxError
 
 MOST_LOOKS, FEW_LOOKS = 5, 2
@@ -48,39 +41,17 @@ WIDE_WINDOW, LEAST_WINDOW = 32_000, 6_000
 MOST_CALL_S = 120.0
 
 
-@dataclass(frozen=True)
-class Leave:
-    """How far a debugger may look around."""
-
-    looks: int
-    """None where its model's window would not hold what it sees."""
-    most_seen: int
-    """Characters of what one call shows."""
-    calls_tools: bool
-    """Its model calls tools in its provider's own way."""
-
-
-NO_LEAVE = Leave(0, 0, False)
-
-
-async def leave(ctx: Context) -> Leave:
-    """How far the model that is the debugger may look around: a small one not so far."""
+async def allowed_looks(ctx: Context) -> tuple[int, int]:
+    """How often the model that is the debugger may call a tool, and the characters of what one call
+    shows; fewer for a small model, and no call where its window would not hold what it sees."""
     choice = ctx.plan.of(DEBUGGER.name)
     if choice is None:
-        return NO_LEAVE
-    row = row_of(choice.provider)
+        return 0, 0
     window = (await ctx.answerer(DEBUGGER.name)).window
-    looks = MOST_LOOKS
-    if choice.is_small or (window is not None and window < WIDE_WINDOW):
-        looks = FEW_LOOKS
-    if window is not None and window < LEAST_WINDOW:
-        looks = 0
-    seen = MOST_SEEN if window is None else min(MOST_SEEN, int(SHARE_SEEN * window))
-    refused = any(
-        isinstance(entry.event, ModelFailed) and entry.event.error == ToolsRefused.__name__
-        for entry in ctx.log()
-    )
-    return Leave(looks, seen, row.tools and not refused)
+    if window is None:
+        return FEW_LOOKS if choice.is_small else MOST_LOOKS, MOST_SEEN
+    looks = FEW_LOOKS if choice.is_small or window < WIDE_WINDOW else MOST_LOOKS
+    return looks if window >= LEAST_WINDOW else 0, min(MOST_SEEN, int(SHARE_SEEN * window))
 
 
 def looking_tools(
@@ -149,73 +120,43 @@ def readable_files(task: Task, solution: Solution, suite: Suite) -> dict[str, st
 
 
 async def looked_around(
-    ctx: Context, variables: Mapping[str, str], tools: ToolRegistry, allowed: Leave, *, without: str
-) -> RootCause | None:
-    """What the debugger answers once it has looked; `None` where its model gives no answer. A
-    server that takes no tools of its own is told them in words."""
-    try:
-        return await _looked_around(ctx, variables, tools, allowed, without)
-    except ToolsRefused as error:
-        ctx.emit(Notice(level="info", text=(
-            f"{error}. The debugger is told of them in words, and names one in its answer."
-        )))
-        plain = replace(allowed, calls_tools=False)
-        return await _looked_around(ctx, variables, tools, plain, without)
-
-
-async def _looked_around(
-    ctx: Context, variables: Mapping[str, str], tools: ToolRegistry, allowed: Leave, without: str
-) -> RootCause | None:
-    native = tuple(
-        Tool(one["name"], one["description"], one["parameters"]) for one in tools.get_schemas()
-    ) if allowed.calls_tools else ()
-    question = {**variables, "tools": "" if native else _described(tools)}
+    ctx: Context, variables: Mapping[str, str], tools: ToolRegistry, looks: int, most_seen: int,
+    *, without: str,
+) -> Investigation | None:
+    """What the debugger answers after at most that many looks; `None` where its model gives no
+    answer."""
+    question = {**variables, "tools": _described(tools)}
     turns: list[Message] = []
-    for left in range(allowed.looks, -1, -1):
-        asked: Awaitable[RootCause | Call] = (
-            ask_with_tools(ctx, DEBUGGER_WITH_TOOLS, question, turns, native if left else ())
-            if native else ask_with_tools(ctx, INVESTIGATOR, question, turns, ())
+    for left in range(looks, -1, -1):
+        answer = await ask_if_it_answers(
+            ctx, INVESTIGATOR, question, turns=turns, without=without
         )
-        answer = await if_it_answers(ctx, DEBUGGER.name, asked, without)
-        call = _call_of(answer)
-        if answer is None or call is None:
-            return answer if isinstance(answer, RootCause) else None
-        if not left:
+        if answer is None or not answer.tool or not left:
             break
-        seen = brief(await _seen(ctx, tools, call), allowed.most_seen)
-        ctx.emit(Looked(tool=call.name, arguments=call.arguments, seen=seen))
-        said = call_text(call.name, call.arguments) if isinstance(answer, Call) else (
-            answer.model_dump_json()
-        )
+        seen = brief(await _seen(ctx, tools, answer), most_seen)
+        ctx.emit(Looked(tool=answer.tool, arguments=answer.arguments, seen=seen))
         # Its words are a model's, and may be those of a hostile program.
-        name = call.name if call.name in tools else "that tool"
-        turns += [Message("assistant", said), Message("user", (
+        name = answer.tool if answer.tool in tools else "that tool"
+        turns += [Message("assistant", answer.model_dump_json()), Message("user", (
             f"What {name} gives:\n{fenced('seen', seen, mark_for([seen]))}\n\n"
             + (f"You may look {left - 1} more times." if left > 1 else
-               "You may look no more: answer now with the JSON object alone"
-               + (", with `tool` empty." if not native else "."))
+               "You may look no more: answer now with the JSON object alone, with `tool` empty.")
         ))]
-    return answer if isinstance(answer, RootCause) else None
+    return answer
 
 
-def _call_of(answer: RootCause | Call | None) -> Call | None:
-    if isinstance(answer, Investigation):
-        return Call(answer.tool, answer.arguments) if answer.tool else None
-    return answer if isinstance(answer, Call) else None
-
-
-async def _seen(ctx: Context, tools: ToolRegistry, call: Call) -> str:
+async def _seen(ctx: Context, tools: ToolRegistry, asked: Investigation) -> str:
     try:
-        arguments = json.loads(call.arguments or "{}")
+        arguments = json.loads(asked.arguments or "{}")
     except (ValueError, RecursionError) as error:
         return f"error: `arguments` is no JSON: {error}"
     if not isinstance(arguments, dict):
         return "error: `arguments` must be the text of a JSON object"
     try:
-        return (await tools.call(call.name, arguments)).text
+        return (await tools.call(asked.tool, arguments)).text
     except SandboxError as error:
         ctx.emit(Notice(level="warning", text=(
-            f"The debugger could not run {call.name}: {error} It goes on without."
+            f"The debugger could not run {asked.tool}: {error} It goes on without."
         )))
         return "error: nothing can be run now; answer by what is known"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 
-from agent.core.domain import Approach, Report, Solution, TestCase, counted
+from agent.core.domain import Approach, Report, Solution, counted
 from agent.core.events import ModelCalled, Notice, Recalled
 from agent.core.rounds import Try
 from agent.core.settings import GENERATOR
@@ -21,13 +21,22 @@ from agent.thinking.branching import ALTERNATIVES, branches
 from agent.thinking.roles import (
     SMALL_GENERATOR,
     ask_for_code,
-    ask_for_edits,
-    ask_for_sample,
+    ask_generator,
+    program_for,
     share_of_an_answer,
 )
-from agent.thinking.several_files import edited_solution, question_of_files, searched_around
-from agent.thinking.wording import in_a_line, repair_question, tests
+from agent.thinking.several_files import edited_solution, searched_around, values_seen
+from agent.thinking.wording import diagnosis as words_of
+from agent.thinking.wording import (
+    failing_cases,
+    in_a_line,
+    is_one_file,
+    repair_question,
+    suspects_of,
+    tests,
+)
 from llm import BadReply, LlmError
+from llm.asking.answers import edited, edits_of
 from llm.errors import NeedsKey, OverBudget
 from llm.provider import named
 
@@ -57,10 +66,6 @@ TEMPLATES: dict[Approach, tuple[str, ...]] = {
 """The generator's templates for a whole program; candidates of a tournament take these by turns."""
 
 
-class ProgramTooLong(LlmError):
-    """The program is too long for the generator's model to write it."""
-
-
 async def one_try(
     attempt: Attempt, ctx: Context, approach: Approach, told: Sequence[str], place: int = 0
 ) -> Try:
@@ -70,18 +75,10 @@ async def one_try(
     A cap that is reached and a key that is gone are the run's matter; what else goes wrong with the
     model is told.
     """
-    project = ctx.task.project
-    temperature = WARM if place else None
-    if is_small(ctx) and len(attempt.solution.files) == 1 and project is None:
+    if is_small(ctx) and is_one_file(ctx.task, attempt.solution):
         return await _sampled(attempt, ctx, fresh=approach == "fresh")
     try:
-        if len(attempt.solution.files) == 1 and project is None:
-            candidate = attempt.solution.with_text(
-                await _repaired(attempt, ctx, approach, place, told), origin="model"
-            )
-        else:
-            question = await question_of_files(attempt, ctx, _lessons(ctx))
-            candidate = await edited_solution(attempt, ctx, question, told, temperature)
+        candidate = await _repaired(attempt, ctx, approach, place, told)
     except (OverBudget, NeedsKey):
         raise
     except LlmError as error:
@@ -92,15 +89,10 @@ async def one_try(
     if candidate.files == attempt.solution.files:
         return Try(fault="leaves the program as it is", by=by)
     fault, report = await _judged(attempt, ctx, candidate)
+    tried = Try(solution=candidate, report=report, fault=fault, by=by)
     if report is None or report.passed:
-        return Try(solution=candidate, report=report, fault=fault, by=by)
-    near, count = await around(attempt, ctx, candidate, report)
-    if near is None:
-        return Try(solution=candidate, report=report, fault=fault, by=by, candidates=1 + count)
-    note = f"{candidate.note}, and {near.note}"
-    near = near.model_copy(update={"origin": "model", "note": note})
-    found = await ctx.judge(near, attempt.tests)
-    return Try(solution=near, report=found, by=by, candidates=1 + count)
+        return tried
+    return await _near(attempt, ctx, [(candidate, report)], tried)
 
 
 async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
@@ -109,25 +101,32 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
     answers that fail are searched around, the best first. `fresh` samples of a program that was
     written from words are other drafts.
     """
-    choice = ctx.plan.of(GENERATOR)
-    by = _model(ctx) if choice is None else choice.words
+    by = _model(ctx)
     drafted = (fresh or attempt.is_second) and ctx.task.solution is None
     forms = ("draft",) * len(PLAIN_FORMS) if drafted else PLAIN_FORMS
     if attempt.is_second:
         forms = forms[: SECOND_DRAFTS if drafted else SECOND_SAMPLES]
     try:
-        await _fits(attempt, ctx)
+        share = await share_of_an_answer(ctx, attempt.solution.text, SMALL_GENERATOR)
     except LlmError as error:
         return Try(fault=str(error), by=by, is_models_fault=True)
+    if share > MOST_WHOLE:  # it copies a program more surely than it quotes the lines to change
+        return Try(by=by, is_models_fault=True, fault=(
+            f"the program takes {share:.0%} of the longest answer that {by} may give, and no more "
+            f"than {MOST_WHOLE:.0%} is sure to hold a repair of it; give the generator to a "
+            "stronger model, or bring a shorter program"
+        ))
     seen = {fingerprint(attempt.solution)}
     failing: list[tuple[Solution, Report]] = []
     last = Try(fault="leaves the program as it is", by=by)
     for number, form in enumerate(forms):
         is_first = not (number or fresh or drafted)
         try:
-            text, question, reply = await ask_for_sample(
-                ctx, form, _plain_question(attempt, ctx, form), None if is_first else WARM,
-                number + (len(PLAIN_FORMS) if fresh else 0), ALTERNATIVES if is_first else 0,
+            asked = _plain_question(attempt, ctx, form)
+            text, question, reply = await ask_generator(
+                ctx, form, asked, program_for(asked), None if is_first else WARM,
+                prompt=SMALL_GENERATOR, seed=number + (len(PLAIN_FORMS) if fresh else 0),
+                alternatives=ALTERNATIVES if is_first else 0,
             )
             changed = branches(ctx, question, reply, BRANCHES)
             first = attempt.solution.with_text(
@@ -154,14 +153,13 @@ async def _sampled(attempt: Attempt, ctx: Context, *, fresh: bool) -> Try:
                         break
         except (OverBudget, NeedsKey):
             raise
-        except BadReply as error:
-            last = Try(fault=str(error), by=by, is_models_fault=True)
         except LlmError as error:
             last = Try(fault=str(error), by=by, is_models_fault=True)
-            break
+            if not isinstance(error, BadReply):
+                break
         if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
             break
-    return await _near_a_sample(attempt, ctx, failing, last)
+    return await _near(attempt, ctx, failing, last)
 
 
 def _note(attempt: Attempt, text: str, by: str) -> str:
@@ -185,22 +183,10 @@ async def _candidates(
             )
 
 
-async def _fits(attempt: Attempt, ctx: Context) -> None:
-    """Raises `ProgramTooLong` where an answer cannot hold the program: a small model copies one
-    more surely than it quotes the lines to change."""
-    share = await share_of_an_answer(ctx, attempt.solution.text, SMALL_GENERATOR)
-    if share > MOST_WHOLE:
-        raise ProgramTooLong(
-            f"the program takes {share:.0%} of the longest answer that {_model(ctx)} may give, "
-            f"and no more than {MOST_WHOLE:.0%} is sure to hold a repair of it; give the "
-            "generator to a stronger model, or bring a shorter program"
-        )
-
-
-async def _near_a_sample(
+async def _near(
     attempt: Attempt, ctx: Context, failing: list[tuple[Solution, Report]], last: Try
 ) -> Try:
-    """The best of samples that fail, with a search around each; `last` where there is none."""
+    """The best of answers that fail, with a search around each; `last` where there is none."""
     tried = len(failing)
     failing.sort(key=lambda one: one[1].score, reverse=True)
     for candidate, report in failing:
@@ -219,17 +205,13 @@ async def _near_a_sample(
     )
 
 
-def _plain_question(
-    attempt: Attempt, ctx: Context, form: str
-) -> Mapping[str, str]:
+def _plain_question(attempt: Attempt, ctx: Context, form: str) -> Mapping[str, str]:
     """The variables of a plain template, or of a draft."""
     if form == "draft":
         return {"task": ctx.task.text}
-    failing = attempt.report.failing
-    names = {verdict.test for verdict in failing}
-    cases = [test for test in attempt.tests if test.name in names] or [*attempt.tests]
     return {
-        "code": attempt.solution.text, "task": ctx.task.text, "tests": tests(cases),
+        "code": attempt.solution.text, "task": ctx.task.text,
+        "tests": tests(failing_cases(attempt.tests, attempt.report)),
         "failures": in_a_line(attempt.report),
     }
 
@@ -272,22 +254,26 @@ def _failure(report: Report) -> str:
 
 async def _repaired(
     attempt: Attempt, ctx: Context, approach: Approach, place: int, attempts: Sequence[str]
-) -> str:
-    """The program text of one answer."""
-    template = TEMPLATES[approach][place % len(TEMPLATES[approach])]
+) -> Solution:
+    """The program of one answer."""
+    solution, project, diagnosis = attempt.solution, ctx.task.project, attempt.diagnosis
     temperature = WARM if place else None
-    failing = {verdict.test for verdict in attempt.report.failing}
-    cases: tuple[TestCase, ...] = tuple(
-        test for test in attempt.tests if test.name in failing
-    ) or attempt.tests
+    suspected = suspects_of(ctx.log(), solution)
     question = repair_question(
-        attempt.solution.text, task=ctx.task.text, cases=cases, report=attempt.report,
-        found=attempt.diagnosis, known=_lessons(ctx), attempts=attempts,
+        ctx.task, solution, attempt.report, attempt.tests, found=words_of(diagnosis),
+        blamed=diagnosis.blamed, suspected=suspected, known=_lessons(ctx), attempts=attempts,
+        values=() if project is None else await values_seen(attempt, ctx, project, suspected[0]),
     )
-    share = await share_of_an_answer(ctx, attempt.solution.text)
+    if not is_one_file(ctx.task, solution):
+        return await edited_solution(solution, ctx, question, temperature)
+    share = await share_of_an_answer(ctx, solution.text)
     if share > MOST_REWRITTEN:
         try:
-            return await ask_for_edits(ctx, question, temperature)
+            text, *_ = await ask_generator(
+                ctx, "edit", question, lambda text: edited(solution.text, edits_of(text)),
+                temperature,
+            )
+            return solution.with_text(text, origin="model")
         except BadReply as error:
             if share > MOST_WHOLE:
                 raise
@@ -295,7 +281,9 @@ async def _repaired(
                 f"The generator's edits could not be made ({error}). It is asked for the whole "
                 "program."
             )))
-    return await ask_for_code(ctx, template, question, temperature)
+    template = TEMPLATES[approach][place % len(TEMPLATES[approach])]
+    text = await ask_for_code(ctx, template, question, temperature)
+    return solution.with_text(text, origin="model")
 
 
 def _lessons(ctx: Context) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -21,21 +21,15 @@ from agent.core.events import Notice
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
 from agent.intake import without_added_asserts
-from llm import BadReply, LlmError, Message, Provider, Reply, Request, Tool, Tools
-from llm.asking.ask import (
-    ask_code,
-    ask_code_and_reply,
-    ask_edits,
-    ask_move,
-    ask_read,
-    ask_typed,
-)
+from llm import BadReply, LlmError, Message, Provider, Reply, Request
+from llm.asking.answers import code_of
+from llm.asking.ask import ask_read, ask_typed
 from llm.asking.prompts import Prompt
 from llm.asking.schemas import in_words, inlined
-from llm.asking.tools import Call
 from llm.asking.trimming import fit
-from llm.errors import NeedsKey, OverBudget, ToolsRefused
-from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
+from llm.errors import NeedsKey, OverBudget
+from llm.provider import sayable
+from llm.tokens import REASON, answer_tokens, question_tokens
 
 T = TypeVar("T", bound=Value)
 Read = TypeVar("Read")
@@ -100,8 +94,7 @@ class RootCause(Value):
 
 
 class Investigation(RootCause):
-    """What the debugger makes of a failure so far, and where it wants to look: for models without
-    tool calls of their own."""
+    """What the debugger makes of a failure so far, and where it wants to look."""
 
     tool: Annotated[str, Field(max_length=30)] = ""
     """Empty in its answer."""
@@ -173,8 +166,8 @@ class Steps(Value):
 
 def brief(text: str, most: int) -> str:
     """At most that many characters of a text that any encoding carries."""
-    sayable = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return sayable if len(sayable) <= most else f"{sayable[: most - 1]}…"
+    text = sayable(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 @dataclass(frozen=True)
@@ -190,14 +183,12 @@ SPEC_TESTER = Role("spec_tester", "derive", SpecTests)
 QA_ADVERSARY = Role("qa_adversary", "attack", AdversarialCalls)
 DEBUGGER = Role("debugger", "diagnose", RootCause)
 INVESTIGATOR = Role("debugger", "investigate", Investigation)
-DEBUGGER_WITH_TOOLS = Role("debugger", "investigate", RootCause)
 CRITIC = Role("critic", "review", Critique)
 MEMORY_SUMMARISER = Role("memory_summariser", "summarise", Summary)
 ARBITER = Role("arbiter", "judge", Ruling)
 PREDICTOR = Role("arbiter", "predict", SpecTests)
 PLANNER = Role("planner", "plan", Steps)
-ROLES: tuple[Role[SpecTests] | Role[AdversarialCalls] | Role[RootCause] | Role[Critique]
-             | Role[Summary] | Role[Ruling] | Role[Steps], ...] = (
+ROLES: tuple[Role[Any], ...] = (
     SPEC_TESTER, QA_ADVERSARY, DEBUGGER, CRITIC, MEMORY_SUMMARISER, ARBITER, PLANNER,
 )
 """Those that answer in a form; the generator answers with programs, by its templates `draft`,
@@ -210,30 +201,22 @@ async def ask(
     variables: Mapping[str, str],
     known: Mapping[str, object] | None = None,
     *,
+    turns: Sequence[Message] = (),
     free: bool = False,
 ) -> T:
-    """The role's typed answer; raises an `LlmError`. `known` is what only a rule reads. A `free`
-    answer is given by the role's rule, whoever the plan names."""
+    """The role's typed answer; raises an `LlmError`.
+
+    Args:
+        known: What only a rule reads.
+        turns: What was said after the question: an answer, and what came of it, by turns.
+        free: The role's rule answers, whoever the plan names.
+    """
     schema = schema_of(role.answer)
     answerer = await ctx.answerer(role.name, free=free)
     request = _request(
-        ctx, answerer, role.name, role.template, variables, known or {}, in_words(schema)
+        ctx, answerer, role.name, role.template, variables, known or {}, in_words(schema), turns
     )
     return await ask_typed(answerer, request, schema, partial(_accepted, role.answer))
-
-
-async def ask_with_tools(
-    ctx: Context, role: Role[T], variables: Mapping[str, str], turns: Sequence[Message],
-    tools: tuple[Tool, ...],
-) -> T | Call:
-    """The role's typed answer, or a call of one of these tools; raises an `LlmError`. `turns` are
-    what was said after the question: an answer, and what came of it, by turns."""
-    schema = schema_of(role.answer)
-    answerer = await ctx.answerer(role.name)
-    request = _request(
-        ctx, answerer, role.name, role.template, variables, {}, in_words(schema), turns, tools
-    )
-    return await ask_move(answerer, request, schema, partial(_accepted, role.answer), tools)
 
 
 def _accepted(answer: type[T], value: object) -> T:
@@ -251,6 +234,7 @@ async def ask_if_it_answers(
     variables: Mapping[str, str],
     known: Mapping[str, object] | None = None,
     *,
+    turns: Sequence[Message] = (),
     free: bool = False,
     without: str,
 ) -> T | None:
@@ -258,7 +242,7 @@ async def ask_if_it_answers(
     asked by a cap: `without` says how the run goes on. Raised are a key that is gone, a record that
     does not hold the question, a cap at which the run pauses, and each one that is reached before
     the critic, whom no run does without."""
-    asked = ask(ctx, role, variables, known, free=free)
+    asked = ask(ctx, role, variables, known, turns=turns, free=free)
     return await if_it_answers(ctx, role.name, asked, without)
 
 
@@ -268,7 +252,7 @@ async def if_it_answers(
     """What a role is asked for, as `ask_if_it_answers` gives it."""
     try:
         return await answer
-    except (NeedsKey, ToolsRefused):
+    except NeedsKey:
         raise
     except OverBudget as error:
         if role == CRITIC.name or (ctx.pauses and error.is_of_the_run):
@@ -280,53 +264,43 @@ async def if_it_answers(
     return None
 
 
+async def ask_generator(
+    ctx: Context, template: str, variables: Mapping[str, str], read: Callable[[str], Read],
+    temperature: float | None = None, *, prompt: str = GENERATOR, seed: int | None = None,
+    alternatives: int = 0,
+) -> tuple[Read, Request, Reply]:
+    """What `read` makes of the generator's answer, the question, and the whole answer.
+
+    Args:
+        read: May refuse the answer by a `BadReply`; it is then asked for once more.
+        temperature: Asked for in place of the prompt's.
+        prompt: The file of prompts.
+
+    Raises:
+        LlmError: The model gave no usable answer.
+    """
+    answerer = await ctx.answerer(GENERATOR)
+    request = _request(ctx, answerer, GENERATOR, template, variables, prompt=prompt)
+    request = replace(
+        request, seed=seed, alternatives=alternatives,
+        temperature=request.temperature if temperature is None else temperature,
+    )
+    found, reply = await ask_read(answerer, request, read)
+    return found, request, reply
+
+
 async def ask_for_code(
     ctx: Context, template: str, variables: Mapping[str, str], temperature: float | None = None,
     prompt: str = GENERATOR,
 ) -> str:
-    """A whole program of one file from the generator; raises an `LlmError`. `temperature` is asked
-    for in place of its prompt's; `prompt` names another file of prompts."""
-    answerer = await ctx.answerer(GENERATOR)
-    request = _request(ctx, answerer, GENERATOR, template, variables, prompt=prompt)
-    program = await ask_code(answerer, _warmed(request, temperature))
-    return without_added_asserts(program, variables.get("code", ""))
+    """A whole program of one file from the generator; raises an `LlmError`."""
+    read = program_for(variables)
+    return (await ask_generator(ctx, template, variables, read, temperature, prompt=prompt))[0]
 
 
-async def ask_for_sample(
-    ctx: Context, template: str, variables: Mapping[str, str], temperature: float | None, seed: int,
-    alternatives: int,
-) -> tuple[str, Request, Reply]:
-    """A whole program of one file from a small generator, with the question and the whole answer;
-    raises an `LlmError`."""
-    answerer = await ctx.answerer(GENERATOR)
-    request = _request(ctx, answerer, GENERATOR, template, variables, prompt=SMALL_GENERATOR)
-    request = replace(_warmed(request, temperature), seed=seed, alternatives=alternatives)
-    program, reply = await ask_code_and_reply(answerer, request)
-    return without_added_asserts(program, variables.get("code", "")), request, reply
-
-
-async def ask_for_edits(
-    ctx: Context, variables: Mapping[str, str], temperature: float | None = None
-) -> str:
-    """The program in `variables["code"]` with the generator's edits made; raises an `LlmError`."""
-    answerer = await ctx.answerer(GENERATOR)
-    request = _request(ctx, answerer, GENERATOR, "edit", variables)
-    return await ask_edits(answerer, _warmed(request, temperature), variables["code"])
-
-
-async def ask_for_files(
-    ctx: Context, template: str, variables: Mapping[str, str], read: Callable[[str], Read],
-    temperature: float | None = None,
-) -> Read:
-    """What `read` makes of the generator's files or edits, by its template `draft` or `edit_files`;
-    it may refuse them by a `BadReply`. Raises an `LlmError`."""
-    answerer = await ctx.answerer(GENERATOR)
-    request = _request(ctx, answerer, GENERATOR, template, variables)
-    return await ask_read(answerer, _warmed(request, temperature), read)
-
-
-def _warmed(request: Request, temperature: float | None) -> Request:
-    return request if temperature is None else replace(request, temperature=temperature)
+def program_for(variables: Mapping[str, str]) -> Callable[[str], str]:
+    """Reads the program in an answer to a question with these variables."""
+    return lambda text: without_added_asserts(code_of(text), variables.get("code", ""))
 
 
 async def share_of_an_answer(ctx: Context, program: str, prompt: str = GENERATOR) -> float:
@@ -351,14 +325,13 @@ def _request(
     known: Mapping[str, object] | None = None,
     form: str = "",
     turns: Sequence[Message] = (),
-    tools: tuple[Tool, ...] = (),
     prompt: str = "",
 ) -> Request:
     """The question, cut to the window of the model that answers it; `prompt` names the file where
     it is another than the role's."""
     asked = _prompt(ctx, prompt or role)
     system = asked.instructions(form)
-    more = texts_of(Request(role, system, tuple(turns), Tools({}, tools)))
+    more = (system, *(turn.text for turn in turns))
     text = _fitted(ctx, asked, template, more, variables, answerer)
     return Request(
         role, system, (Message("user", text), *turns),

@@ -18,14 +18,7 @@ from agent.judge.project_run import laid
 from agent.project.suite import open_suite
 from agent.project.tree import is_test_code
 from agent.repair.syntax import compiles
-from agent.thinking.roles import SMALL_GENERATOR, ask_for_code, ask_for_files
-from agent.thinking.wording import diagnosis, lessons, suspects, tests
-from agent.thinking.wording_of_files import (
-    failing_cases,
-    named_suspects,
-    suspects_of,
-    told_of_files,
-)
+from agent.thinking.roles import SMALL_GENERATOR, ask_for_code, ask_generator
 from agent.tools.errors import BadPath
 from agent.tools.workspace import inside
 from llm import BadReply
@@ -55,7 +48,7 @@ async def drafted(ctx: Context, origin: Literal["model", "draft"]) -> Solution:
     if is_small(ctx):
         texts = {PASTED: await ask_for_code(ctx, "draft", words, prompt=SMALL_GENERATOR)}
     else:
-        texts = await ask_for_files(ctx, "draft", words, read)
+        texts, *_ = await ask_generator(ctx, "draft", words, read)
     return Solution(
         files=tuple(File(path=path, text=text) for path, text in texts.items()),
         entry=next(iter(texts)), origin=origin,
@@ -82,25 +75,8 @@ def _no_place(path: str, files: Collection[str]) -> str:
     return ""
 
 
-async def question_of_files(
-    attempt: Attempt, ctx: Context, known: Sequence[str]
-) -> dict[str, str]:
-    """The variables of the generator's `edit_files` but its attempts; `known` are lessons."""
-    project = ctx.task.project
-    suspected = suspects_of(ctx.log(), attempt.solution)
-    told = told_of_files(
-        attempt.solution, suspected, attempt.report, attempt.tests,
-        diagnosis(attempt.diagnosis),
-    ) | {"task": ctx.task.text, "lessons": lessons(known)}
-    if project is None:
-        cases = failing_cases(attempt.tests, attempt.report)
-        return told | {"tests": tests(cases), "suspects": suspects(attempt.diagnosis.blamed)}
-    seen = await values_seen(attempt, ctx, project, suspected[0])
-    return told | {"suspects": named_suspects(suspected, seen)}
-
-
 async def edited_solution(
-    attempt: Attempt, ctx: Context, question: Mapping[str, str], told: Sequence[str],
+    solution: Solution, ctx: Context, question: Mapping[str, str],
     temperature: float | None = None,
 ) -> Solution:
     """The program with one answer's edits made; raises an `LlmError`."""
@@ -108,7 +84,7 @@ async def edited_solution(
 
     def read(text: str) -> dict[str, str]:
         edits = edits_by_file(text)
-        texts = {file.path: file.text for file in attempt.solution.files}
+        texts = {file.path: file.text for file in solution.files}
         there = {file.path for file in ctx.task.support}
         editable = tuple(texts) if project is None else project.editable
         for path in edits:
@@ -116,10 +92,8 @@ async def edited_solution(
                 raise BadReply(_refusal(path, path in there, editable))
         return edited_files(texts, edits)
 
-    variables = {**question, "attempts": "\n\n".join(told)}
-    return attempt.solution.with_texts(
-        await ask_for_files(ctx, "edit_files", variables, read, temperature), origin="model"
-    )
+    texts, *_ = await ask_generator(ctx, "edit_files", question, read, temperature)
+    return solution.with_texts(texts, origin="model")
 
 
 def _refusal(path: str, is_there: bool, editable: Sequence[str]) -> str:

@@ -1,10 +1,37 @@
-"""What a model is told of a run, in words: tests, how they fail, suspects, lessons."""
+"""What a model is told of a run, in words: tests, how they fail, suspects, lessons; of several
+files, those that are suspect and what their tests use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from agent.core.domain import BlamedLine, Diagnosis, Report, Script, TestCase, Verdict
+from agent.core.domain import (
+    BlamedLine,
+    Diagnosis,
+    Report,
+    Script,
+    Solution,
+    SuspectFile,
+    Task,
+    TestCase,
+    Verdict,
+)
+from agent.core.events import Searched, Stamped
+from agent.core.trees import readable_nodes, tree_of
+from llm.asking.answers import FILE
+
+LONGEST_WHOLE = 12_000
+"""Characters of a file that is shown whole; of a longer one its top and its suspect functions."""
+MOST_SHOWN = 40_000
+MOST_NAMED = 40
+LONGEST_TESTS = 6_000
+"""Characters of a test file that is shown whole; of a longer one what its failing tests use."""
+_TOP = 60
+"""Lines of a long file that are shown before its first function."""
+
+Numbered = Callable[[int, str], str]
+
 
 OUTPUT = "# output: all that the program prints"
 """Before tests that read the program's output."""
@@ -72,20 +99,167 @@ def lessons(known: Sequence[str]) -> str:
     return "\n".join(f"- {lesson}" for lesson in known)
 
 
+def is_one_file(task: Task, solution: Solution) -> bool:
+    """Whether a program is a file alone; else its models edit files by their paths."""
+    return len(solution.files) == 1 and task.project is None
+
+
 def repair_question(
-    code: str,
-    *,
-    task: str,
-    cases: Iterable[TestCase],
-    report: Report,
-    found: Diagnosis,
-    known: Sequence[str] = (),
-    attempts: Sequence[str] = (),
-) -> Mapping[str, str]:
-    """The variables of the generator's templates for repairs of one file: `cases` are the tests
-    that fail, and `attempts` the patches of earlier repairs, the newest last."""
-    return {
-        "code": code, "task": task, "tests": tests(cases), "failures": failures(report),
-        "diagnosis": diagnosis(found), "suspects": suspects(found.blamed),
+    task: Task, solution: Solution, report: Report, cases: Sequence[TestCase], *,
+    found: str = "", blamed: Sequence[BlamedLine] = (), suspected: Sequence[SuspectFile] = (),
+    values: Sequence[str] = (), known: Sequence[str] = (), attempts: Sequence[str] = (),
+) -> dict[str, str]:
+    """The variables of the generator's templates for a repair: of one file, or its `edit_files`.
+
+    Args:
+        cases: The tests, of which those that fail are shown.
+        found: What is thought to be wrong.
+        blamed: The suspicious lines of a program that is no project.
+        suspected: The suspect files of a program of several, the likeliest first.
+        values: What was seen in the likeliest one.
+        known: Lessons.
+        attempts: The patches of earlier repairs, the newest last.
+    """
+    failing = failing_cases(cases, report)
+    in_project = task.project is not None
+    told = {
+        "task": task.text, "tests": (texts_of_tests if in_project else tests)(failing),
+        "failures": failures(report), "diagnosis": found,
+        "suspects": named_suspects(suspected, values) if in_project else suspects(blamed),
         "lessons": lessons(known), "attempts": "\n\n".join(attempts),
     }
+    if is_one_file(task, solution):
+        return told | {"code": solution.text}
+    return told | {"files": shown_files(solution, suspected)}
+
+
+def suspects_of(log: Sequence[Stamped], solution: Solution) -> tuple[SuspectFile, ...]:
+    """The files that the newest search suspects; where it names none, all, the entry first."""
+    told = [
+        one.event.suspects for one in log if isinstance(one.event, Searched) and one.event.suspects
+    ]
+    paths = sorted((file.path for file in solution.files), key=lambda path: path != solution.entry)
+    return told[-1] if told else tuple(SuspectFile(file=path, suspicion=0.0) for path in paths)
+
+
+def failing_cases(cases: Sequence[TestCase], report: Report) -> Sequence[TestCase]:
+    """Of these tests those that fail; all where none is among them."""
+    failing = {verdict.test for verdict in report.failing}
+    return [test for test in cases if test.name in failing] or cases
+
+
+def shown_files(
+    solution: Solution, suspected: Sequence[SuspectFile], *, numbers: bool = False
+) -> str:
+    """The texts of the suspect files, each after a line with its path, and the names of others that
+    may be edited."""
+    line_of = _numbered if numbers else _bare
+    parts: list[str] = []
+    room = MOST_SHOWN
+    for one in suspected:
+        text = "\n".join(_shown(solution.seen_at(one.file).text, one, line_of))
+        if parts and len(text) > room:
+            break
+        room -= len(text)
+        parts.append(f"{FILE}{one.file}\n{text}")
+    shown = {one.file for one in suspected[: len(parts)]}
+    others = [file.path for file in solution.files if file.path not in shown]
+    if others:
+        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        parts.append(f"Not shown, and may be edited too: {', '.join(others[:MOST_NAMED])}{more}")
+    return "\n\n".join(parts)
+
+
+def _numbered(number: int, line: str) -> str:
+    return f"{number:>5} | {line}"
+
+
+def _bare(number: int, line: str) -> str:
+    return line
+
+
+def _shown(text: str, suspect: SuspectFile, line_of: Numbered) -> Iterator[str]:
+    lines = text.removesuffix("\n").split("\n")
+    kept = range(1, len(lines) + 1) if len(text) <= LONGEST_WHOLE else _kept(text, lines, suspect)
+    done = 0
+    for number in kept:
+        if number > done + 1:
+            yield f"[lines {done + 1} to {number - 1} are not shown]"
+        yield line_of(number, lines[number - 1])
+        done = number
+    if done < len(lines):
+        yield f"[lines {done + 1} to {len(lines)} are not shown]"
+
+
+def _kept(text: str, lines: Sequence[str], suspect: SuspectFile) -> list[int]:
+    """The numbers of a long file's lines that are shown."""
+    functions = [
+        one for one in readable_nodes(text)
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    first = min((one.lineno for one in functions), default=len(lines) + 1)
+    kept = {*range(1, min(first, _TOP + 1, len(lines) + 1))}
+    for suspected in suspect.functions:
+        node = next((one for one in functions if suspected.line <= one.lineno
+                     and one.name == suspected.name), None)
+        if node is not None:
+            wanted = {*range(suspected.line, (node.end_lineno or node.lineno) + 1)} - kept
+            if sum(len(lines[one - 1]) for one in kept | wanted) > LONGEST_WHOLE:
+                break
+            kept |= wanted
+    return sorted(kept)
+
+
+def named_suspects(suspected: Sequence[SuspectFile], values: Sequence[str] = ()) -> str:
+    """The suspect functions with their files, and what was seen there."""
+    return "\n".join([
+        *(
+            f"{one.file}, line {function.line} ({function.suspicion:.2f}): {function.name}"
+            for one in suspected for function in one.functions
+        ),
+        *values,
+    ])
+
+
+def texts_of_tests(cases: Iterable[TestCase]) -> str:
+    """The files of these tests, each once after a line with its path; of a long one what the tests
+    need."""
+    nodes: dict[tuple[str, str], set[str]] = {}
+    for one in cases:
+        if isinstance(one, Script) and one.code:
+            node = one.node.removeprefix(f"{one.file}::").partition("[")[0].partition("::")[0]
+            nodes.setdefault((one.file, one.code), set()).add(node)
+    return "\n\n".join(
+        f"{FILE}{path}\n{code if len(code) <= LONGEST_TESTS else _needed(code, names)}"
+        for (path, code), names in nodes.items()
+    )
+
+
+def _needed(code: str, names: Iterable[str]) -> str:
+    """A test file without the functions and classes that neither these nor what they use name."""
+    try:
+        body = tree_of(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code
+    lines = code.split("\n")
+    words = {*names}
+    kept: dict[int, ast.stmt] = {}
+    growing = True
+    while growing:
+        fresh = {
+            place: one for place, one in enumerate(body)
+            if place not in kept and getattr(one, "name", None) in {None, *words}
+        }
+        kept |= fresh
+        # A fixture is named by an argument.
+        words |= {
+            used.id if isinstance(used, ast.Name) else used.arg
+            for one in fresh.values() for used in ast.walk(one)
+            if isinstance(used, ast.Name | ast.arg)
+        }
+        growing = bool(fresh)
+    shown = []
+    for _, one in sorted(kept.items()):
+        first = min([one.lineno, *(d.lineno for d in getattr(one, "decorator_list", []))])
+        shown.append("\n".join(lines[first - 1 : one.end_lineno]))
+    return "\n".join(shown)

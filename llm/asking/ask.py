@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from llm.asking.answers import code_of, edited, edits_of, json_of
+from llm.asking.answers import json_of
 from llm.asking.prompts import fenced, mark_for
 from llm.asking.schemas import complete
-from llm.asking.tools import Call, called
 from llm.errors import BadReply, CallFailed, Refused, Rejected, Truncated
 from llm.provider import PROVIDERS, Provider, named
 from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
-from llm.types import Code, Json, Message, Reply, Request, Tool, Tools
+from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
 
@@ -44,49 +43,15 @@ async def ask_typed(
     """What `accept` makes of a JSON value that is valid under `schema`; it may still refuse the
     value by a `BadReply`. Fields that have a default are asked for, and may be missing."""
     question = replace(request, output=Json(complete(schema)))
-    return await _ask(provider, question, lambda text: accept(json_of(text, schema)))
+    return (await _asked(provider, question, lambda text: accept(json_of(text, schema))))[0]
 
 
-async def ask_move(
-    provider: Provider,
-    request: Request,
-    schema: Mapping[str, object],
-    accept: Callable[[object], T],
-    tools: tuple[Tool, ...],
-) -> T | Call:
-    """As `ask_typed`, or a call of one of the tools; without any, the value alone."""
-    if not tools:
-        return await ask_typed(provider, request, schema, accept)
-
-    def read(text: str) -> T | Call:
-        return called(text) or accept(json_of(text, schema))
-
-    return await _ask(provider, replace(request, output=Tools(complete(schema), tools)), read)
-
-
-async def ask_code(provider: Provider, request: Request) -> str:
-    """The program in the answer's only fenced block."""
-    return (await ask_code_and_reply(provider, request))[0]
-
-
-async def ask_code_and_reply(provider: Provider, request: Request) -> tuple[str, Reply]:
-    """The program in the answer's only fenced block, and the whole answer."""
-    return await _asked(provider, replace(request, output=Code()), code_of)
-
-
-async def ask_edits(provider: Provider, request: Request, original: str) -> str:
-    """The original program with the answer's edits made."""
-    question = replace(request, output=Code())
-    return await _ask(provider, question, lambda text: edited(original, edits_of(text)))
-
-
-async def ask_read(provider: Provider, request: Request, read: Callable[[str], T]) -> T:
-    """What `read` makes of an answer in code or edits; it may refuse the answer by a `BadReply`."""
-    return await _ask(provider, replace(request, output=Code()), read)
-
-
-async def _ask(provider: Provider, request: Request, read: Callable[[str], T]) -> T:
-    return (await _asked(provider, request, read))[0]
+async def ask_read(
+    provider: Provider, request: Request, read: Callable[[str], T]
+) -> tuple[T, Reply]:
+    """What `read` makes of an answer in code or edits, and the whole answer; it may refuse the
+    answer by a `BadReply`."""
+    return await _asked(provider, replace(request, output=Code()), read)
 
 
 async def _asked(
@@ -102,7 +67,7 @@ async def _asked(
             )
             if question.max_tokens > first:
                 reply = await _longer(provider, question, first)
-        _look_at_the_end(provider, reply, question, first)
+        _look_at_the_end(reply, question, first)
         try:
             return read(reply.text), reply
         except BadReply as error:
@@ -120,7 +85,13 @@ def _with_room(provider: Provider, request: Request, reply: Reply) -> Request:
     """The question with more room for its answer, and the time that this may take; the same where
     there is none."""
     given = request.max_tokens
-    most = min([ROOM * given, *_caps(provider, request, reply)])
+    most, thoughts = ROOM * given, answer_tokens(0, provider.thinks, request.effort)
+    longest = PROVIDERS[reply.provider].longest if reply.provider in PROVIDERS else 0
+    if longest:
+        most = min(most, longest - thoughts)
+    if provider.window is not None:
+        question = question_tokens(provider.count, texts_of(request)) + REASON
+        most = min(most, provider.window - question - thoughts)
     if most < LEAST_MORE * given:
         return request
     return replace(request, max_tokens=most, deadline_s=request.deadline_s * most / given)
@@ -137,23 +108,7 @@ async def _longer(provider: Provider, question: Request, first: int) -> Reply:
         ) from error
 
 
-def _caps(provider: Provider, request: Request, reply: Reply) -> dict[int, str]:
-    """The most tokens that an answer to this question may have, by what is known of the model, and
-    of whom in words."""
-    thoughts = answer_tokens(0, provider.thinks, request.effort)
-    found = {}
-    longest = PROVIDERS[reply.provider].longest if reply.provider in PROVIDERS else 0
-    if longest:
-        found[longest - thoughts] = f"{reply.model} gives no answer above {longest:,} tokens"
-    if provider.window is not None:
-        question = question_tokens(provider.count, texts_of(request)) + REASON + thoughts
-        found[provider.window - question] = (
-            f"the window of {provider.window:,} tokens that {reply.model} has holds no longer one"
-        )
-    return found
-
-
-def _look_at_the_end(provider: Provider, reply: Reply, request: Request, first: int) -> None:
+def _look_at_the_end(reply: Reply, request: Request, first: int) -> None:
     """Raises where the answer is not whole; `first` is the room that it was given at first."""
     who = f"{named(reply.provider, reply.model)} as {request.role}"
     note = f" ({reply.note})" if reply.note else ""
@@ -165,8 +120,9 @@ def _look_at_the_end(provider: Provider, reply: Reply, request: Request, first: 
             again = f", and before at {first:,}" if most > first else ""
             raise Truncated(
                 f"The answer of {who} was cut at its limit of {most:,} tokens "
-                f"({reply.usage.output:,} were counted){again}{note}. "
-                f"{_cap_words(_caps(provider, request, reply), most)}."
+                f"({reply.usage.output:,} were counted){again}{note}. Raise the max_tokens of that "
+                "role's prompt, choose a model that gives longer answers, or bring a shorter "
+                "program."
             )
         case "cut":
             raise Truncated(
@@ -194,17 +150,6 @@ def _again(provider: Provider, request: Request, reply: Reply, fault: str) -> Re
     last = request.messages[-1]
     short = Message(last.speaker, f"{last.text}\n{again}")
     return replace(request, messages=(*request.messages[:-1], short))
-
-
-def _cap_words(caps: Mapping[int, str], given: int) -> str:
-    """What of its model an answer comes up against, and what to do about it."""
-    cap = min(caps, default=None)
-    if cap is not None and cap < LEAST_MORE * given:
-        return f"More is not to be had, since {caps[cap]}: bring a shorter program"
-    raised = "raise the max_tokens of that role's prompt, or bring a shorter program"
-    if cap is None:
-        return f"How long an answer its model may give is not known here: {raised}"
-    return f"At most {cap:,} can be had, since {caps[cap]}: {raised}"
 
 
 def _tokens(provider: Provider, request: Request) -> int:

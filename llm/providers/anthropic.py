@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import httpx2
 from anthropic import (
@@ -25,64 +25,25 @@ from anthropic import (
     omit,
     transform_schema,
 )
-from anthropic.types import (
-    ContentBlockParam,
-    MessageParam,
-    OutputConfigParam,
-    RawMessageStreamEvent,
-    TextBlockParam,
-    ToolParam,
-)
+from anthropic.types import MessageParam, OutputConfigParam, RawMessageStreamEvent, TextBlockParam
 
-from llm.asking.tools import Turn, offered, turns_with_calls
-from llm.errors import (
-    CallFailed,
-    ContextOverflow,
-    Misspoken,
-    Overloaded,
-    ProviderDown,
-    RateLimited,
-    Rejected,
-    TimedOut,
-    UnknownModel,
-    WrongKey,
-)
+from llm.errors import Misspoken
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
     AWAY,
-    BY_STATUS,
     Answer,
     ErrorReply,
     HttpProvider,
-    kind_by_status,
     on_this_machine,
     retry_after_s,
     token_count,
+    turns,
 )
-from llm.types import Effort, Finish, Json, Request, Tools, Usage
+from llm.types import Effort, Finish, Json, Request, Usage
 
 EFFORT: Effort = "medium"
 """Said where a request says nothing: what most models then choose is `high`, and with it they may
 think until no tokens are left for the answer."""
-
-BY_TYPE: dict[str, type[CallFailed]] = {
-    "authentication_error": WrongKey,
-    "billing_error": WrongKey,
-    "permission_error": WrongKey,
-    "invalid_request_error": Rejected,
-    "not_found_error": UnknownModel,
-    "request_too_large": ContextOverflow,
-    "rate_limit_error": RateLimited,
-    "overloaded_error": Overloaded,
-    "timeout_error": TimedOut,
-    "api_error": ProviderDown,
-}
-
-# A limit of spending has the status of too many calls, and does not pass by waiting.
-SPENT = re.compile(r"spend_limit_reached$")
-
-# There is no code for this, only words; if they change, it is `Rejected`, which says them.
-TOO_LONG = re.compile(r"prompt is too long|exceeds? (the |model's )*context (limit|window)", re.I)
 
 _COUNTS = {
     "input_tokens": "input", "output_tokens": "output", "cache_read_input_tokens": "read",
@@ -130,15 +91,7 @@ class AnthropicProvider(HttpProvider):
         config: OutputConfigParam = {}
         if self.thinks:
             config["effort"] = request.effort or EFFORT
-        tools: list[ToolParam] = []
-        if isinstance(request.output, Tools):
-            # None is forced: a model that thinks takes no such choice.
-            tools = [
-                {"name": one.name, "description": one.description,
-                 "input_schema": dict(one.parameters)}
-                for one in offered(request.output)
-            ]
-        elif isinstance(request.output, Json):
+        if isinstance(request.output, Json):
             # Bounds that its grammar does not know become words: the answer is still validated.
             config["format"] = {
                 "type": "json_schema", "schema": transform_schema(dict(request.output.schema)),
@@ -147,20 +100,12 @@ class AnthropicProvider(HttpProvider):
             "type": "text", "text": sayable(request.system),
             "cache_control": {"type": "ephemeral"},
         }]
-        messages: list[MessageParam] = [
-            {"role": "user", "content": _content(turn, bool(tools))}
-            if turn.message.speaker == "user"
-            else {"role": "assistant", "content": _content(turn, bool(tools))}
-            for turn in turns_with_calls(request.messages)
-        ]
         events = await self._client.messages.create(
             model=self.model,
             max_tokens=request.max_tokens,
             system=system if request.system else omit,
-            messages=messages,
+            messages=cast("list[MessageParam]", turns(request)),
             output_config=config or omit,
-            tools=tools or omit,
-            tool_choice={"type": "auto", "disable_parallel_tool_use": True} if tools else omit,
             stream=True,
         )
         answer.accepted = True
@@ -175,17 +120,11 @@ class AnthropicProvider(HttpProvider):
                 return piece.content_block.text
             case "content_block_delta" if piece.delta.type == "text_delta":
                 return piece.delta.text
-            case "content_block_start" if piece.content_block.type == "tool_use":
-                answer.call(piece.index, piece.content_block.name, "")
-            case "content_block_delta" if piece.delta.type == "input_json_delta":
-                answer.call(piece.index, "", piece.delta.partial_json)
             case "content_block_delta" if piece.delta.type == "thinking_delta":
                 answer.thoughts.append(str(piece.delta.thinking))
             case "message_delta":
                 _count(piece.usage, answer)
                 answer.end = piece.delta.stop_reason or answer.end
-                if answer.end == "tool_use" and answer.called:
-                    answer.end = "end_turn"
                 if details := piece.delta.stop_details:
                     told = (details.category, details.explanation)
                     answer.why = ": ".join(filter(None, told))
@@ -208,20 +147,6 @@ class AnthropicProvider(HttpProvider):
             retry_after_s(error.response.headers),
         )
 
-    def kind(self, said: ErrorReply) -> type[CallFailed]:
-        """An `error` event amid a stream has the status of the stream, 200: there only its type
-        tells. In an answer's own status the number says more than the type, save for 400, 404 and
-        the 500s."""
-        _, name, code = said.names
-        named = BY_TYPE.get(name)
-        if SPENT.search(code):
-            return WrongKey
-        if said.status in BY_STATUS:
-            return BY_STATUS[said.status]
-        if named is Rejected and TOO_LONG.search(said.words):
-            return ContextOverflow
-        return named or kind_by_status(said.status)
-
     async def listed(self) -> tuple[str, ...]:
         found = [
             str(model.id) async for model in self._client.models.list(limit=100)
@@ -236,16 +161,6 @@ class AnthropicProvider(HttpProvider):
 
     async def close(self) -> None:
         await self._client.close()
-
-
-def _content(turn: Turn, with_calls: bool) -> str | list[ContentBlockParam]:
-    """A turn's text; where tools are offered, the call that it makes or what one came to."""
-    text = sayable(turn.message.text)
-    if not with_calls or not turn.id:
-        return text
-    if turn.call is None:
-        return [{"type": "tool_result", "tool_use_id": turn.id, "content": text}]
-    return [{"type": "tool_use", "id": turn.id, "name": turn.call.name, "input": turn.given}]
 
 
 def _count(told: object, answer: Answer) -> None:

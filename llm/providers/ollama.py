@@ -16,51 +16,28 @@ loaded first, then one between two pieces.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from contextlib import aclosing
-from contextvars import ContextVar
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import httpx
 from ollama import AsyncClient, ChatResponse, RequestError, ResponseError
 
-from llm.asking.tools import Turn, offered, turns_with_calls
-from llm.errors import (
-    CallFailed,
-    ContextOverflow,
-    Overloaded,
-    ProviderDown,
-    ToolsRefused,
-    UnknownModel,
-)
+from llm.errors import ContextOverflow, ProviderDown, UnknownModel
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
     FORM,
     LOADING_S,
     NEXT_STEP,
-    TOOLS,
     Answer,
     ErrorReply,
     HttpProvider,
-    Pieces,
-    kind_by_status,
     on_this_machine,
     token_count,
     turns,
 )
 from llm.tokens import question_tokens, texts_of
-from llm.types import Finish, Json, Request, Tools, Usage
-
-TOO_LONG = re.compile(r"context (length|window|size)|prompt (is )?too long", re.IGNORECASE)
-NO_MODEL = re.compile(r"model .*not found|try pulling", re.IGNORECASE)
-BUSY = re.compile(r"server busy|maximum pending requests", re.IGNORECASE)
-
-_AWAITED: ContextVar[Answer | None] = ContextVar("_AWAITED", default=None)
-"""The answer whose next line this task waits for: the SDK keeps from its caller when the head of
-one has come, and a hook of its transport is not told whose it is."""
+from llm.types import Finish, Json, Request, Usage
 
 
 class OllamaProvider(HttpProvider):
@@ -92,13 +69,12 @@ class OllamaProvider(HttpProvider):
         }
         self._checked = False
         self._can_think = False
-        self._can_call = False
         self._client = AsyncClient(
             host=self.url,
             timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
             follow_redirects=False,
             trust_env=not on_this_machine(self.url),
-            event_hooks={"request": [self._keyed], "response": [_headed]},
+            event_hooks={"request": [self._keyed]},
         )
 
     async def opened(self, request: Request, answer: Answer) -> aclosing[Any]:
@@ -107,47 +83,29 @@ class OllamaProvider(HttpProvider):
         await self._check()
         self._must_fit(request)  # the model may have been made for less than was asked for
         first = {"role": "system", "content": sayable(request.system)}
-        output, tools, told = request.output, None, turns(request)
-        if isinstance(output, Tools):
-            if not self._can_call or TOOLS in self.refused:
-                raise ToolsRefused(f"{self.place} says that {self.model} calls no tools")
-            tools = [{"type": "function", "function": asdict(one)} for one in offered(output)]
-            told = [_turn(turn) for turn in turns_with_calls(request.messages)]
-        # A grammar would hold it to the answer alone.
-        takes_form = isinstance(output, Json) and not tools and FORM not in self.refused
+        output, told = request.output, turns(request)
+        takes_form = isinstance(output, Json) and FORM not in self.refused
         form = dict(output.schema) if isinstance(output, Json) and takes_form else None
         sampling = self.sampling(request)
-        answer.wishes = frozenset((
-            *([TOOLS] if tools else ()), *([FORM] if form is not None else ()), *sampling,
-        ))
+        answer.wishes = frozenset((*([FORM] if form is not None else ()), *sampling))
         return aclosing(await self._client.chat(
             model=self.model,
             messages=[first, *told] if request.system else told,
             stream=True,
-            tools=tools,
             format=form,
             options={"num_ctx": self.window, "num_predict": request.max_tokens, **sampling},
             think=False if self._can_think else None,
             keep_alive=str(self.connection.option("keep_alive")),
         ))
 
-    async def next_of(self, pieces: Pieces, answer: Answer) -> Any:
-        awaited = _AWAITED.set(answer)
-        try:
-            return await super().next_of(pieces, answer)
-        finally:
-            _AWAITED.reset(awaited)
-
     def read(self, piece: ChatResponse, answer: Answer) -> str:
+        answer.accepted = True
         if piece.done:
             answer.end = sayable(str(piece.done_reason or "stop"))
             answer.counts = Usage(
                 token_count(piece.prompt_eval_count) or 0, token_count(piece.eval_count) or 0
             )
         answer.thoughts.append(sayable(piece.message.thinking or ""))
-        for call in piece.message.tool_calls or () if not answer.called else ():
-            answer.call(None, call.function.name, json.dumps({**call.function.arguments}))
-            break  # each comes whole, and one is asked for
         return piece.message.content or ""
 
     def ended(self, request: Request, answer: Answer, usage: Usage) -> None:
@@ -165,13 +123,6 @@ class OllamaProvider(HttpProvider):
         if not isinstance(error, ResponseError):
             return None
         return ErrorReply(error.status_code, str(error.error))
-
-    def kind(self, said: ErrorReply) -> type[CallFailed]:
-        if TOO_LONG.search(said.words) and said.status < 500:
-            return ContextOverflow
-        if NO_MODEL.search(said.words) and said.status in (-1, 400, 404):
-            return UnknownModel
-        return Overloaded if BUSY.search(said.words) else kind_by_status(said.status)
 
     async def listed(self) -> tuple[str, ...]:
         names = [str(model.model) for model in (await self._client.list()).models]
@@ -218,7 +169,6 @@ class OllamaProvider(HttpProvider):
             if name == "general.parameter_count" and isinstance(value, int) and value > 0:
                 self.parameters_b = value / 1e9
         self._can_think = "thinking" in (shown.capabilities or ())
-        self._can_call = "tools" in (shown.capabilities or ())
         self._checked = True
 
     async def _keyed(self, request: httpx.Request) -> None:
@@ -226,26 +176,6 @@ class OllamaProvider(HttpProvider):
         request.headers.pop("authorization", None)
         if self.key:
             request.headers["Authorization"] = f"Bearer {self.key.reveal()}"
-
-
-def _turn(turn: Turn) -> dict[str, Any]:
-    """A turn of a conversation with tools."""
-    told: dict[str, Any] = {
-        "role": turn.message.speaker, "content": sayable(turn.message.text)
-    }
-    if turn.id and turn.call is None:
-        return told | {"role": "tool"}
-    if turn.call is None:
-        return told
-    call = {"name": turn.call.name, "arguments": turn.given}
-    return {"role": "assistant", "tool_calls": [{"function": call}]}
-
-
-async def _headed(response: httpx.Response) -> None:
-    """Notes on the answer that is waited for that its head has come."""
-    answer = _AWAITED.get()
-    if answer is not None and response.is_success:
-        answer.accepted = True
 
 
 def _full(model: str) -> str:

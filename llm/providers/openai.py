@@ -13,69 +13,30 @@ Not run against any of the real servers: their words and parameters are as they 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import httpx2
 import openai
 
 from llm.asking.schemas import Schema, without
-from llm.asking.tools import Turn, offered, turns_with_calls
-from llm.errors import (
-    CallFailed,
-    ContextOverflow,
-    Overloaded,
-    ProviderDown,
-    RateLimited,
-    Rejected,
-    ToolsRefused,
-    UnknownModel,
-    WrongKey,
-)
+from llm.errors import Rejected, UnknownModel
 from llm.provider import Connection, sayable
 from llm.providers.wire import (
     AWAY,
-    BY_STATUS,
     FORM,
     NEXT_STEP,
-    TOOLS,
     Answer,
     ErrorReply,
     HttpProvider,
-    kind_by_status,
     on_this_machine,
     retry_after_s,
     token_count,
     turns,
 )
-from llm.types import Alternative, Finish, Json, Request, Tools, Usage
+from llm.types import Alternative, Finish, Json, Request, Usage
 
-BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
-    (WrongKey, {
-        "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "arrearage",
-        "insufficient_balance", "invalid_api_key", "invalid_authentication",
-        "authentication_error", "api_key_invalid", "account_deactivated",
-    }),
-    (UnknownModel, {"model_not_found", "model_not_available", "model_decommissioned"}),
-    (ContextOverflow, {"context_length_exceeded", "exceed_context_size_error"}),
-    (Overloaded, {"overloaded_error", "server_overloaded", "overloaded"}),
-    (RateLimited, {"rate_limit_exceeded", "rate_limit_error", "too_many_requests"}),
-)
-"""By a code or a type, the most telling first."""
-
-# There is no code for these everywhere, only words; if they change, it is `Rejected`, and says so.
-TOO_LONG_WORDS = re.compile(
-    r"context[ _](length|window|size)|maximum (context|number of tokens)|too many tokens"
-    r"|prompt (is )?too long|range of input length",
-    re.IGNORECASE,
-)
-KEY_WORDS = re.compile(r"api[ _-]?key", re.IGNORECASE)
-MODEL_WORDS = re.compile(r"\bmodels?\b", re.IGNORECASE)
-
-WISHES = {"tools": TOOLS, "response_format": FORM}
+WISHES = {"response_format": FORM}
 LEFT_OUT = {*WISHES, "temperature", "reasoning_effort", "stream_options"}
 """Parameters without which a question can be asked too."""
 
@@ -132,13 +93,6 @@ class OpenAiProvider(HttpProvider):
             text += _text(getattr(delta, "content", None))
             _note_alternatives(getattr(choice, "logprobs", None), answer)
             answer.refusal += _text(getattr(delta, "refusal", None))
-            calls = getattr(delta, "tool_calls", None)
-            for call in calls if isinstance(calls, list) else ():
-                told = getattr(call, "function", None)
-                answer.call(
-                    getattr(call, "index", None), getattr(told, "name", None),
-                    getattr(told, "arguments", None),
-                )
             thought = "".join(
                 _text(getattr(delta, name, None)) for name in ("reasoning_content", "reasoning")
             )
@@ -159,31 +113,6 @@ class OpenAiProvider(HttpProvider):
         code, kind = str(error.code or ""), str(error.type or "")
         names = tuple(filter(None, (kind, code)))
         return ErrorReply(status, str(words or error.message), names, wait_s)
-
-    def kind(self, said: ErrorReply) -> type[CallFailed]:
-        """Servers agree on the shape of an error and on little else: some say with a status what
-        others say with a code or in words alone, and in a stream that has begun there is no status
-        at all. So all of it is looked at, the most telling first.
-
-        An account without credit is a key that may not do this, though servers say 429 or 402: no
-        waiting mends it, and only the key's owner can."""
-        names = {name.lower() for name in said.names}
-        numbers = [int(name) for name in said.names if re.fullmatch(r"[45]\d\d", name)]
-        status = said.status or next(iter(numbers), 0)
-        for kind, its_names in BY_NAME:
-            if names & its_names:
-                return kind
-        if status == 498:  # Groq's number for a lack of capacity
-            return Overloaded
-        if status in BY_STATUS:
-            return BY_STATUS[status]
-        if status == 404:  # so is a wrong address answered, by a server that speaks of no models
-            return UnknownModel if MODEL_WORDS.search(said.words) else Rejected
-        if status < 500 and TOO_LONG_WORDS.search(said.words):
-            return ContextOverflow
-        if status == 400 and KEY_WORDS.search(said.words):  # Gemini's status for a wrong key
-            return WrongKey
-        return kind_by_status(status) if status else ProviderDown
 
     async def listed(self) -> tuple[str, ...]:
         there = {str(model.id): model async for model in self._client.models.list()}
@@ -234,14 +163,7 @@ class OpenAiProvider(HttpProvider):
             asked["stop"] = [frame.closing]
         if request.alternatives and row.alternatives:
             asked |= {"logprobs": True, "top_logprobs": request.alternatives}
-        has_tools = isinstance(request.output, Tools) and row.tools
-        if has_tools and TOOLS in self.refused:
-            raise ToolsRefused(f"{self.place} takes no tools, as it has said before")
-        if isinstance(request.output, Tools) and has_tools:
-            asked["tools"] = [
-                {"type": "function", "function": asdict(tool)} for tool in offered(request.output)
-            ]
-        elif isinstance(request.output, Json) and FORM not in self.refused and row.json != "none":
+        if isinstance(request.output, Json) and FORM not in self.refused and row.json != "none":
             schema = request.output.schema
             wanted = schema if row.lengths else strict_schema(schema)
             asked["response_format"] = {"type": "json_object"} if row.json == "object" else {
@@ -256,19 +178,14 @@ class OpenAiProvider(HttpProvider):
         for name in self.refused & asked.keys() & LEFT_OUT:
             del asked[name]
         first = [{"role": "system", "content": system}] if system else []
-        told = (
-            [_turn(turn) for turn in turns_with_calls(request.messages)]
-            if has_tools else turns(request)
-        )
         last = [{"role": "assistant", "content": frame.opening}] if frame is not None else []
-        asked["messages"] = [*first, *told, *last]
+        asked["messages"] = [*first, *turns(request), *last]
         if row.local:
             asked["timeout"] = self._patience(self.loading_s(request))
         return asked
 
     def takes_form(self, request: Request) -> bool:
-        with_tools = isinstance(request.output, Tools) and self.row.tools
-        return with_tools or (self.row.json == "schema" and super().takes_form(request))
+        return self.row.json == "schema" and super().takes_form(request)
 
     def _must_stream(self, response: httpx2.Response) -> None:
         """Raises `Rejected` where something answers with 200 that is no stream, as a web page of
@@ -279,19 +196,6 @@ class OpenAiProvider(HttpProvider):
                 f"{self.place} answered with {kind}, not with a stream; is the base URL right?",
                 started=True,
             )
-
-
-def _turn(turn: Turn) -> dict[str, Any]:
-    """A turn of a conversation with tools."""
-    text = sayable(turn.message.text)
-    if not turn.id:
-        return {"role": turn.message.speaker, "content": text}
-    if turn.call is None:
-        return {"role": "tool", "tool_call_id": turn.id, "content": text}
-    call = {"name": turn.call.name, "arguments": json.dumps(turn.given)}
-    return {"role": "assistant", "content": None, "tool_calls": [
-        {"id": turn.id, "type": "function", "function": call}
-    ]}
 
 
 def _note_alternatives(logprobs: object, answer: Answer) -> None:

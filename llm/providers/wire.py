@@ -20,7 +20,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
-from llm.asking.tools import call_text
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -31,7 +30,6 @@ from llm.errors import (
     RateLimited,
     Rejected,
     TimedOut,
-    ToolsRefused,
     UnknownModel,
     WishRefused,
     WrongKey,
@@ -47,7 +45,7 @@ from llm.provider import (
 )
 from llm.redaction import MARK, Redactor
 from llm.tokens import texts_of
-from llm.types import MOST_TOKENS, Alternative, Finish, Json, Reply, Request, Stream, Tools, Usage
+from llm.types import MOST_TOKENS, Alternative, Finish, Json, Reply, Request, Stream, Usage
 
 T = TypeVar("T")
 Faults = tuple[type[Exception], ...]
@@ -81,8 +79,8 @@ NEXT_STEP: dict[type[CallFailed], str] = {
 
 AWAY = "cannot be reached"
 
-TOOLS, FORM = "tools", "form"
-"""Two of the wishes that a server may refuse; the others have its own names of parameters."""
+FORM = "form"
+"""A wish that a server may refuse; the others have its own names of parameters."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +102,66 @@ class ErrorReply:
         return ": ".join(filter(None, (name, self.words or "no more was said")))
 
 
-def kind_by_status(status: int) -> type[CallFailed]:
-    """What a status means where nothing else tells."""
+BY_NAME: tuple[tuple[type[CallFailed], set[str]], ...] = (
+    (WrongKey, {
+        "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "arrearage",
+        "insufficient_balance", "invalid_api_key", "invalid_authentication", "billing_error",
+        "authentication_error", "api_key_invalid", "account_deactivated", "permission_error",
+    }),
+    (UnknownModel, {
+        "model_not_found", "model_not_available", "model_decommissioned", "not_found_error",
+    }),
+    (ContextOverflow, {
+        "context_length_exceeded", "exceed_context_size_error", "request_too_large",
+    }),
+    (Overloaded, {"overloaded_error", "server_overloaded", "overloaded"}),
+    (RateLimited, {"rate_limit_exceeded", "rate_limit_error", "too_many_requests"}),
+    (TimedOut, {"timeout_error"}),
+)
+"""By a code or a type, the most telling first."""
+
+# There is no code for these everywhere, only words; if they change, it is `Rejected`, and says so.
+TOO_LONG = re.compile(
+    r"context[ _](length|window|size|limit)|maximum (context|number of tokens)|too many tokens"
+    r"|prompt (is )?too long|range of input length",
+    re.IGNORECASE,
+)
+KEY_WORDS = re.compile(r"api[ _-]?key", re.IGNORECASE)
+MODEL_WORDS = re.compile(r"\bmodels?\b", re.IGNORECASE)
+NO_MODEL = re.compile(r"model .*not found|try pulling", re.IGNORECASE)
+BUSY = re.compile(r"server busy|maximum pending requests", re.IGNORECASE)
+
+
+def kind_of(said: ErrorReply) -> type[CallFailed]:
+    """What a server means by an error.
+
+    Servers agree on the shape of an error and on little else: some say with a status what others
+    say with a code or in words alone, and in a stream that has begun there is no status. So all of
+    it is looked at, the most telling first. An account without credit is a key that may not do
+    this, though servers say 429 or 402: no waiting mends it, and only the key's owner can.
+    """
+    names = {name.lower() for name in said.names}
+    numbers = [int(name) for name in said.names if re.fullmatch(r"[45]\d\d", name)]
+    status = said.status if said.status >= 300 else next(iter(numbers), 0)
+    if any(name.endswith("spend_limit_reached") for name in names):
+        return WrongKey
+    for kind, its_names in BY_NAME:
+        if names & its_names:
+            return kind
+    if status == 498 or BUSY.search(said.words):  # Groq's number for a lack of capacity
+        return Overloaded
     if status in BY_STATUS:
         return BY_STATUS[status]
-    return Rejected if 300 <= status < 500 else ProviderDown
+    if status < 500 and TOO_LONG.search(said.words):
+        return ContextOverflow
+    # So is a wrong address answered, by a server that speaks of no models.
+    if (MODEL_WORDS if status == 404 else NO_MODEL).search(said.words) and status in (0, 400, 404):
+        return UnknownModel
+    if status == 400 and KEY_WORDS.search(said.words):  # Gemini's status for a wrong key
+        return WrongKey
+    if status == 0:
+        return Rejected if "invalid_request_error" in names else ProviderDown
+    return Rejected if status < 500 else ProviderDown
 
 
 PLAIN_ENDS = ("", "stop", "length", "end_turn", "stop_sequence")
@@ -143,31 +196,13 @@ class Answer:
     pieces: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     """They are paid for, and are no text."""
-    called: str = ""
-    """The name of the first tool that it calls."""
-    arguments: list[str] = field(default_factory=list)
-    """Pieces of the JSON text of what that is given."""
-    place: object = None
-    """Where it stands among calls."""
     first_s: float | None = None
     alternatives: list[Alternative] = field(default_factory=list)
     scored: int = 0
     """Characters of the tokens whose probabilities have come."""
 
     length: int = 0
-    """Characters of its text, and of the call of a tool. Some servers do not bound thoughts."""
-
-    def call(self, place: object, name: object, arguments: object) -> None:
-        """Takes a piece of a call in, which stands at a place among calls; only one is asked for,
-        and further ones are left."""
-        if not self.called:
-            self.place = place
-        elif place != self.place:
-            return
-        told = sayable(str(name or ""))
-        self.called = self.called or told
-        self.arguments.append(sayable(str(arguments or "")))
-        self.length += len(told) + len(self.arguments[-1])
+    """Characters of its text. Some servers do not bound thoughts."""
 
     def add(self, text: str) -> str:
         """Takes a piece of the answer's text in."""
@@ -189,7 +224,7 @@ class Answer:
         one token of what cannot be one, as an SDK reads `true` for 1. Nobody is charged for more by
         our estimate than was asked for."""
         asked, output = replace(self.counts, output=0), self.counts.output
-        text = "".join((*self.pieces, self.refusal, *self.arguments))
+        text = "".join((*self.pieces, self.refusal))
         thoughts = "".join(self.thoughts)
         counted = is_count(asked.total, sent)
         if counted and self.end and is_count(output, text) and (output or not thoughts):
@@ -256,38 +291,28 @@ class HttpProvider(ABC):
         """What the server said by an exception; `None` for a fault of the transport."""
 
     @abstractmethod
-    def kind(self, said: ErrorReply) -> type[CallFailed]:
-        """What the server means by that."""
-
-    @abstractmethod
     async def listed(self) -> tuple[str, ...]:
         """The models, as `Provider.models` gives them."""
 
     def ended(self, request: Request, answer: Answer, usage: Usage) -> None:  # noqa: B027 - a hook
         """Looks at an answer's end; raises for one that is none."""
 
-    async def next_of(self, pieces: Pieces, answer: Answer) -> Any:
-        """The next piece; `None` at the end."""
-        return await readable(anext(pieces, None))
-
     async def stream(self, request: Request) -> Stream:
         answer = Answer(self.finishes, request.max_tokens)
         fault: CallFailed | None = None
         if isinstance(request.output, Json) and not self.takes_form(request):
             request = replace(request, system=f"{request.system}{form_words(request.output)}")
-        # Whether a text is the answer, or words before a call, is known at its end.
-        holds = isinstance(request.output, Tools)
         frame = request.frame if self.row.frames else None
         opening = before = "" if frame is None else frame.opening
         try:
             async with await self.opened(request, answer) as pieces:
                 while True:
                     async with asyncio.timeout(self._silence_s(request, answer)):
-                        piece = await self.next_of(pieces, answer)
+                        piece = await readable(anext(pieces, None))
                     if piece is None:
                         break
                     text = self._text_of(piece, answer)
-                    if text and not holds:
+                    if text:
                         yield before + text
                         before = ""
         except self._faults as error:
@@ -301,10 +326,6 @@ class HttpProvider(ABC):
         closing = "" if frame is None or answer.finish != "stop" else frame.closing
         if before + closing:
             yield before + closing
-        if holds and answer.called:
-            answer.pieces = [call_text(answer.called, "".join(answer.arguments))]
-        if holds:
-            yield "".join(answer.pieces)
         told = answer.refusal or answer.why or ("" if answer.end in PLAIN_ENDS else answer.end)
         whole = "".join((opening, *answer.pieces, closing))
         yield Reply(
@@ -382,7 +403,7 @@ class HttpProvider(ABC):
         usage = answer.usage(sent) if answer.started else None
         said = self.error_reply(error)
         if said is not None:
-            kind = self.kind(said)
+            kind = kind_of(said)
             step = self.steps.get(kind, NEXT_STEP[kind])
             if kind is Rejected and said.status in (400, 422) and not started:
                 wish = refused_wish(said, answer.wishes)
@@ -414,12 +435,10 @@ class HttpProvider(ABC):
         kind = Misspoken if garbled and started else ProviderDown
         return kind(f"{self.place} {words} ({what})", started=started, usage=usage)
 
-    def _without(self, wish: str, said: ErrorReply) -> Rejected:
+    def _without(self, wish: str, said: ErrorReply) -> WishRefused:
         """The refusal of a wish, which is not sent again."""
         self.refused.add(wish)
         told = scrubbed(said.line, self.key)
-        if wish == TOOLS:
-            return ToolsRefused(f"{self.place} refused a question with tools ({told})")
         what, next_ = ("a schema", "told in words") if wish == FORM else (wish, "asked without it")
         return WishRefused(
             f"{self.place} refused a question with {what} ({told}); from here on it is {next_}"
@@ -428,10 +447,10 @@ class HttpProvider(ABC):
 
 def refused_wish(said: ErrorReply, wishes: Set[str]) -> str:
     """The wish to which it is laid that a question was found wrong: one that the server names, else
-    its tools or its form, which servers call by many names; empty where there is none."""
+    its form, which servers call by many names; empty where there is none."""
     words = said.words.lower()
-    named = sorted(one for one in wishes if one not in (TOOLS, FORM) and one in words)
-    return next((one for one in (*named, TOOLS, FORM) if one in wishes), "")
+    named = sorted(one for one in wishes if one != FORM and one in words)
+    return next((one for one in (*named, FORM) if one in wishes), "")
 
 
 def form_words(output: Json) -> str:

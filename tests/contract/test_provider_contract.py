@@ -16,7 +16,7 @@ from functools import cache
 
 import pytest
 
-from llm import Connection, Message, Provider, Reply, Request, Secret, open_provider, rules_provider
+from llm import Connection, Message, Provider, Reply, Request, RulesProvider, Secret, open_provider
 from llm.errors import CallFailed, NeedsKey, ProviderDown, WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
@@ -164,7 +164,7 @@ CASES = [
     ),
     Case(
         "mock",
-        lambda url, key: rules_provider({"tester": lambda variables: "hello world"}),
+        lambda url, key: RulesProvider({"tester": lambda variables: "hello world"}),
         hello=lambda server: None,
         paid=False,
     ),

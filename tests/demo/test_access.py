@@ -38,7 +38,7 @@ def test_names_of_this_machine_alone_and_those_that_others_may_reach(
 
 
 @pytest.mark.parametrize(("more", "has_own"), [
-    ({}, True), ({"SPACES_ZERO_GPU": "1"}, False), ({"LLM_PROVIDER": "mock"}, False),
+    ({}, True), ({"LLM_PROVIDER": "mock"}, False),
     ({"HF_MODEL": "owner/name"}, False), ({"ANTHROPIC_API_KEY": "a-key-of-the-operator"}, False),
 ])
 def test_a_space_on_processors_with_nothing_set_has_a_small_model(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,10 @@ from llm import (
     NoProvider,
     Request,
     Secret,
-    Tool,
-    Tools,
     Usage,
     open_provider,
 )
 from llm.asking.ask import whole as reply_to
-from llm.asking.tools import call_text
 from llm.errors import NeedsKey, TimedOut
 from llm.providers.anthropic import AnthropicProvider
 from tests.llm.fakes import anthropic as fake
@@ -89,41 +85,6 @@ async def test_what_is_sent(provider: AnthropicProvider, server: FakeServer) -> 
     }
     assert seen.headers["authorization"] == f"Bearer {KEY}"
     assert "traceparent" not in seen.headers
-
-
-async def test_a_call_of_a_tool_comes_as_text_and_goes_as_a_call(
-    provider: AnthropicProvider, server: FakeServer
-) -> None:
-    look = Tool("look", "Look around.", {"type": "object", "properties": {}})
-    called = call_text("look", '{"at": 3}')
-    events = fake.calling("look", '{"at"', ": 3}", words="I look.")
-    second = fake.calling("look", '{"at": 4}')[2:5]  # one too many
-    for event in second:
-        event["index"] = 2
-    server.on("POST", fake.MESSAGES, fake.answers([*events[:-2], *second, *events[-2:]]))
-    first = question(output=Tools(SCHEMA, (look,)))
-    pieces = await collected(provider.stream(first))
-    assert (pieces[:-1], pieces[-1].text, pieces[-1].finish) == ([called], called, "stop")
-    server.on("POST", fake.MESSAGES, fake.answers(fake.calling("conclude", '{"text": "dark"}')))
-    reply = await reply_to(provider, replace(first, messages=(
-        *first.messages, Message("assistant", called), Message("user", "It is dark."),
-    )))
-    assert reply.text == '{"text": "dark"}'
-
-    once, again = (seen.json for seen in server.seen)
-    assert [(one["name"], one["input_schema"]) for one in once["tools"]] == [
-        ("look", look.parameters), ("conclude", SCHEMA)
-    ]
-    assert once["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
-    assert "format" not in once["output_config"]
-    assert again["messages"][3:] == [
-        {"role": "assistant", "content": [
-            {"type": "tool_use", "id": "call_3", "name": "look", "input": {"at": 3}}
-        ]},
-        {"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "call_3", "content": "It is dark."}
-        ]},
-    ]
 
 
 async def test_what_was_not_asked_for_is_not_sent(

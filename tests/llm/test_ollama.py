@@ -8,21 +8,18 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from ollama import ChatResponse, ListResponse, ShowResponse
 
-from llm import Connection, Json, Message, Request, Secret, Tool, Tools
+from llm import Connection, Json, Message, Request, Secret
 from llm.asking.ask import whole as reply_of
-from llm.asking.tools import call_text
 from llm.errors import (
     CallFailed,
     ContextOverflow,
     ProviderDown,
     TimedOut,
-    ToolsRefused,
     UnknownModel,
     WishRefused,
 )
@@ -37,7 +34,6 @@ from tests.llm.fakes.ollama import (
     fails,
     healthy,
     last,
-    line,
     opening,
     shown,
     tags,
@@ -128,44 +124,6 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
     assert reply.usage == Usage(input=70, output=9)
 
 
-async def test_a_call_of_a_tool_comes_as_text_and_goes_as_a_call(
-    server: FakeServer, opened: Opened
-) -> None:
-    call = {"function": {"name": "look", "arguments": {"at": 3}}}
-    called = call_text("look", '{"at": 3}')
-    healthy(server, answers([
-        line("I look."), line("") | {"message": {
-            "role": "assistant", "content": "", "tool_calls": [call, call],
-        }}, last(),
-    ]))
-    server.on("POST", SHOW, says(shown(131_072, "tools")))
-    look = Tool("look", "Look around.", {"type": "object", "properties": {}})
-    first = question(output=Tools(SCHEMA, (look,)))
-    provider = opened(options={"num_ctx": 4_000})
-    pieces = await collected(provider.stream(first))
-    assert (pieces[:-1], pieces[-1].text, pieces[-1].finish) == ([called], called, "stop")
-    await reply_of(provider, replace(first, messages=(
-        *first.messages, Message("assistant", called), Message("user", "It is dark."),
-    )))
-    once, again = (seen.json for seen in chats(server))
-    assert [one["function"]["name"] for one in once["tools"]] == ["look", "conclude"]
-    assert [*once["tools"][1]["function"]["parameters"]["properties"]] == ["n"]
-    assert "format" not in once
-    assert again["messages"][2:] == [
-        {"role": "assistant", "tool_calls": [call]},
-        {"role": "tool", "content": "It is dark."},
-    ]
-
-
-async def test_a_model_that_calls_no_tools_says_so_before_anything_is_sent(
-    server: FakeServer, opened: Opened
-) -> None:
-    healthy(server, answers())
-    with pytest.raises(ToolsRefused, match="coder:3b"):
-        await collected(opened().stream(question(output=Tools(SCHEMA, ()))))
-    assert not chats(server)
-
-
 async def test_a_form_that_a_server_refuses_is_told_in_words_from_then_on(
     server: FakeServer, opened: Opened
 ) -> None:
@@ -183,20 +141,14 @@ async def test_a_form_that_a_server_refuses_is_told_in_words_from_then_on(
     assert "it cannot be" in str(await fault_of(provider, question(output=output)))
 
 
-async def test_a_temperature_and_tools_that_a_server_refuses_are_sent_no_more(
+async def test_a_temperature_that_a_server_refuses_is_sent_no_more(
     server: FakeServer, opened: Opened
 ) -> None:
     healthy(server, fails(400, "Temperature is not taken"))
-    server.on("POST", SHOW, says(shown(131_072, "tools")))
-    provider = opened()
-    wished = question(temperature=0.5, output=Tools(SCHEMA, (Tool("look", "Look.", SCHEMA),)))
+    provider, wished = opened(), question(temperature=0.5)
     assert isinstance(await fault_of(provider, wished), WishRefused)
-    assert isinstance(await fault_of(provider, wished), ToolsRefused)
+    await fault_of(provider, wished)
     assert "temperature" not in chats(server)[-1].json["options"]
-    asked = len(chats(server))
-    with pytest.raises(ToolsRefused):
-        await collected(provider.stream(wished))
-    assert len(chats(server)) == asked
 
 
 async def test_nothing_of_the_environment_is_sent(

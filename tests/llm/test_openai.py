@@ -6,10 +6,8 @@ The claims that every provider shares are in `tests/contract/test_provider_contr
 from __future__ import annotations
 
 import asyncio
-import json
 import traceback
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,15 +15,13 @@ from openai.types import Model
 from openai.types.chat import ChatCompletionChunk
 from openai.types.shared import ErrorObject
 
-from llm import Connection, Json, Message, Request, Secret, Text, Tool, Tools
+from llm import Connection, Json, Message, Request, Secret, Text
 from llm.asking.ask import whole as reply_of
-from llm.asking.tools import call_text
 from llm.errors import (
     CallFailed,
     ContextOverflow,
     ProviderDown,
     Rejected,
-    ToolsRefused,
     UnknownModel,
     WishRefused,
 )
@@ -38,7 +34,6 @@ from tests.llm.fakes.openai import (
     MODEL,
     MODELS,
     answers,
-    calling,
     chunk,
     error,
     fails,
@@ -105,7 +100,6 @@ async def fault_of(provider: OpenAiProvider, **more: Any) -> CallFailed:
 
 @pytest.mark.parametrize("told", [
     *whole(), chunk({"refusal": "no"}), *whole("content_filter"),
-    *calling("look", "{}", words="so"),
 ])
 def test_the_fake_speaks_as_the_sdks_types_do(told: dict[str, Any]) -> None:
     assert ChatCompletionChunk.model_validate(told).model_dump(exclude_unset=True) == told
@@ -251,58 +245,6 @@ async def test_each_preset_is_sent_what_it_takes(
         assert '"maxLength": 300' in system
 
 
-LOOK = Tool("look", "Look around.", {"type": "object", "properties": {}})
-CALLED = call_text("look", '{"at": 3}')
-TOLD = Message("assistant", CALLED), Message("user", "It is dark.")
-
-
-async def test_a_call_of_a_tool_comes_as_text_and_goes_as_a_call(
-    server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, answers([*calling("look", '{"at"', ": 3}", words="I look.")]))
-    first = question(output=Tools(SCHEMA, (LOOK,)))
-    provider = opened()
-    pieces = await collected(provider.stream(first))
-    assert (pieces[:-1], pieces[-1].text, pieces[-1].finish) == ([CALLED], CALLED, "stop")
-    server.on("POST", CHAT, answers([*calling("conclude", '{"text": "dark"}')]))
-    reply = await reply_of(provider, replace(first, messages=(*first.messages, *TOLD)))
-    assert json.loads(reply.text) == {"text": "dark"}
-
-    once, again = (seen.json for seen in server.seen)
-    assert [one["function"]["name"] for one in once["tools"]] == ["look", "conclude"]
-    assert once["tools"][1]["function"]["parameters"] == SCHEMA
-    assert "response_format" not in once
-    call = {"name": "look", "arguments": '{"at": 3}'}
-    assert again["messages"][2:] == [
-        {"role": "assistant", "content": None,
-         "tool_calls": [{"id": "call_1", "type": "function", "function": call}]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "It is dark."},
-    ]
-
-
-async def test_a_server_without_tools_is_asked_for_the_answer_alone(
-    server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, answers())
-    first = question(output=Tools(SCHEMA, (LOOK,)))
-    await reply_of(opened("vllm"), replace(first, messages=(*first.messages, *TOLD)))
-    (seen,) = server.seen
-    assert "tools" not in seen.json
-    assert seen.json["response_format"]["json_schema"]["schema"] == SCHEMA
-    assert [one["content"] for one in seen.json["messages"][2:]] == [CALLED, "It is dark."]
-
-
-async def test_tools_that_a_server_refuses_are_sent_no_more(
-    server: FakeServer, opened: Opened
-) -> None:
-    server.on("POST", CHAT, fails(400, "invalid_request_error", message=f"no such thing {KEY}"))
-    provider = opened("custom")
-    for _ in range(2):
-        refused = await fault_of(provider, output=Tools(SCHEMA, (LOOK,)))
-        assert isinstance(refused, ToolsRefused) and not refused.transient
-    assert len(server.seen) == 1
-
-
 async def test_a_schema_that_a_server_refuses_is_told_in_words_from_then_on(
     server: FakeServer, opened: Opened
 ) -> None:
@@ -325,7 +267,7 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_from_then_on(
     assert type(await fault_of(opened(), output=output)) is ContextOverflow
 
 
-@pytest.mark.parametrize("output", [Text(), Json(SCHEMA), Tools(SCHEMA, (LOOK,))])
+@pytest.mark.parametrize("output", [Text(), Json(SCHEMA)])
 async def test_a_temperature_that_a_server_refuses_is_laid_to_nothing_else(
     output: Output, server: FakeServer, opened: Opened
 ) -> None:

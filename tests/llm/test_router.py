@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from llm import Json, NoModel, Reply, Tool, Tools, Usage
+from llm import Json, NoModel, Reply, Usage
 from llm.budget import Caps, Ledger, Spent
 from llm.calls import (
     CallBroke,
@@ -37,8 +36,6 @@ from llm.errors import (
 from llm.plan import Choice, Plan
 from llm.prices import Prices
 from llm.provider import PROVIDERS, Row
-from llm.providers.llamacpp.child import State
-from llm.providers.llamacpp.provider import Description
 from llm.router import Breaker, Router
 from llm.tokens import THINKING, TURN
 from llm.types import Message
@@ -146,14 +143,12 @@ async def test_two_files_of_one_name_are_two_models() -> None:
 class Coming(Scripted):
     """A model that is loaded while it is asked."""
 
-    states: tuple[str, ...] = ("downloading 40 %", "downloading 40 %", "loading", "loaded")
+    states: tuple[str, ...] = ("downloading 40 %", "downloading 40 %", "loading", "")
     looked: int = 0
 
-    def describe(self) -> Description:
-        state = self.states[min(self.looked, len(self.states) - 1)]
+    def loading(self) -> str:
         self.looked += 1
-        kind = cast(State, state.partition(" ")[0])
-        return Description(f"m {state}", kind, "", 0.0, 0, ())
+        return self.states[min(self.looked, len(self.states)) - 1]
 
 
 async def test_how_a_model_on_this_machine_is_loaded_is_reported_until_it_answers(
@@ -165,7 +160,7 @@ async def test_how_a_model_on_this_machine_is_loaded_is_reported_until_it_answer
     house.router.open = lambda choice: coming
     await house.ask()
     told = [one.doing for one in house.told if isinstance(one, CallWaits)]
-    assert told == ["llamacpp/m downloading 40 %: downloading", "llamacpp/m loading: loading"]
+    assert told == ["downloading 40 %", "loading"]
     assert coming.looked > len(coming.states), "it is looked at to the first piece"
     before = coming.looked
     await asyncio.sleep(0.05)
@@ -216,18 +211,6 @@ async def test_a_refused_form_is_asked_again_at_once_and_told() -> None:
     assert [(one.why, one.wait_s) for one in house.told if isinstance(one, CallRetried)] == [
         ("no schema", 0.0)
     ]
-
-
-async def test_what_tools_take_of_a_question_is_reserved() -> None:
-    tool, answer = Tool("look", "Look around.", {"type": "object"}), {"type": "object"}
-    reserved = []
-    for output in (Json(answer), Tools(answer, (tool,))):
-        house = House()
-        await house.ask(output=output)
-        (begun,) = [one for one in house.told if isinstance(one, CallStarted)]
-        reserved.append(begun.tokens)
-    told = (asdict(tool), answer)
-    assert reserved[1] - reserved[0] == sum(len(json.dumps(one)) + TURN for one in told)
 
 
 @pytest.mark.parametrize("error", [
@@ -281,20 +264,6 @@ async def test_a_cancelled_call_is_dropped_at_once_and_what_it_may_cost_is_charg
     assert isinstance(broke, CallBroke)
     assert broke.error == "Cancelled"
     assert QUESTION <= house.spent.tokens < QUESTION + 100
-
-
-async def test_what_nobody_saw_of_an_answer_with_tools_is_charged_as_the_most() -> None:
-    house = House((Answer(("x",), every_s=3_600.0),))
-    tool = Tool("look", "Look around.", {"type": "object"})
-    task = asyncio.create_task(house.ask(output=Tools({}, (tool,))))
-    while not house.first.asked:
-        await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    reserved = house.told[0]
-    assert isinstance(reserved, CallStarted)
-    assert house.spent.tokens == reserved.tokens > SOON.max_tokens
 
 
 async def test_what_is_asked_and_what_had_come_are_told_without_keys() -> None:

@@ -15,7 +15,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from llm.providers.huggingface.loading import local_model
-from llm.providers.huggingface.status import LoadedModel
 
 if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
@@ -66,8 +65,7 @@ def network(vocabulary: int, seed: int = 0, **shape: int) -> Any:
 
 def made(tokenizer: Any, network: Any) -> LocalModel:
     """A network in memory as a model that answers."""
-    fitted = LoadedModel("cpu", "float32", False, network.get_memory_footprint() // 2**20)
-    return local_model("random", network, tokenizer, fitted, lookup=0)
+    return local_model("random", network, tokenizer, "cpu", lookup=0)
 
 
 def saved(folder: Path, seed: int = 0) -> Path:

@@ -11,8 +11,7 @@ from agent.doors.next_step import TERMINAL, next_step, step_of
 from agent.doors.project.look import Seen, task_to_heal
 from agent.healing.context import PROMPTS
 from agent.log.result import Result
-from agent.thinking.wording import diagnosis, lessons
-from agent.thinking.wording_of_files import suspects_of, told_of_files
+from agent.thinking.wording import diagnosis, repair_question, suspects_of
 from llm.asking.prompts import load
 
 UNHEALED = ("unresolved", "budget")
@@ -62,9 +61,8 @@ def question(result: Result, seen: Seen) -> str:
     found = diagnosis(seen_of_it) if seen_of_it is not None else ""
     prompt = load(PROMPTS, GENERATOR)
     suspected = result.suspects or suspects_of((), task.solution)
-    told = told_of_files(task.solution, suspected, result.report, task.tests, found)
-    return f"{prompt.instructions()}\n\n" + prompt.render("edit_files", told | {
-        "task": task.text, "attempts": "", "lessons": lessons(
-            result.recalled.lessons if result.recalled is not None else ()
-        ),
-    })
+    known = result.recalled.lessons if result.recalled is not None else ()
+    return f"{prompt.instructions()}\n\n" + prompt.render("edit_files", repair_question(
+        task, task.solution, result.report, task.tests, found=found, suspected=suspected,
+        known=known,
+    ))

@@ -14,8 +14,7 @@ from agent.healing.strategies import say_enough
 from agent.run.nodes.specify import announce, derived_test, is_asked
 from agent.thinking.arbitration import stands_in
 from agent.thinking.roles import CRITIC, Critique, Objection, ask_if_it_answers
-from agent.thinking.wording import tests
-from agent.thinking.wording_of_files import texts_of_tests
+from agent.thinking.wording import tests, texts_of_tests
 from llm.asking.answers import FILE
 from llm.errors import OverBudget
 

@@ -18,10 +18,19 @@ from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
 from agent.repair.screening.cases import by_case
 from agent.repair.screening.tracing import hanging, trace
-from agent.thinking.looking import NO_LEAVE, leave, looked_around, looking_tools
+from agent.thinking.looking import allowed_looks, looked_around, looking_tools
 from agent.thinking.roles import DEBUGGER, RootCause, ask_if_it_answers
-from agent.thinking.wording import failures, numbered, suspects, tests
-from agent.thinking.wording_of_files import named_suspects, shown_files, suspects_of, texts_of_tests
+from agent.thinking.wording import (
+    failures,
+    is_one_file,
+    named_suspects,
+    numbered,
+    shown_files,
+    suspects,
+    suspects_of,
+    tests,
+    texts_of_tests,
+)
 
 
 async def diagnose(state: State, ctx: Context) -> State:
@@ -81,10 +90,10 @@ async def _asked(
     searches = ctx.settings.enable_search and not is_guess(ctx.task, suite.oracle)
     free = searches and not state.get("paid", False)
     without = "The run goes on with what was seen by running the program."
-    allowed = NO_LEAVE if free else await leave(ctx)
-    if allowed.looks:
-        tools = looking_tools(ctx, solution, suite, report, allowed.most_seen)
-        return await looked_around(ctx, shown, tools, allowed, without=without)
+    looks, most_seen = (0, 0) if free else await allowed_looks(ctx)
+    if looks:
+        tools = looking_tools(ctx, solution, suite, report, most_seen)
+        return await looked_around(ctx, shown, tools, looks, most_seen, without=without)
     return await ask_if_it_answers(
         ctx, DEBUGGER, shown, {"found": found}, free=free, without=without
     )
@@ -94,7 +103,7 @@ def _shown(
     ctx: Context, solution: Solution, report: Report, found: Diagnosis, cases: Sequence[TestCase]
 ) -> dict[str, str]:
     told = {"task": ctx.task.text, "failures": failures(report)}
-    if len(solution.files) == 1 and ctx.task.project is None:
+    if is_one_file(ctx.task, solution):
         return told | {
             "code": numbered(solution.text), "tests": tests(cases),
             "suspects": suspects(found.blamed),

@@ -7,13 +7,12 @@ of a turn's end, that text is written with ordinary tokens.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from typing import Any
 
 from jinja2.exceptions import TemplateError
 
 from llm.provider import sayable
-from llm.types import Message, Request
+from llm.types import Request
 
 Turn = dict[str, str]
 
@@ -21,22 +20,12 @@ Turn = dict[str, str]
 def tokens_of(tokenizer: Any, request: Request) -> tuple[int, ...]:
     """The whole question, ready for the answer, which has begun where it has a frame."""
     begun = () if request.frame is None else _plain(tokenizer, request.frame.opening)
-    return _tokens(tokenizer, request.system, request.messages) + begun
+    return _tokens(tokenizer, request) + begun
 
 
-def shared_tokens(tokenizer: Any, request: Request, question: Sequence[int]) -> tuple[int, ...]:
-    """The beginning of `question` that is the same whatever is asked under this system prompt."""
-    if not request.system:
-        return ()
-    other = _tokens(tokenizer, request.system, (Message("user", "?"),))
-    most = min(len(other), len(question)) - 1
-    same = next((at for at in range(most) if other[at] != question[at]), most)
-    return tuple(question[:same])
-
-
-def _tokens(tokenizer: Any, system: str, messages: Sequence[Message]) -> tuple[int, ...]:
-    turns = [{"role": "system", "content": sayable(system)}] if system else []
-    turns += [{"role": message.speaker, "content": sayable(message.text)} for message in messages]
+def _tokens(tokenizer: Any, request: Request) -> tuple[int, ...]:
+    turns = [{"role": "system", "content": sayable(request.system)}] if request.system else []
+    turns += [{"role": one.speaker, "content": sayable(one.text)} for one in request.messages]
     marks = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
     if not any(mark in turn["content"] for turn in turns for mark in marks):
         return _plain(tokenizer, _rendered(tokenizer, turns))

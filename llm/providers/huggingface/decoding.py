@@ -1,16 +1,15 @@
 """One loaded model, and how it answers: all of this runs in the worker's thread.
 
-The loop is the library's own `generate`. Around it: the system prompt's keys and values are
-computed once; a program that is mostly copied is written by prompt lookup, which proposes what
-followed the last words where they stood before, and verifies ten such tokens in one run of the
-network; JSON is written under a grammar.
+The loop is the library's own `generate`. A program that is mostly copied is written by prompt
+lookup, which proposes what followed the last words where they stood before, and verifies ten such
+tokens in one run of the network; JSON is written under a grammar.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,12 +17,62 @@ import torch
 from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
 from llm.errors import ContextOverflow, Overloaded, ProviderDown
-from llm.providers.huggingface.chat import shared_tokens, tokens_of
+from llm.providers.huggingface.chat import tokens_of
 from llm.providers.huggingface.constrain import Grammars
-from llm.providers.huggingface.listening import Fence, Listener
-from llm.providers.huggingface.prefixes import SHORTEST, Prefixes
-from llm.providers.huggingface.status import Ended, LoadedModel
-from llm.types import Code, Json, Output, Request, Usage
+from llm.providers.huggingface.host import Ended
+from llm.types import Code, Finish, Json, Request, Usage
+
+_BROKEN = "\ufffd"
+"""What a tokenizer writes for bytes that are no character, or not one yet."""
+
+
+class Listener:
+    """Calls `emit` with each new piece of text, and knows how the answer ended.
+
+    A run that verifies copied tokens brings several at once, of which some may lie behind the end;
+    they are left out, so that an answer is the same however its tokens came.
+    """
+
+    def __init__(
+        self, decode: Callable[[Sequence[int]], str], ends: Collection[int],
+        emit: Callable[[str], None], closing: str = "",
+    ) -> None:
+        self._decode = decode
+        self._ends = ends
+        self._emit = emit
+        self._closing = closing
+        self._text = ""
+        self._heard: list[int] = []
+        self._shown = self._whole = 0  # two marks: text is decoded from the first, new behind both
+        self.tokens = 0
+        self.finish: Finish | None = None
+
+    def hear(self, tokens: Iterable[int]) -> None:
+        """What one run of the network brought. A character that is never made whole is dropped."""
+        for token in tokens:
+            if self.finish is None:
+                self._hear(token)
+
+    def _hear(self, token: int) -> None:
+        self.tokens += 1
+        if token in self._ends:
+            self.finish = "stop"
+            return
+        self._heard.append(token)
+        # Some tokenizers write a token differently at the beginning of a text, so that the new
+        # text is the difference of two, the first of which begins at a whole character.
+        before = self._decode(self._heard[self._shown:self._whole])
+        after = self._decode(self._heard[self._shown:])
+        if len(after) <= len(before) or after.endswith(_BROKEN):
+            return
+        self._shown, self._whole = self._whole, len(self._heard)
+        done, self._text = len(self._text), self._text + after[len(before):]
+        start = max(0, done - len(self._closing))
+        end = self._text.find(self._closing, start) if self._closing else -1
+        if end >= 0:
+            self._text = self._text[: end + len(self._closing)]
+            self.finish = "stop"
+        self._emit(self._text[done:])
 
 
 class _Step:
@@ -34,10 +83,8 @@ class _Step:
         self._listener = listener
         self._heard = asked
         self._cancelled = cancelled
-        self.forwards = 0
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-        self.forwards += 1
         self._listener.hear(input_ids[0, self._heard:].tolist())
         self._heard = input_ids.shape[1]
         over = self._listener.finish is not None or self._cancelled.is_set()
@@ -46,7 +93,7 @@ class _Step:
 
 @dataclass
 class LocalModel:
-    """A network, its tokenizer, and what is kept between calls."""
+    """A network and its tokenizer."""
 
     name: str
     network: Any  # the library's classes are not typed
@@ -59,18 +106,9 @@ class LocalModel:
     """`top_k` and `top_p` as the model's makers advise."""
     lookup: int
     """How many copied tokens are verified at once; 0 for none."""
-    fitted: LoadedModel
-    longest: int = 5
-    """Tokens by which a place to copy from is found; fewer are tried after it."""
-    copied: tuple[type[Output], ...] = (Code,)
-    """Kinds of answer that repeat much of their question, and are written by lookup."""
-    reuse: bool = True
-    """Whether system prompts are computed once."""
-    _prefixes: Prefixes = field(init=False)
+    words: str
+    """Where and how it was loaded."""
     _grammars: Grammars | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self._prefixes = Prefixes(self.network, self.network.device.type)
 
     def answer(
         self, request: Request, emit: Callable[[str], None], cancelled: threading.Event
@@ -94,52 +132,28 @@ class LocalModel:
         started = time.monotonic()
         question = tokens_of(self.tokenizer, request)
         limit = self._room(request, len(question))
-        first_s: list[float] = []
-
-        def heard(text: str) -> None:
-            first_s.append(time.monotonic() - started)
-            emit(text)
-
+        asked = torch.tensor([question], device=self.network.device)
         processors = LogitsProcessorList()
-        prefix = shared_tokens(self.tokenizer, request, question) if self.reuse else ()
-        cache, at_hand = None, False
-        if len(prefix) >= SHORTEST:
-            cache, at_hand = self._prefixes.copy_of(prefix)
-        else:
-            prefix = ()
-        # Only what is not in the cache is handed over, with a mask over all: given both, prompt
-        # lookup runs the whole question a second time behind what the cache holds, and answers
-        # something else (transformers 5.24).
-        asked = torch.tensor([question[len(prefix):]], device=self.network.device)
         if isinstance(request.output, Json):
-            processors.append(
-                self.grammars().constraint(request.output.schema, asked.shape[1], limit)
-            )
-        fence = Fence() if isinstance(request.output, Code) else None
+            processors.append(self.grammars().constraint(request.output.schema, len(question)))
+        closing = ""
         if request.frame is not None:
-            heard(request.frame.opening)
-            if fence is not None:
-                fence.heard(request.frame.opening)
-        listener = Listener(self._decode, self.ends, heard, fence)
-        step = _Step(listener, asked.shape[1], cancelled)
+            emit(request.frame.opening)
+            closing = request.frame.closing
+        listener = Listener(self._decode, self.ends, emit, closing)
         self.network.generate(
             asked,
-            attention_mask=torch.ones((1, len(question)), dtype=torch.long, device=asked.device),
-            cache=cache,
+            attention_mask=torch.ones_like(asked),
             generation_config=self._way(request, limit),
             logits_processor=processors,
-            stopping_criteria=StoppingCriteriaList([step]),
+            stopping_criteria=StoppingCriteriaList([_Step(listener, len(question), cancelled)]),
         )
         finish = listener.finish or "length"
         full = finish == "length" and limit < request.max_tokens
-        usage = Usage(
-            input=len(question) - len(prefix), output=listener.tokens,
-            read=len(prefix) if at_hand else 0, written=0 if at_hand else len(prefix),
-        )
         return Ended(
-            finish, usage, f"the window of {self.window} tokens was full" if full else "",
-            step.forwards, first_s[0] if first_s else None, time.monotonic() - started,
-            cancelled.is_set(),
+            finish, Usage(input=len(question), output=listener.tokens),
+            f"the window of {self.window} tokens was full" if full else "",
+            time.monotonic() - started, cancelled.is_set(),
         )
 
     def grammars(self) -> Grammars:
@@ -176,9 +190,6 @@ class LocalModel:
         if request.temperature:
             among = {"top_k": 0} if isinstance(request.output, Json) else self.sampling
             ways |= {"do_sample": True, "temperature": request.temperature, **among}
-        elif self.lookup and isinstance(request.output, self.copied):
-            ways |= {
-                "prompt_lookup_num_tokens": self.lookup,
-                "max_matching_ngram_size": self.longest,
-            }
+        elif self.lookup and isinstance(request.output, Code):
+            ways |= {"prompt_lookup_num_tokens": self.lookup, "max_matching_ngram_size": 5}
         return GenerationConfig(**ways)

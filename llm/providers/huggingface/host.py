@@ -10,20 +10,15 @@ from __future__ import annotations
 import atexit
 import queue
 import threading
-from collections import Counter, deque
-from collections.abc import Callable, Generator
+from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import closing, suppress
-from contextvars import copy_context
-from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
-from llm.errors import LlmError, NoProvider, ProviderDown
 from llm.keys import Secret
-from llm.providers.huggingface import zerogpu
-from llm.providers.huggingface.status import Description, Ended, State
-from llm.types import Message, Request
+from llm.types import Finish, Message, Request, Usage
 
 if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
@@ -31,11 +26,21 @@ if TYPE_CHECKING:
 Loader = Callable[[str, Secret, bool], "LocalModel"]
 Emit = Callable[[str], None]
 
-RECENT = 5
 STOP_S = 10.0
 """How long the end of the process waits for the worker: a load cannot be interrupted."""
 HELLO = Request("warming", "", (Message("user", "Hello"),), max_tokens=4)
 """Asked once after loading, since the first run of a network takes longer than others."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How an answer ended, and what it took."""
+
+    finish: Finish
+    usage: Usage
+    note: str
+    wall_s: float
+    cancelled: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,13 +52,15 @@ class Which:
 
 
 @dataclass
-class _Place:
+class Place:
     """What is known of one model. Written by the worker, read by all."""
 
-    state: State = "waiting"
+    state: Literal["waiting", "loading", "loaded", "failed"] = "waiting"
     fault: str = ""
+    """Why it could not be loaded."""
     model: LocalModel | None = None
-    recent: deque[Ended] = field(default_factory=lambda: deque(maxlen=RECENT))
+    last: Ended | None = None
+    """The last call that was not cancelled."""
 
 
 class Host:
@@ -65,15 +72,14 @@ class Host:
         self._calls: set[threading.Event] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._places: dict[Which, _Place] = {}
+        self._places: dict[Which, Place] = {}
         self._holders: Counter[Which] = Counter()
-        self._lent = zerogpu.lent(self._items)
 
-    def hold(self, which: Which) -> None:
+    def hold(self, which: Which) -> Place:
         """Says that a provider wants this model kept."""
         with self._lock:
             self._holders[which] += 1
-            self._places.setdefault(which, _Place())
+            return self._places.setdefault(which, Place())
 
     def release(self, which: Which) -> None:
         """Takes that back. The model stays until another one needs its memory."""
@@ -94,12 +100,12 @@ class Host:
                 self._calls.discard(cancelled)
                 return
             try:
-                ended = self._answer(which, self._loaded(which, key), request, emit, cancelled)
+                ended = self._loaded(which, key).answer(request, emit, cancelled)
             except BaseException as error:  # noqa: BLE001 - raised where the future is waited for
                 future.set_exception(error)
             else:
                 if not ended.cancelled:
-                    self._places[which].recent.append(ended)
+                    self._places[which].last = ended
                 future.set_result(ended)
             finally:
                 self._calls.discard(cancelled)
@@ -110,19 +116,8 @@ class Host:
                 self._thread.start()
                 atexit.register(self.stop)
             self._calls.add(cancelled)
-        # A lent GPU is of whoever asks: the library finds their request in the context.
-        self._jobs.put(partial(copy_context().run, job))
+        self._jobs.put(job)
         return future
-
-    def warm(self, which: Which, key: Secret) -> None:
-        """Loads a model before it is asked; what goes wrong is told by `describe`, and raised for
-        whoever asks next, who tries again. Where GPUs are lent it is loaded in this thread, once,
-        and never later."""
-        if self._lent is None:
-            self.ask(which, key, HELLO, lambda piece: None, threading.Event())
-        elif self._places[which].state == "waiting":
-            with suppress(LlmError):
-                self._fetch(which, key)
 
     def stop(self) -> None:
         """Ends all calls, and the worker. A thread that is in the midst of torch when the process
@@ -135,70 +130,24 @@ class Host:
             self._jobs.put(None)
             thread.join(STOP_S)
 
-    def model(self, which: Which) -> LocalModel | None:
-        """The model, where it is loaded."""
-        place = self._places[which]
-        return place.model if place.state == "loaded" else None
-
-    def describe(self, which: Which) -> Description:
-        """How the model is doing."""
-        place = self._places[which]
-        fitted = None if place.model is None else place.model.fitted
-        return Description(which.model, place.state, place.fault, fitted, tuple(place.recent))
-
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
-
-    def _answer(
-        self, which: Which, model: LocalModel, request: Request, emit: Emit,
-        cancelled: threading.Event,
-    ) -> Ended:
-        if self._lent is None:
-            return model.answer(request, emit, cancelled)
-        items = zerogpu.borrowed(self._lent, which.model, which.four_bit, request)
-        with closing(items):
-            for item in items:
-                if isinstance(item, Ended):
-                    return item
-                if isinstance(item, LlmError):
-                    raise item
-                emit(item)
-                if cancelled.is_set():
-                    return zerogpu.UNWANTED
-        raise ProviderDown(f"the loan of a GPU to {which.model} ended before its answer did")
-
-    def _items(
-        self, model: str, four_bit: bool, request: Request
-    ) -> Generator[zerogpu.Item, None, None]:
-        there = self._places[Which(model, four_bit)].model
-        assert there is not None
-        yield from zerogpu.items(there, request)
 
     def _loaded(self, which: Which, key: Secret) -> LocalModel:
         place = self._places[which]
         if place.model is not None:
             return place.model
-        if self._lent is not None:
-            raise NoProvider(place.fault or (
-                f"{which.model} was not loaded when this space started, and later none can be: set "
-                "HF_MODEL to it"
-            ))
-        return self._fetch(which, key)
-
-    def _fetch(self, which: Which, key: Secret) -> LocalModel:
-        place = self._places[which]
         self._let_go()
         place.state, place.fault = "loading", ""
         try:
-            place.model = self._load(which, key)
-            if self._lent is None:  # a lent process is another one each time
-                self._answer(which, place.model, HELLO, lambda piece: None, threading.Event())
+            model = self._load(which, key)
+            model.answer(HELLO, lambda piece: None, threading.Event())
         except BaseException as error:  # whatever it was, the next call may try again
-            place.state, place.fault, place.model = "failed", str(error), None
+            place.state, place.fault = "failed", str(error)
             raise
-        place.state = "loaded"
-        return place.model
+        place.model, place.state = model, "loaded"
+        return model
 
     def _load(self, which: Which, key: Secret) -> LocalModel:
         if self._loader is not None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from huggingface_hub.errors import (
@@ -29,16 +31,52 @@ from transformers.utils import logging
 from llm.errors import LlmError, NoProvider, ProviderDown, UnknownModel, WrongKey
 from llm.keys import Secret
 from llm.providers.huggingface.decoding import LocalModel
-from llm.providers.huggingface.hardware import (
-    Hardware,
-    dtype_for,
-    lookup_tokens,
-    needed_mib,
-    this_hardware,
-)
-from llm.providers.huggingface.status import LoadedModel
+from llm.providers.machine import free_mib
+
+Dtype = Literal["float32", "bfloat16", "float16"]
 
 _UNAUTHORIZED = (401, 403)
+_NATIVE_BFLOAT16 = {"avx512_bf16", "amx_bf16"}
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A device, what it can do, and the MiB that are free on it (`None`: unknown)."""
+
+    device: Literal["cpu", "cuda"]
+    capability: tuple[int, int] = (0, 0)
+    """A CUDA device's; (8, 0) is the first that computes in bfloat16 itself."""
+    flags: frozenset[str] = frozenset()
+    """A processor's."""
+    free_mib: int | None = None
+
+    @property
+    def dtype(self) -> Dtype:
+        """The format that is computed in: bfloat16 only where the hardware has it natively, since
+        it is emulated, and slow, elsewhere."""
+        if self.device == "cuda":
+            return "bfloat16" if self.capability >= (8, 0) else "float16"
+        return "bfloat16" if self.flags & _NATIVE_BFLOAT16 else "float32"
+
+    def lookup(self, four_bit: bool) -> int:
+        """How many copied tokens one run should verify. On a GPU, and in bfloat16, ten cost hardly
+        more than one; in float32, and in 4 bits on a processor, they cost nearly four times as
+        much."""
+        cheap = self.device == "cuda" or (self.dtype == "bfloat16" and not four_bit)
+        return 10 if cheap else 5
+
+
+def this_hardware() -> Hardware:
+    """The first CUDA device, or else the processor."""
+    if torch.cuda.is_available():
+        free, _ = torch.cuda.mem_get_info(0)
+        return Hardware("cuda", torch.cuda.get_device_capability(0), free_mib=free // 2**20)
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
+    except OSError:
+        lines = []  # no Linux: the flags are unknown, and float32 is right everywhere
+    flags = next((line.split(":")[1].split() for line in lines if line.startswith("flags")), [])
+    return Hardware("cpu", flags=frozenset(flags), free_mib=free_mib())
 
 
 def load(
@@ -52,10 +90,10 @@ def load(
     disable_progress_bars()
     logging.disable_progress_bar()
     here = this_hardware() if hardware is None else hardware
-    dtype = dtype_for(here)
+    dtype = here.dtype
     with explained(name, key):
         config = found(name, key)
-        _fits(name, config, here, dtype, four_bit)
+        _fits(name, config, here, four_bit)
         tokenizer = AutoTokenizer.from_pretrained(name, token=token_of(key))
         quantized = BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True,
@@ -65,14 +103,15 @@ def load(
             name, config=config, token=token_of(key), dtype=getattr(torch, dtype),
             device_map={"": here.device}, quantization_config=quantized if four_bit else None,
         )
-    fitted = LoadedModel(here.device, dtype, four_bit, network.get_memory_footprint() // 2**20)
-    return local_model(
-        name, network.eval(), tokenizer, fitted, lookup_tokens(here, dtype, four_bit)
+    words = (
+        f"{here.device}, {dtype}{', 4-bit weights' if four_bit else ''}, "
+        f"{network.get_memory_footprint() // 2**20:,} MiB"
     )
+    return local_model(name, network.eval(), tokenizer, words, here.lookup(four_bit))
 
 
 def local_model(
-    name: str, network: Any, tokenizer: Any, fitted: LoadedModel, lookup: int
+    name: str, network: Any, tokenizer: Any, words: str, lookup: int
 ) -> LocalModel:
     """A network and a tokenizer in memory as a model that answers."""
     if not tokenizer.is_fast:
@@ -96,7 +135,7 @@ def local_model(
         window=getattr(network.config.get_text_config(), "max_position_embeddings", None),
         sampling={name: value for name, value in given.items() if value is not None},
         lookup=lookup,
-        fitted=fitted,
+        words=words,
     )
 
 
@@ -111,7 +150,7 @@ def token_of(key: Secret) -> str | bool:
     return key.reveal() or False
 
 
-def _fits(name: str, config: Any, here: Hardware, dtype: Any, four_bit: bool) -> None:
+def _fits(name: str, config: Any, here: Hardware, four_bit: bool) -> None:
     """Raises where the weights do not fit. Linux promises memory it does not have, and would end
     the process where an exception is needed."""
     if here.free_mib is None:
@@ -124,7 +163,7 @@ def _fits(name: str, config: Any, here: Hardware, dtype: Any, four_bit: bool) ->
         if isinstance(layer, torch.nn.Linear) and "lm_head" not in path
     )
     others = sum(weight.numel() for weight in empty.parameters()) - matrices
-    needed = needed_mib(matrices, others, dtype, four_bit)
+    needed = needed_mib(matrices, others, here.dtype, four_bit)
     if needed > here.free_mib:
         advice = "choose a smaller HF_MODEL" if four_bit else (
             "set USE_4BIT=1, or choose a smaller HF_MODEL"
@@ -133,6 +172,13 @@ def _fits(name: str, config: Any, here: Hardware, dtype: Any, four_bit: bool) ->
             f"{name} needs about {needed:,} MiB on the {here.device}, where {here.free_mib:,} MiB "
             f"are free: {advice}"
         )
+
+
+def needed_mib(matrices: int, others: int, dtype: Dtype, four_bit: bool) -> int:
+    """Memory of a model by its count of parameters: those in the matrices of its layers, which can
+    have 4 bits and an eighth of overhead, and the others, which cannot."""
+    size = 4 if dtype == "float32" else 2
+    return int((matrices * (0.5625 if four_bit else size) + others * size) / 2**20)
 
 
 @contextmanager

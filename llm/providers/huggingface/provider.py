@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from llm.errors import ProviderDown, TimedOut
 from llm.keys import Secret
 from llm.provider import Connection, estimated_tokens, sayable
-from llm.providers.huggingface.host import Host, Which, this_process
-from llm.providers.huggingface.status import Description
+from llm.providers.huggingface.host import HELLO, Host, Which, this_process
 from llm.types import Reply, Request, Stream, Usage
 
 NEEDED = ("torch", "transformers", "accelerate")
@@ -36,7 +35,7 @@ class HuggingFaceProvider:
         self._key = connection.key
         self._which = Which(connection.model, bool(connection.option("four_bit")))
         self._host = host if host is not None else this_process()
-        self._host.hold(self._which)
+        self._place = self._host.hold(self._which)
         self._calls: set[threading.Event] = set()
         self._closed = False
 
@@ -63,8 +62,7 @@ class HuggingFaceProvider:
                 try:
                     piece = await _next(pieces, request.deadline_s - (time.monotonic() - started))
                 except TimeoutError as error:
-                    loading = self.describe().state == "loading"
-                    doing = "is still being loaded" if loading else "did not finish"
+                    doing = "is still being loaded" if self.loading() else "did not finish"
                     raise TimedOut(
                         f"{self.model} {doing} after {request.deadline_s:g} s: ask again, or allow "
                         "more",
@@ -93,32 +91,42 @@ class HuggingFaceProvider:
     async def models(self) -> tuple[str, ...]:
         """This one, if it is loaded or can be found; raises what `load` would say of it. Only its
         small configuration is read, never its weights."""
-        if self._host.model(self._which) is None:
+        if not self.exact:
             await asyncio.to_thread(_find, self.model, self._key)
         return (self.model,)
 
     def count(self, text: str) -> int:
-        model = self._host.model(self._which)
+        model = self._place.model
         if model is None:
             return estimated_tokens(text)
         return len(model.counting.encode(sayable(text), add_special_tokens=False).ids)
 
     @property
     def exact(self) -> bool:
-        return self._host.model(self._which) is not None
+        return self._place.model is not None
 
     @property
     def window(self) -> int | None:
-        model = self._host.model(self._which)
+        model = self._place.model
         return None if model is None else model.window
 
-    def describe(self) -> Description:
+    def describe(self) -> str:
         """Where the model runs and how fast, or why it does not; for people."""
-        return self._host.describe(self._which)
+        place = self._place
+        text = f"{self.model}: {place.state}{place.fault and f' ({place.fault})'}"
+        if place.model is not None:
+            text += f", {place.model.words}"
+        if place.last is not None and place.last.wall_s:
+            text += f"; last call {place.last.usage.output / place.last.wall_s:.1f} tokens/s"
+        return text
+
+    def loading(self) -> str:
+        """How far the model is loaded; empty where it is not being loaded."""
+        return self.describe() if self._place.state == "loading" else ""
 
     def warm(self) -> None:
         """Begins to load the model. Whoever asks first waits for it, and learns of its faults."""
-        self._host.warm(self._which, self._key)
+        self._host.ask(self._which, self._key, HELLO, lambda piece: None, threading.Event())
 
     async def close(self) -> None:
         for cancelled in self._calls:

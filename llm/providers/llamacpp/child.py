@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -40,7 +39,6 @@ OVERHEAD_MIB = 400
 """What a server takes beside the weights and the context: buffers, and the library itself."""
 CONTEXT_BYTES = 40 * 2**10
 """Of a token of context, in a model of about 3B parameters that shares its heads."""
-RECENT = 5
 STOP_S = 5.0
 DYING_S = 0.2
 PASSED_ON = re.compile(
@@ -82,15 +80,6 @@ class Address:
 
     url: str
     key: Secret
-
-
-@dataclass(frozen=True)
-class Speed:
-    """How fast a call went, in tokens a second: of the question, where enough of it was new, and
-    of the answer."""
-
-    read: float | None
-    written: float
 
 
 class Server:
@@ -162,8 +151,8 @@ class Child:
     share: float = 0.0
     """Of the download that is here."""
     memory_mib: int = 0
-    recent: deque[Speed] = field(default_factory=lambda: deque(maxlen=RECENT))
-    """Of the last calls, the newest last."""
+    tokens_per_s: float = 0.0
+    """How fast the last answer was written."""
     holders: int = 0
     _calls: int = 0
     _idle: threading.Timer | None = None

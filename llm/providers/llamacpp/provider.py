@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 
 import httpx2
@@ -13,7 +13,7 @@ import httpx2
 from llm.errors import CallFailed, TimedOut
 from llm.keys import NO_KEY
 from llm.provider import Connection, estimated_tokens, named, sayable
-from llm.providers.llamacpp.child import Child, Children, Speed, State, Which, children
+from llm.providers.llamacpp.child import Child, Children, Which, children
 from llm.providers.openai import OpenAiProvider
 from llm.providers.wire import Answer
 from llm.types import Request, Stream
@@ -21,32 +21,6 @@ from llm.types import Request, Stream
 NOWHERE = "http://127.0.0.1/v1"
 """Stands for the address of a child that has not started."""
 COUNTING_S = 2.0
-NEW_TOKENS = 64
-"""Tokens of a question that were not read before, from which on its speed is telling."""
-
-
-@dataclass(frozen=True)
-class Description:
-    """A model as the page shows it."""
-
-    model: str
-    state: State
-    fault: str
-    share: float
-    memory_mib: int
-    recent: tuple[Speed, ...]
-
-    def __str__(self) -> str:
-        text = f"{named('llamacpp', self.model)}: {self.state}"
-        if self.state == "downloading" and self.share:
-            text += f" {self.share:.0%}"
-        if self.fault:
-            text += f" ({self.fault})"
-        if self.state == "loaded":
-            text += f", llama.cpp, about {self.memory_mib:,} MiB"
-        if self.recent:
-            text += f"; last call {self.recent[-1].written:.1f} tokens/s"
-        return text
 
 
 class LlamaCppProvider(OpenAiProvider):
@@ -99,11 +73,7 @@ class LlamaCppProvider(OpenAiProvider):
     def read(self, piece: object, answer: Answer) -> str:
         timings = getattr(piece, "timings", None)
         if isinstance(timings, dict):
-            is_telling = int(timings.get("prompt_n") or 0) >= NEW_TOKENS
-            self._child.recent.append(Speed(
-                float(timings.get("prompt_per_second") or 0) if is_telling else None,
-                float(timings.get("predicted_per_second") or 0),
-            ))
+            self._child.tokens_per_s = float(timings.get("predicted_per_second") or 0)
         return super().read(piece, answer)
 
     async def listed(self) -> tuple[str, ...]:
@@ -131,12 +101,23 @@ class LlamaCppProvider(OpenAiProvider):
             self._is_counting = True
         return self._counted[text]
 
-    def describe(self) -> Description:
+    def describe(self) -> str:
         """How the model is doing; for people."""
-        one = self._child
-        return Description(
-            self.model, one.state, one.fault, one.share, one.memory_mib, tuple(one.recent)
-        )
+        child = self._child
+        text = f"{named('llamacpp', self.model)}: {child.state}"
+        if child.state == "downloading" and child.share:
+            text += f" {child.share:.0%}"
+        if child.fault:
+            text += f" ({child.fault})"
+        if child.state == "loaded":
+            text += f", llama.cpp, about {child.memory_mib:,} MiB"
+        if child.tokens_per_s:
+            text += f"; last call {child.tokens_per_s:.1f} tokens/s"
+        return text
+
+    def loading(self) -> str:
+        """How far the model is downloaded or loaded; empty where neither goes on."""
+        return self.describe() if self._child.state in ("downloading", "loading") else ""
 
     def warm(self) -> None:
         """Begins to load the model. The first call waits for it, and raises its errors."""
@@ -157,7 +138,7 @@ class LlamaCppProvider(OpenAiProvider):
                 start = asyncio.wrap_future(self._child.started(self.connection.key))
                 address = await asyncio.shield(start)
         except TimeoutError:
-            doing = str(self.describe()).partition(": ")[2]
+            doing = self.describe().partition(": ")[2]
             raise TimedOut(
                 f"{self.model} is not ready after {within_s:g} s ({doing}): ask again, or allow "
                 "more"

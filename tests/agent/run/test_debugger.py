@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from agent.core.events import Diagnosed, Looked, ModelAsked, ModelCalled, ModelFailed, RoundEnded
 from agent.log.words import event_lines
 from llm.budget import Caps
@@ -30,14 +28,6 @@ LOOKS: list[tuple[str, dict[str, Any]]] = [
     ("show_test", {"name": "shout('q r s')"}),
     ("run_snippet", {"code": "1 / 0"}),
 ]
-
-
-def claudes(name: str, given: dict[str, Any]) -> Handler:
-    return anthropic.answers(anthropic.calling(name, json.dumps(given), words="I look."))
-
-
-def openais(name: str, given: dict[str, Any]) -> Handler:
-    return openai.answers(openai.calling(name, json.dumps(given)))
 
 
 def plain(name: str, given: dict[str, Any]) -> str:
@@ -89,54 +79,28 @@ TESTS = f"{HARD_TESTS}{HELD}\n"
 
 
 async def test_claude_calls_tools_and_its_diagnosis_is_followed(tmp_path: Path) -> None:
-    moves = [*(claudes(*one) for one in LOOKS), json.dumps(FOUND)]
+    moves = [*(plain(*one) for one in LOOKS), json.dumps(FOUND)]
     async with claude(generator=fenced(SOLVED), debugger=moves) as model:
         result, events = await healed(model.settings(tmp_path, proof_s=0.0), HOSTILE, TESTS)
     checked(result, events, debuggers(model))
-    first, *_, last = debuggers(model)
-    assert [one["name"] for one in first["tools"]] == [
+    first, second, *_ = (one["messages"] for one in debuggers(model))
+    assert all(f"\n{name}: " in first[0]["content"] for name in (
         "run_snippet", "trace_call", "inspect_function", "show_test", "diff_iterations",
-        "search_memory", "conclude",
-    ]
-    # Having looked as often as it may, it is asked for its answer alone.
-    assert "tools" not in last and last["output_config"]["format"]["type"] == "json_schema"
-    (told,) = debuggers(model)[1]["messages"][-1]["content"]
-    before, _, after = told["content"].partition('<data name="seen" mark="')
+        "search_memory",
+    ))
+    before, _, after = second[-1]["content"].partition('<data name="seen" mark="')
     inside, _, after = after.partition("\n</data mark=")
     assert EVIL in inside and EVIL not in before + after
 
 
 async def test_a_server_like_openais_calls_tools_alike(tmp_path: Path) -> None:
-    moves = [*(openais(*one) for one in LOOKS), json.dumps(FOUND)]
+    moves = [*(plain(*one) for one in LOOKS), json.dumps(FOUND)]
     async with compatible(debugger=moves) as model:
         env = {"OPENAI_BASE_URL": f"{model.server.url}/v1", "OPENAI_MODEL": openai.MODEL}
         result, events = await healed(settings(tmp_path, env, proof_s=0.0), HOSTILE, TESTS)
     checked(result, events, debuggers(model))
-    second = debuggers(model)[1]["messages"]
-    assert second[-2]["tool_calls"][0]["function"]["name"] == "run_snippet"
-    assert second[-1]["role"] == "tool" and EVIL in second[-1]["content"]
-
-
-@pytest.mark.parametrize("preset", ["vllm", "custom"])
-async def test_a_server_without_tools_of_its_own_names_one_in_its_answer(
-    preset: str, tmp_path: Path
-) -> None:
-    moves: list[Any] = [*(plain(*one) for one in LOOKS), json.dumps(FOUND)]
-    if preset == "custom":
-        moves.insert(0, openai.fails(400, "invalid_request_error", message="no tools here"))
-    async with compatible(debugger=moves) as model:
-        env = {
-            "OPENAI_BASE_URL": f"{model.server.url}/v1", "OPENAI_MODEL": openai.MODEL,
-            "OPENAI_PRESET": preset,
-        }
-        result, events = await healed(settings(tmp_path, env, proof_s=0.0), HOSTILE, TESTS)
-    told = [one for one in result.notices if "no tools here" in one.text]
-    assert len(told) == (preset == "custom")
-    sent = debuggers(model)[preset == "custom" :]
-    checked(result, events, sent)
-    for one in sent:
-        schema = one["response_format"]["json_schema"]["schema"]
-        assert "tool" in schema["required"] and "tools" not in one
+    for one in debuggers(model):
+        assert "tool" in one["response_format"]["json_schema"]["schema"]["required"]
 
 
 async def test_a_schema_that_a_server_refuses_is_told_in_words_and_the_log_says_so(
@@ -167,7 +131,7 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_and_the_log_says_
 
 
 async def test_a_debugger_that_knows_at_once_is_asked_once(tmp_path: Path) -> None:
-    for said in (json.dumps(FOUND), claudes("conclude", FOUND)):
+    for said in (json.dumps(FOUND), plain("", {})):
         async with claude(generator=fenced(SOLVED), debugger=said) as model:
             folder = tmp_path / str(len(str(said)))
             result, events = await healed(model.settings(folder, proof_s=0.0))
@@ -177,19 +141,18 @@ async def test_a_debugger_that_knows_at_once_is_asked_once(tmp_path: Path) -> No
         assert seen_by(events) == []
 
 
-async def test_a_debugger_that_looks_for_ever_comes_to_no_diagnosis_and_the_run_goes_on(
-    tmp_path: Path,
-) -> None:
-    async with claude(generator=fenced(SOLVED), debugger=claudes(*LOOKS[0])) as model:
+async def test_a_debugger_that_looks_for_ever_is_taken_at_its_last_word(tmp_path: Path) -> None:
+    async with claude(generator=fenced(SOLVED), debugger=plain(*LOOKS[0])) as model:
         result, events = await healed(model.settings(tmp_path, proof_s=0.0), HARD, HARD_TESTS)
     assert result.outcome == "healed"
     assert len(seen_by(events)) == 5
-    assert len(debuggers(model)) == 7  # the last is told once what is wrong with it
-    assert [one.role for one in result.degraded] == ["debugger"]
+    assert len(debuggers(model)) == 6
+    found = [one.diagnosis for one in events if isinstance(one, Diagnosed)][-1]
+    assert FOUND["evidence"] in found.evidence
 
 
 async def test_what_its_moves_may_cost_is_reserved_before_each(tmp_path: Path) -> None:
-    async with claude(generator=fenced(SOLVED), debugger=claudes(*LOOKS[0])) as model:
+    async with claude(generator=fenced(SOLVED), debugger=plain(*LOOKS[0])) as model:
         given = model.settings(tmp_path, proof_s=0.0, role_budgets={"debugger": Caps(calls=2)})
         result, _ = await healed(given, HARD, HARD_TESTS)
     assert (result.outcome, len(debuggers(model))) == ("healed", 2)

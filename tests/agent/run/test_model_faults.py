@@ -46,8 +46,7 @@ async def test_a_fallback_that_was_allowed_heals_the_run_and_is_told(tmp_path: P
             result, told = await healed(ours)
     assert (result.outcome, result.code) == ("healed", SOLVED)
     fell = [one for one in told if one.kind == "fell_back"]
-    # The debugger's first question offered tools, which that one refuses before it is asked.
-    assert [one.role for one in fell] == ["debugger", *local.asked]
+    assert [one.role for one in fell] == [*local.asked]
     assert {one.to for one in fell} == {f"ollama/{ollama.MODEL}"}
     assert [one.provider for one in told if one.kind == "model_called"] == ["ollama"] * 4
     # What was refused a connection cost nothing, and what answered is free.

@@ -7,7 +7,7 @@ import pytest
 from agent.core.domain import Example
 from agent.thinking.roles import MOST_CALLS
 from agent.thinking.rules import adversarial_calls, critique, draft, lesson, rules, spec_tests
-from llm import Message, NoModel, Request, rules_provider
+from llm import Message, NoModel, Request, RulesProvider
 from llm.asking.ask import whole
 from tests.agent.values import program
 
@@ -25,13 +25,13 @@ def example(call: str) -> Example:
 async def test_a_role_without_a_rule_needs_a_model(role: str) -> None:
     request = Request(role, "", (Message("user", ""),))
     with pytest.raises(NoModel, match=repr(role)):
-        await whole(rules_provider(rules({})), request)
+        await whole(RulesProvider(rules({})), request)
 
 
 async def test_no_rule_rewrites_a_program() -> None:
     request = Request("generator", "", (), variables={"code": "x = 1", "task": ""})
     with pytest.raises(NoModel):
-        await whole(rules_provider(rules({"": "x = 2\n"})), request)
+        await whole(RulesProvider(rules({"": "x = 2\n"})), request)
 
 
 def test_calls_of_the_tests_are_made_with_other_arguments_small_ones_first() -> None:

@@ -1,6 +1,16 @@
 from __future__ import annotations
 
-from agent.core.domain import BlamedLine, Diagnosis, Ending, Example, Report, Script
+from agent.core.domain import (
+    BlamedLine,
+    Diagnosis,
+    Ending,
+    Example,
+    File,
+    Report,
+    Script,
+    Solution,
+    Task,
+)
 from agent.healing.context import PROMPTS
 from agent.run.nodes.diagnose import combined
 from agent.thinking import wording
@@ -45,16 +55,16 @@ def test_a_failure_is_told_by_its_values_or_else_by_its_message() -> None:
 
 
 def test_the_question_for_a_repair_fills_both_templates_of_it() -> None:
+    program = Solution(
+        files=(File(path="a.py", text="def f(a):\n    return a\n"),), entry="a.py"
+    )
+    found = Diagnosis(category="wrong_result", cause="f(1) gives 1", evidence=("always",))
     question = wording.repair_question(
-        "def f(a):\n    return a\n", task="f(1) is 2",
-        cases=[Example(name="c", origin="user", call="f(1)", expected="2")],
-        report=Report(solution="s", verdicts=(
-            verdict(name="c", call="f(1)", got="1", expected="2"),
-        )),
-        found=Diagnosis(
-            category="wrong_result", cause="f(1) gives 1", evidence=("always",),
-            blamed=(BlamedLine(line=2, suspicion=1, text="return a"),),
-        ),
+        Task(text="f(1) is 2"), program,
+        Report(solution="s", verdicts=(verdict(name="c", call="f(1)", got="1", expected="2"),)),
+        [Example(name="c", origin="user", call="f(1)", expected="2")],
+        found=wording.diagnosis(found),
+        blamed=(BlamedLine(line=2, suspicion=1, text="return a"),),
         known=["Look at the borders.", "Count again."],
         attempts=["- return a\n+ return -a"],
     )

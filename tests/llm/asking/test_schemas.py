@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from llm import BadPrompt
-from llm.asking.schemas import closing_room, in_words, inlined
+from llm.asking.schemas import in_words, inlined
 
 STEP = {
     "type": "object",
@@ -69,31 +69,7 @@ def test_a_place_without_a_bound_is_found_and_refused(
 ) -> None:
     step = {**STEP, "properties": {**STEP["properties"], name: loose}}  # type: ignore[dict-item]
     schema = inlined({**STEPS, "$defs": {"Step": step}})
-    for reading in (in_words, closing_room):
-        with pytest.raises(BadPrompt, match=place):
-            reading(schema)
+    with pytest.raises(BadPrompt, match=place):
+        in_words(schema)
     with pytest.raises(BadPrompt):
         in_words({"type": "object", "properties": {}})
-
-
-def an_object(**properties: object) -> dict[str, object]:
-    return {
-        "type": "object", "properties": properties, "required": [*properties],
-        "additionalProperties": False,
-    }
-
-
-@pytest.mark.parametrize(("schema", "least", "most"), [
-    ({"type": "boolean"}, len("false"), 5),
-    ({"enum": ["yes", "no"]}, len('"yes"'), 5),
-    (TEXT, len('"'), 14),
-    ({"type": "integer", "minimum": -10, "maximum": 5}, len("-10"), 3),
-    ({"type": "array", "items": TEXT, "maxItems": 9}, len('"]'), 16),
-    (an_object(note=TEXT, sure={"type": "boolean"}), len('", "sure": false}'), 50),
-    ({"$ref": "#/$defs/A", "$defs": {"A": {"enum": [12]}}}, len("12"), 2),
-    ({"type": "array", "items": TEXT, "minItems": 1, "maxItems": 9}, len('""]'), 20),
-])
-def test_the_room_is_what_closing_can_take(
-    schema: dict[str, object], least: int, most: int
-) -> None:
-    assert least <= closing_room(schema) <= most

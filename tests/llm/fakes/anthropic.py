@@ -80,20 +80,6 @@ def whole(
     ]
 
 
-def calling(name: str, *pieces: str, words: str = "") -> list[dict[str, Any]]:
-    """The events of an answer that calls a tool, behind some words; its arguments in pieces."""
-    block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
-    said = [*opening([words])[2:], block_stop(0)] if words else []
-    at = 1 if words else 0
-    return [
-        message_start(), PING, *said,
-        {"type": "content_block_start", "index": at, "content_block": block},
-        *({"type": "content_block_delta", "index": at,
-           "delta": {"type": "input_json_delta", "partial_json": piece}} for piece in pieces),
-        block_stop(at), message_delta("tool_use"), MESSAGE_STOP,
-    ]
-
-
 def answers(events: list[dict[str, Any]], then: Handler = ends, pause_s: float = 0.0) -> Handler:
     """Streams events, and goes on as `then` does."""
     return streams(map(sse, events), then, headers={"request-id": "req_1"}, pause_s=pause_s)

@@ -47,19 +47,6 @@ def whole(
     return [*opening(pieces), chunk({}, finish), *last]
 
 
-def calling(name: str, *pieces: str, words: str = "") -> list[dict[str, Any]]:
-    """The chunks of an answer that calls a tool, behind some words; its arguments in pieces."""
-    told = [{"index": 0, "id": "call_1", "type": "function",
-             "function": {"name": name, "arguments": ""}}]
-    said = [chunk({"content": words})] if words else []
-    return [
-        chunk({"role": "assistant", "content": None}), *said, chunk({"tool_calls": told}),
-        *(chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
-          for piece in pieces),
-        chunk({}, "tool_calls"), chunk(usage=USAGE),
-    ]
-
-
 def sse(chunks: Iterable[object]) -> list[bytes]:
     return [f"data: {json.dumps(value)}\n\n".encode() for value in chunks]
 

@@ -13,7 +13,6 @@ import pytest
 from llm.keys import NO_KEY
 from llm.provider import Connection
 from llm.providers.huggingface import HuggingFaceProvider
-from llm.providers.huggingface.hardware import Hardware
 from llm.providers.huggingface.host import Host
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def model(folder: Path) -> LocalModel:
-    from llm.providers.huggingface.loading import load
+    from llm.providers.huggingface.loading import Hardware, load
 
     with offline():
         return load(str(folder), NO_KEY, False, Hardware("cpu"))
@@ -60,7 +59,7 @@ def model(folder: Path) -> LocalModel:
 
 @pytest.fixture(scope="session")
 def host() -> Host:
-    from llm.providers.huggingface.loading import load
+    from llm.providers.huggingface.loading import Hardware, load
 
     return Host(partial(load, hardware=Hardware("cpu")))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llm.providers.huggingface.hardware import Hardware, dtype_for, lookup_tokens, needed_mib
+pytest.importorskip("torch")
+from llm.providers.huggingface.loading import Hardware, needed_mib
 
 T4 = Hardware("cuda", (7, 5))
 A100 = Hardware("cuda", (8, 0))
@@ -23,15 +24,12 @@ NEW_CPU = Hardware("cpu", flags=frozenset({"avx2", "amx_bf16"}))
 def test_the_format_is_what_the_hardware_computes_itself(
     hardware: Hardware, dtype: str, lookup: int
 ) -> None:
-    chosen = dtype_for(hardware)
-
-    assert chosen == dtype
-    assert lookup_tokens(hardware, chosen, four_bit=False) == lookup
+    assert (hardware.dtype, hardware.lookup(four_bit=False)) == (dtype, lookup)
 
 
 def test_four_bits_on_a_processor_make_verifying_dear() -> None:
-    assert lookup_tokens(NEW_CPU, "bfloat16", four_bit=True) == 5
-    assert lookup_tokens(T4, "float16", four_bit=True) == 10
+    assert NEW_CPU.lookup(four_bit=True) == 5
+    assert T4.lookup(four_bit=True) == 10
 
 
 def test_the_memory_of_a_model_of_three_billion_parameters() -> None:

@@ -87,8 +87,8 @@ async def test_it_streams_counts_exactly_and_says_how_fast_it_was(tiny: LlamaCpp
     assert tiny.count("Hello a") == 6  # a token for each byte, and one for the merged two
     assert tiny.window == 2_048
     shown = f"llamacpp/{Path(tiny.model).name}: loaded, llama.cpp, about 5"
-    assert str(tiny.describe()).startswith(shown), "no path of the machine is shown"
-    assert str(tiny.describe()).endswith(" tokens/s")
+    assert tiny.describe().startswith(shown), "no path of the machine is shown"
+    assert tiny.describe().endswith(" tokens/s")
     assert (await asked(tiny))[1].text == reply.text, "at temperature 0"
 
 
@@ -195,7 +195,7 @@ async def test_it_leaves_memory_without_calls_and_comes_back(model: Path, host: 
     await asked(provider)
     pid = process_of(provider).pid
     async with asyncio.timeout(20):
-        while alive(pid) or provider.describe().state != "waiting":
+        while alive(pid) or "waiting" not in provider.describe():
             await asyncio.sleep(0.1)
     assert (await asked(provider))[1].usage.output == 12
     await provider.close()
@@ -241,7 +241,7 @@ async def test_a_file_that_is_no_model_is_refused_with_the_next_step(
     provider = provided(path, host)
     with pytest.raises(UnknownModel, match="GGUF_MODEL"):
         await asked(provider)
-    assert provider.describe().state == "failed"
+    assert ": failed (" in provider.describe()
     await provider.close()
 
 
