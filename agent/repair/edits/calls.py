@@ -83,7 +83,7 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     parent = program.parents.get(node)
     if isinstance(node, ast.Constant | ast.Lambda) or isinstance(parent, ast.Expr):
         return
-    if isinstance(parent, ast.Call) and parent.func is node:
+    if program.is_called(node):
         return
     kinds = program.type_of(node)
     views: dict[str, None] = {}
@@ -215,7 +215,7 @@ def _running(program: Program, node: ast.Call, name: str) -> Iterator[Splice]:
 def not_called(program: Program, node: ast.Attribute | ast.Name) -> Iterator[Splice]:
     """Parentheses forgotten after the name of a method or function."""
     parent = program.parents.get(node)
-    if (isinstance(parent, ast.Call) and parent.func is node) or not isinstance(node.ctx, ast.Load):
+    if program.is_called(node) or not isinstance(node.ctx, ast.Load):
         return
     # One may be handed on as it is: `key=str.lower`.
     is_argument = isinstance(parent, ast.Call | ast.keyword)

@@ -16,7 +16,16 @@ from typing import Any
 
 from agent.repair.edits.constants import NEUTRAL
 from agent.repair.evidence import USE, both, either, plain, worth
-from agent.repair.program import AND, NOT, NUMBERS, SEQUENCES, Function, Program, Splice
+from agent.repair.program import (
+    AND,
+    NOT,
+    NUMBERS,
+    SEQUENCES,
+    Function,
+    Program,
+    Splice,
+    parameters,
+)
 from agent.repair.program.blocks import (
     DEFINITIONS,
     SIMPLE,
@@ -77,8 +86,7 @@ def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
     first = opening(program, node)
     if first is None:
         return
-    parameters = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
-    for name in parameters:
+    for name in parameters(node, keywords=False):
         if name in ("self", "cls"):
             continue
         tests = [f"not {name}"]
@@ -133,8 +141,8 @@ def answered(program: Program, node: ast.stmt) -> Iterator[Splice]:
         if one is not node
         and (in_loop(program, node) or not isinstance(one, ast.Break | ast.Continue))
     )
-    parameters = [one.arg for one in scope.args.args] if isinstance(scope, Function) else []
-    neutral = [f"return {value}" for value in (*NEUTRAL, *parameters)]
+    given = parameters(scope, keywords=False) if isinstance(scope, Function) else []
+    neutral = [f"return {value}" for value in (*NEUTRAL, *given)]
     for test, _, cost in tests:
         for place, text in enumerate((*texts, *neutral)):
             if place < MOST_ANSWERS:

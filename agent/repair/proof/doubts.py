@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 from agent.core.trees import parse, readable, readable_nodes
-from agent.repair.program import BUILTINS, Function
+from agent.repair.program import BUILTINS, Function, parameters
 
 MISSPELT = 0.7
 """From so much likeness on, a name that is called now is taken for one that was called before."""
@@ -187,8 +187,7 @@ def _is_prescribed(function: Function) -> bool:
 
 
 def _unread(function: Function, is_method: bool) -> Iterator[str]:
-    own = function.args
-    given = [one.arg for one in (*own.posonlyargs, *own.args, *own.kwonlyargs)][is_method:]
+    given = parameters(function)[is_method:]
     read: set[str] = set()
     made: list[str] = []
     for node in (inner for statement in function.body for inner in ast.walk(statement)):

@@ -11,7 +11,16 @@ from itertools import combinations
 
 from agent.repair.edits import Operator
 from agent.repair.edits.calls import given_arguments, replaced_call
-from agent.repair.program import ATOM, OR, UNARY, Function, Program, Splice
+from agent.repair.program import (
+    ATOM,
+    OR,
+    UNARY,
+    Function,
+    Program,
+    Splice,
+    names_in,
+    parameters,
+)
 
 KNOWN: dict[str, tuple[str, ...]] = {
     "builtins": ("abs", "max", "min", "pow", "round", "sorted", "sum"),
@@ -137,7 +146,7 @@ def _same_of_others(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
     """One part of a condition replaced by another part, of two names exchanged."""
     for part in node.values:
         for other in node.values:
-            names = sorted({one.id for one in ast.walk(other) if isinstance(one, ast.Name)})
+            names = sorted(names_in(other))
             for one, two in combinations(names[:MOST_EXCHANGED], 2) if other is not part else ():
                 exchanged = _Exchanged({one: two, two: one}).visit(copy.deepcopy(other))
                 yield program.replace(part, f"({ast.unparse(exchanged)})", 3.0)
@@ -153,7 +162,7 @@ class _Exchanged(ast.NodeTransformer):
 
 def anew(program: Program, function: Function) -> Iterator[Splice]:
     """The first change of an argument in place, made on a new value instead."""
-    given = {one.arg for one in (*function.args.posonlyargs, *function.args.args)}
+    given = parameters(function, keywords=False)
     for node in function.body:
         match node:
             case ast.Expr(value=ast.Call(
@@ -176,7 +185,7 @@ def namesakes(program: Program, function: Function) -> Iterator[Splice]:
         program.parents.get(function), ast.Module
     ):
         return
-    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    names = parameters(function)
     words = [*function.name.lower().split("_"), function.name.lower().replace("_", "")]
     start, end = program.start(function.body[0]), program.end(function.body[-1])
     for module, members in KNOWN.items():

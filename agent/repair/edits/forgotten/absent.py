@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from agent.repair.edits.constants import NEUTRAL
 from agent.repair.evidence import worth
-from agent.repair.program import NUMBERS, Function, Program, Splice
+from agent.repair.program import NUMBERS, Function, Program, Splice, names_in, parameters
 from agent.repair.program.blocks import (
     SIMPLE,
     ends_the_program,
@@ -28,11 +28,10 @@ def early(program: Program, node: ast.stmt) -> Iterator[Splice]:
         return
     asked: ast.AST = node.iter if isinstance(node, ast.For) else node
     variables = {*program.variables(node)}
-    names = dict.fromkeys(
-        one.id for one in ast.walk(asked)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and one.id in variables
-        and one.id not in ("self", "cls")
-    )
+    names = [
+        one for one in names_in(asked, context=ast.Load)
+        if one in variables and one not in ("self", "cls")
+    ]
     fields = dict.fromkeys(
         program.code(one) for one in ast.walk(asked)
         if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
@@ -66,7 +65,7 @@ def _answers(program: Program, node: ast.stmt, scope: Function) -> list[str]:
     ]
     found += [f"return {program.code(one)}" for one in returned
               if isinstance(one, ast.Constant | ast.Name)]
-    given = [one.arg for one in (*scope.args.posonlyargs, *scope.args.args)]
+    given = parameters(scope, keywords=False)
     found += [f"return {given[0]}"] if given else []
     found += [f"return {value}" for value in NEUTRAL] if returned else ["return"]
     return [*dict.fromkeys(found)][:MOST_ANSWERS]

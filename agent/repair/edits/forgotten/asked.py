@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from agent.repair.edits.calls import given_arguments, named_arguments, replaced_call
 from agent.repair.edits.classes import fields_of
 from agent.repair.edits.constants import quoted, together
-from agent.repair.program import ATOM, NOT, NUMBERS, Function, Program, Splice
+from agent.repair.program import ATOM, NOT, NUMBERS, Function, Program, Splice, names_in
 
 MOST_MARKS, MOST_FIELDS, MOST_NAMES = 4, 8, 6
 _LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setdefault", "pop",
@@ -45,9 +45,8 @@ def element(program: Program, node: ast.expr) -> Iterator[Splice]:
         loop = program.parents.get(loop)
     if not isinstance(loop, ast.For):
         return
-    own = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    own, names = names_in(node), names_in(loop.target)
     text = program.grouped(node, NOT)
-    names = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
     read = {
         program.code(one) for one in program.nodes
         if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
@@ -75,7 +74,7 @@ def unread(program: Program, node: ast.expr) -> Iterator[Splice]:
             whole = program.grouped(node, NOT)
             for text, cost in (("{} and {}", 2.6), ("{} and not {}", 2.7), ("{} or {}", 2.8)):
                 yield program.replace(node, text.format(whole, name), cost)
-        elif isinstance(parent, ast.Call) and parent.func is node:
+        elif program.is_called(node):
             continue
         elif not program.type_of(node) or program.type_of(node) & NUMBERS:
             for sign, cost in (("+", 2.6), ("-", 2.6), ("*", 3.0)):

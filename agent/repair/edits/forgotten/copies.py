@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.repair.program import BUILTINS, Function, Program, Splice
+from agent.repair.program import BUILTINS, Function, Program, Splice, names_in
 from agent.repair.program.blocks import (
     block_of,
     indented,
@@ -70,7 +70,7 @@ def guard(program: Program, node: Function) -> Iterator[Splice]:
         at = opening(program, other)
         if other is node or not isinstance(at, ast.If) or at.orelse or len(at.body) > 1:
             continue
-        names = {one.id for one in ast.walk(at) if isinstance(one, ast.Name)}
+        names = {*names_in(at)}
         if names <= known and names & own:
             found[indented(lines_of(program, at), program.indent(first))] = None
     start = program.whole_lines(first)[0]

@@ -5,11 +5,12 @@ what is used up, what is handed out and changed by others. Proposed only where t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from agent.repair.edits.constants import together
 from agent.repair.edits.functions import changes
-from agent.repair.program import Function, Program, Splice
+from agent.repair.program import Function, Program, Splice, names_in, parameters
 from agent.repair.program.blocks import block_of, opening
 
 _MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -61,7 +62,7 @@ def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
     first = opening(program, node)
     if not program.together or first is None:
         return
-    own = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    own = names_in(node)
     for name, value in _tops(program).items():
         if name not in own or _binds(node, name) or _is_memo(program, node, name):
             continue
@@ -127,9 +128,12 @@ def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
         missing = [f"tuple(sorted({one}.items()))" if one == rest else one for one in missing]
         for names in [missing, *([one] for one in missing if len(missing) > 1)]:
             if names and all(isinstance(one, _PURE) for one in told):
-                yield _rewritten(program, told, lambda one, add=names: _joined(  # type: ignore[misc]
-                    program, one, add
-                ), 0.3 * (names is not missing))
+                edits = [
+                    (program.start(one), program.end(one), _joined(program, one, names))
+                    for one in told
+                ]
+                line = min(one.lineno for one in told)
+                yield together(program, edits, 0.3 * (names is not missing), line)
 
 
 def handed_out(program: Program, node: Function) -> Iterator[Splice]:
@@ -158,11 +162,12 @@ def handed_out(program: Program, node: Function) -> Iterator[Splice]:
     for place, kind in enumerate([
         *(one for one in ("list", "dict", "set") if one in kinds), *([] if kinds else ["copy"]),
     ]):
-        def copied(one: ast.expr, kind: str = kind) -> str:
-            code = program.code(one)
-            return f"{code}.copy()" if kind == "copy" else f"{kind}({code})"
-
-        yield _rewritten(program, given, copied, 0.9 + 0.1 * place)
+        edits = [
+            (program.start(one), program.end(one), f"{code}.copy()" if kind == "copy" else (
+                f"{kind}({code})"
+            )) for one in given for code in [program.code(one)]
+        ]
+        yield together(program, edits, 0.9 + 0.1 * place, min(one.lineno for one in given))
 
 
 def own_copy(program: Program, node: ast.Assign) -> Iterator[Splice]:
@@ -309,9 +314,8 @@ def _binds(node: Function, name: str) -> bool:
 
 def _given(node: Function) -> list[str]:
     """The names of a function's parameters."""
-    args = node.args
-    plain = [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, [args.vararg])]
-    return [one.arg for one in plain]
+    rest = node.args.vararg
+    return [*parameters(node), *([rest.arg] if rest else [])]
 
 
 def _tables(program: Program, node: Function) -> list[str]:
@@ -383,16 +387,3 @@ def _joined(program: Program, key: ast.expr, names: list[str]) -> str:
     else:
         text = ", ".join([program.code(key), *names])
     return text if inside else f"({text})"
-
-
-def _rewritten(
-    program: Program, nodes: list[ast.expr], written: Callable[[ast.expr], str], cost: float
-) -> Splice:
-    """One edit of several expressions."""
-    places = sorted(nodes, key=program.start)
-    start = at = program.start(places[0])
-    text = ""
-    for one in places:
-        text += program.between(at, program.start(one)) + written(one)
-        at = program.end(one)
-    return Splice(start, at, text, cost, places[0].lineno)

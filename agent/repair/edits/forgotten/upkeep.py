@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from agent.core.trees import parse, parse_expression
 from agent.repair.edits.classes import class_of
 from agent.repair.edits.library import COUNTERPARTS
-from agent.repair.program import BUILTINS, Function, Program, Splice
+from agent.repair.program import BUILTINS, Function, Program, Splice, names_in
 from agent.repair.program.blocks import (
     COMPOUND,
     SIMPLE,
@@ -89,8 +89,7 @@ def begun_anew(program: Program, node: ast.stmt) -> Iterator[Splice]:
             field = program.code(one.targets[0])
             if field not in handed and (not beside or field in {*set_here, beside}):
                 continue
-            names = {each.id for each in ast.walk(one) if isinstance(each, ast.Name)}
-            if names <= known | kept:
+            if {*names_in(one)} <= known | kept:
                 text = _AsFields(kept).visit(parse(program.code(one)))
                 yield program.insert_after(
                     node, [ast.unparse(text)], 1.2 if beside else 3.2

@@ -15,7 +15,7 @@ from agent.repair.edits.crashes.missing import import_place
 from agent.repair.edits.forgotten import kept
 from agent.repair.edits.functions import changes, mutable_default
 from agent.repair.evidence import plain
-from agent.repair.program import ATOM, BUILTINS, Program, Splice
+from agent.repair.program import ATOM, BUILTINS, Program, Splice, names_in
 from agent.repair.program.blocks import block_of, is_docstring, opening
 
 _THOUSANDS = re.compile(r"\D*\d{1,3}(,\d{3})+(\.\d+)?\D*")
@@ -29,10 +29,7 @@ Known = Mapping[str, Any]
 def late_binding(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """Variables of a loop that functions made in it read when they are called, too late."""
     inside = node.body if isinstance(node, ast.For) else [*ast.iter_child_nodes(node)]
-    bound = {
-        one.id for part in (node, *inside) for one in ast.walk(part)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-    }
+    bound = {*names_in(node, *inside, context=ast.Store)}
     edits: list[tuple[int, int, str]] = []
     for part in inside:
         for made in ast.walk(part):
