@@ -114,20 +114,6 @@ def method_kind(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
             yield program.insert_before(node, ["@classmethod"], 2.4)
 
 
-def ordering(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
-    """All comparisons from the one that a class defines."""
-    crash = program.crash
-    if crash is None or "not supported between instances" not in crash.message:
-        return
-    names = {one.name for one in node.body if isinstance(one, Function)}
-    if not names & {"__lt__", "__le__", "__gt__", "__ge__"}:
-        return
-    if "functools" in program.imported:
-        yield program.insert_before(node, ["@functools.total_ordering"], 0.6)
-    if "total_ordering" in program.imported:
-        yield program.insert_before(node, ["@total_ordering"], 0.4)
-
-
 def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
     """A field of a data class that is not compared, or not shown."""
     owner = program.parents.get(node)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from agent.repair.edits.constants import is_indexing
-from agent.repair.program import ATOM, NUMBERS, OR, SEQUENCES, Program, Splice
+from agent.repair.program import ATOM, NUMBERS, SEQUENCES, Program, Splice
 
 _PLACES = (
     ast.Compare, ast.Slice, ast.BinOp, ast.Subscript, ast.Call, ast.Return, ast.Assign,
@@ -146,14 +146,3 @@ def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
             views = ("list", "sorted")
         for view in views:
             yield program.replace(node, f"{view}({name})", 4.8 - unread)
-
-
-def chosen(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A neutral value where the value is returned under no condition."""
-    if not isinstance(program.parents.get(node), ast.Return) or isinstance(node, ast.Constant):
-        return
-    text = program.grouped(node, OR)
-    for name in program.variables(node):
-        if program.may_be(name, frozenset({"list", "str", "tuple", "dict", "set", "NoneType"})):
-            for neutral in ("0", "None", "''", "[]", "False", name):
-                yield program.replace(node, f"{text} if {name} else {neutral}", 5.4)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from agent.repair.edits.constants import together
-from agent.repair.edits.library import FIELDS, FUNCTIONS, MEMBERS, METHODS
+from agent.repair.edits.library import FUNCTIONS, MEMBERS, METHODS
 from agent.repair.program import BUILTINS, SEQUENCES, Program, Splice
 
 _TAKES_ONE = frozenset({"remove", "discard", "append", "add", "index", "count"})
@@ -119,16 +119,6 @@ def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
             for key in variables:
                 if key != name:
                     yield program.replace(node, f"{name}[{key}]", 5.6)
-
-
-def field(program: Program, node: ast.Attribute) -> Iterator[Splice]:
-    """Another attribute of a value of the library: `days` for `seconds`."""
-    if program.is_called(node) or not isinstance(node.ctx, ast.Load):
-        return
-    end = program.end(node)
-    for place, other in enumerate(FIELDS.get(node.attr, ())):
-        start = end - len(node.attr.encode())
-        yield Splice(start, end, other, 2.4 + 0.1 * place, node.lineno)
 
 
 def class_of_module(program: Program, node: ast.Attribute) -> Iterator[Splice]:

@@ -123,7 +123,7 @@ def test_the_first_edits_are_drawn_before_most_are_listed() -> None:
     rest = list(drawn)
 
     assert {edit.splice.line for edit in first[:10]} == {19}
-    assert 3 * early < len(asked)
+    assert 2 * early < len(asked)
     # Nearly in order: what comes late was shown to be likelier by a run.
     late = [edit for edit in rest if edit.cost < first[-1].cost - EVIDENCE]
     assert len(rest) > 10_000 and not late

@@ -10,53 +10,12 @@ from collections.abc import Iterator
 from agent.repair.edits.calls import given_arguments, named_arguments, replaced_call
 from agent.repair.edits.classes import fields_of
 from agent.repair.edits.constants import quoted, together
-from agent.repair.program import ATOM, NOT, NUMBERS, Function, Program, Splice, names_in
+from agent.repair.program import ATOM, NOT, NUMBERS, Program, Splice
 
 MOST_MARKS, MOST_FIELDS, MOST_NAMES = 4, 8, 6
 _LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setdefault", "pop",
                         "fromkeys", "fullmatch", "match", "search"})
 _SPELLINGS = (".lower()", ".casefold()", ".strip()", ".upper()")
-
-
-def there(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """A comparison of what may be absent, asked where it is there."""
-    if len(node.ops) != 1 or isinstance(node.ops[0], ast.Is | ast.IsNot):
-        return
-    text = program.code(node)
-    around = program.code(program.statement(node)) if program.is_tested(node) else text
-    equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)
-    for side in (node.left, node.comparators[0]):
-        if not isinstance(side, ast.Name | ast.Attribute):
-            continue
-        name = program.code(side)
-        if f"{name} is " in around:
-            continue
-        cost = 2.2 if "NoneType" in program.type_of(side) else 3.2 + 0.4 * equal
-        yield program.replace(node, f"{name} is not None and {text}", cost)
-        yield program.replace(node, f"{name} is None or {text}", cost + 0.4)
-
-
-def element(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A condition that looks at the element at hand too."""
-    if not program.is_tested(node) or isinstance(program.parents.get(node), ast.BoolOp):
-        return
-    loop = program.parents.get(program.statement(node))
-    while loop is not None and not isinstance(loop, ast.For | Function):
-        loop = program.parents.get(loop)
-    if not isinstance(loop, ast.For):
-        return
-    own, names = names_in(node), names_in(loop.target)
-    text = program.grouped(node, NOT)
-    read = {
-        program.code(one) for one in program.nodes
-        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
-        and one.value.id in names
-        and not isinstance(program.parents.get(one), ast.Call | ast.Attribute)
-    }
-    for name in (*(name for name in names if name not in own), *sorted(read)):
-        if name not in text:
-            yield program.replace(node, f"{text} and {name}", 3.0)
-            yield program.replace(node, f"{text} and not {name}", 3.2)
 
 
 def unread(program: Program, node: ast.expr) -> Iterator[Splice]:
@@ -195,31 +154,3 @@ def exchanged(program: Program, node: ast.stmt | ast.expr) -> Iterator[Splice]:
                 for one in (*places[first], *places[second])
             ]
             yield together(program, edits, cost, value.lineno)
-
-
-def rounded(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """A number compared as it will be shown."""
-    left = node.left
-    if not isinstance(left, ast.Name) or "float" not in program.type_of(left):
-        return
-    yield program.replace(left, f"round({left.id})", 3.2)
-    for name in program.variables(node):
-        if "int" in program.seen(name) and name != left.id:
-            yield program.replace(left, f"round({left.id}, {name})", 3.0)
-
-
-def placed(program: Program, node: ast.Tuple) -> Iterator[Splice]:
-    """An element by which things are ordered: as a number, in small letters, the other way."""
-    parent = program.parents.get(node)
-    if not isinstance(node.ctx, ast.Load) or len(node.elts) < 2:
-        return
-    if not isinstance(parent, ast.Return | ast.Lambda | ast.Assign):
-        return
-    for one in node.elts:
-        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
-            kinds, text = program.type_of(one), program.code(one)
-            if not kinds or "str" in kinds:
-                yield program.replace(one, f"int({text})", 3.0)
-                yield program.replace(one, f"{text}.lower()", 3.2)
-            if not kinds or kinds & NUMBERS:
-                yield program.replace(one, f"-{program.grouped(one, 12)}", 3.2)

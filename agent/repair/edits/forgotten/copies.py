@@ -6,32 +6,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.repair.program import BUILTINS, Function, Program, Splice, names_in
+from agent.repair.program import Function, Program, Splice
 from agent.repair.program.blocks import (
     block_of,
     indented,
     is_docstring,
     is_elif,
     lines_of,
-    opening,
 )
 
 MOST_LINES = 3
-MOST_SIBLINGS = 30
-
-
-def reset(program: Program, node: ast.Continue | ast.Break | ast.Return) -> Iterator[Splice]:
-    """A variable set back before a jump, as it is elsewhere in the function."""
-    scope = program.scope(node)
-    if not program.alone(node):
-        return
-    for text in dict.fromkeys(
-        program.code(one) for one in ast.walk(scope)
-        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
-        and isinstance(one.value, ast.Constant | ast.List | ast.Dict)
-    ):
-        if "\n" not in text:
-            yield program.insert_before(node, [text], 3.0)
 
 
 def block(program: Program, node: ast.stmt) -> Iterator[Splice]:
@@ -56,28 +40,6 @@ def block(program: Program, node: ast.stmt) -> Iterator[Splice]:
             yield Splice(start, start, text, 3.2, node.lineno)
         if around[-1] is node and not isinstance(node, ast.Return | ast.Raise | ast.Continue):
             yield Splice(end, end, text, 3.4, node.lineno)
-
-
-def guard(program: Program, node: Function) -> Iterator[Splice]:
-    """The guard with which a sibling function begins."""
-    first = opening(program, node)
-    if first is None:
-        return
-    own = {*program.variables(first)}
-    known = {*own, *program.functions, *program.imported, *program.module_values, *BUILTINS}
-    found: dict[str, None] = {}
-    for other in program.defined:
-        at = opening(program, other)
-        if other is node or not isinstance(at, ast.If) or at.orelse or len(at.body) > 1:
-            continue
-        names = {*names_in(at)}
-        if names <= known and names & own:
-            found[indented(lines_of(program, at), program.indent(first))] = None
-    start = program.whole_lines(first)[0]
-    here = program.between(start, program.whole_lines(node)[1])
-    for text in [*found][:MOST_SIBLINGS]:
-        if text not in here:
-            yield Splice(start, start, text, 3.4, first.lineno)
 
 
 def _above(program: Program, node: ast.AST) -> set[ast.AST]:

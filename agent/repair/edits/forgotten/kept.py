@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from agent.repair.edits.constants import together
 from agent.repair.edits.functions import changes
@@ -79,31 +78,6 @@ def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
         yield program.insert_before(first, [text], 1.4)
 
 
-def reset_too(program: Program, node: ast.Expr) -> Iterator[Splice]:
-    """What is kept beside that which a function empties, emptied too."""
-    match node.value if program.together else None:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="clear")):
-            for other, value in _tops(program).items():
-                if other != name and isinstance(value, _MADE) and _is_empty(value):
-                    yield program.insert_after(node, [f"{other}.clear()"], 0.8)
-
-
-def of_the_module(program: Program, node: Function) -> Iterator[Splice]:
-    """A name of the module that a function sets for itself alone."""
-    first = opening(program, node)
-    if not program.together or first is None:
-        return
-    tops = {name for one in program.tree.body for name in [_bound(one)[0]] if name}
-    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
-    for name in dict.fromkeys(one.id for one in names if isinstance(one.ctx, ast.Store)):
-        if name in tops and not any(
-            isinstance(one, ast.Global) and name in one.names for one in ast.walk(node)
-        ):
-            place = next(one for one in sorted(names, key=program.start) if one.id == name)
-            is_read = isinstance(place.ctx, ast.Load)
-            yield program.insert_before(first, [f"global {name}"], 2.0 if is_read else 0.6)
-
-
 def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
     """A parameter that the key under which answers are kept lacks."""
     rest = node.args.kwarg.arg if node.args.kwarg else ""
@@ -134,85 +108,6 @@ def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
                 ]
                 line = min(one.lineno for one in told)
                 yield together(program, edits, 0.3 * (names is not missing), line)
-
-
-def handed_out(program: Program, node: Function) -> Iterator[Splice]:
-    """Copies of what is kept in a table, or at the top of the module, for whoever is given it."""
-    if not program.together:
-        return
-    held = {program.code(one.value) for memo in _tables(program, node) for one in _subscripts(
-        program, node, memo
-    ) if isinstance(one.ctx, ast.Store) for one in _assigned(program, one)}
-    tables = _tables(program, node)
-    tops = _tops(program)
-    given: list[ast.expr] = []
-    for one in ast.walk(node):
-        match one:
-            case ast.Return(value=ast.Name(id=name) as value):
-                if name in held or (name in tops and not _binds(node, name)):
-                    given.append(value)
-            case ast.Return(value=ast.Subscript(value=table) as value):
-                if program.code(table) in tables:
-                    given.append(value)
-    if not given:
-        return
-    kinds = frozenset[str]().union(*(program.type_of(one) for one in given))
-    names = [tops[one.id] for one in given if isinstance(one, ast.Name) and one.id in tops]
-    kinds |= frozenset[str]().union(*(program.type_of(one) for one in names))
-    for place, kind in enumerate([
-        *(one for one in ("list", "dict", "set") if one in kinds), *([] if kinds else ["copy"]),
-    ]):
-        edits = [
-            (program.start(one), program.end(one), f"{code}.copy()" if kind == "copy" else (
-                f"{kind}({code})"
-            )) for one in given for code in [program.code(one)]
-        ]
-        yield together(program, edits, 0.9 + 0.1 * place, min(one.lineno for one in given))
-
-
-def own_copy(program: Program, node: ast.Assign) -> Iterator[Splice]:
-    """A copy of what another function gives, where it is changed."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value):
-            block = block_of(program, node)
-            made = _called(value) in ("dict", "list", "copy", "deepcopy")
-            if program.together and not made and changes(block[block.index(node) + 1 :], name):
-                for kind in sorted(program.seen(name) & {"list", "dict", "set"} or {"list"}):
-                    yield program.replace(value, f"{kind}({program.code(value)})", 1.0)
-
-
-def used_up(program: Program, node: ast.Assign) -> Iterator[Splice]:
-    """A list of what at the top of the module can be gone through once."""
-    if not program.together or program.scope(node) is not program.tree:
-        return
-    value = node.value
-    if isinstance(value, ast.GeneratorExp):
-        inner = program.code(value)[1:-1]
-        yield program.replace(value, f"[{inner}]", 0.6)
-    elif _called(value) in _USED_UP:
-        yield program.replace(value, f"list({program.code(value)})", 0.6)
-
-
-def in_place(program: Program, node: ast.Expr) -> Iterator[Splice]:
-    """A sequence that is sorted or turned round where it belongs to others: the caller's, or the
-    module's where it is given back."""
-    block, scope = block_of(program, node), program.scope(node)
-    after = block[block.index(node) + 1 :][:1]
-    match node.value if program.together else None:
-        case ast.Call(
-            func=ast.Attribute(value=ast.Name(id=name), attr="sort" | "reverse" as how)
-        ) as call:
-            more = program.between(program.end(call.func), program.end(call))[1:]
-            text = f"{name}[::-1]" if how == "reverse" else (
-                f"sorted({name}{', ' if more != ')' else ''}{more}"
-            )
-            match after:
-                case [ast.Return(value=ast.Name(id=given)) as last] if name == given:
-                    end = program.end(last)
-                    yield Splice(program.start(node), end, f"return {text}", 1.0, node.lineno)
-                    return
-            if isinstance(scope, Function) and name in _given(scope):
-                yield program.replace_statement(node, f"{name} = {text}", 1.0)
 
 
 def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
@@ -370,13 +265,6 @@ def _subscripts(program: Program, node: Function, memo: str) -> list[ast.Subscri
         one for one in ast.walk(node)
         if isinstance(one, ast.Subscript) and program.code(one.value) == memo
     ]
-
-
-def _assigned(program: Program, node: ast.Subscript) -> Iterator[Any]:
-    """The assignment in which an entry of a table is a target."""
-    above = program.parents.get(node)
-    if isinstance(above, ast.Assign) and isinstance(above.value, ast.Name):
-        yield above
 
 
 def _joined(program: Program, key: ast.expr, names: list[str]) -> str:

@@ -8,52 +8,13 @@ from collections.abc import Iterator, Sequence
 
 from agent.core.trees import parse, parse_expression
 from agent.repair.edits.classes import class_of
-from agent.repair.edits.library import COUNTERPARTS
 from agent.repair.program import BUILTINS, Function, Program, Splice, names_in
 from agent.repair.program.blocks import (
-    COMPOUND,
     SIMPLE,
-    block_of,
-    is_docstring,
     simple_statements,
 )
 
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-
-
-def flag(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """A flag that is only ever set one way, set the other way at either end of a block."""
-    block = block_of(program, node)
-    if not isinstance(program.parents.get(node), COMPOUND) or not program.alone(node):
-        return
-    first, last = block[0] is node, block[-1] is node and not isinstance(node, _JUMPS)
-    if not first and not last:
-        return
-    scope, owner = program.scope(node), class_of(program, node)
-    flags = [*_one_sided(scope, ast.Name)] if isinstance(scope, Function) else []
-    if owner is not None:
-        flags += _one_sided(owner, ast.Attribute)
-    for text in flags:
-        if first:
-            yield program.insert_before(node, [text], 3.0)
-        if last:
-            yield program.insert_after(node, [text], 3.0)
-
-
-def _one_sided(owner: ast.AST, kind: type[ast.expr]) -> Iterator[str]:
-    """What would set the flags, variables or fields, of a function or class the other way."""
-    values: dict[str, set[object]] = {}
-    read = set()
-    for node in ast.walk(owner):
-        match node:
-            case ast.Assign(targets=[target], value=value) if isinstance(target, kind):
-                literal = value.value if isinstance(value, ast.Constant) else None
-                values.setdefault(ast.unparse(target), set()).add(literal)
-            case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
-                read.add(ast.unparse(node))
-    for name, held in values.items():
-        if name in read and [type(one) for one in held] == [bool]:
-            yield f"{name} = {False in held}"
 
 
 def begun_anew(program: Program, node: ast.stmt) -> Iterator[Splice]:
@@ -115,25 +76,3 @@ class _AsFields(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return parse_expression(f"self.{node.id}") if node.id in self._kept else node
-
-
-def counterpart(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """What undoes or completes another call of the same object, called at the end of a block:
-    `write` after `read`."""
-    scope, block = program.scope(node), block_of(program, node)
-    if not isinstance(scope, Function) or block[-1] is not node or is_docstring(node):
-        return
-    if isinstance(node, _JUMPS) or not program.alone(node):
-        return
-    called = {
-        (program.code(one.func.value), one.func.attr) for one in ast.walk(scope)
-        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)
-    }
-    for held, name in sorted(called):
-        for other in COUNTERPARTS.get(name, ()):
-            if (held, other) in called or "\n" in held:
-                continue
-            yield program.insert_after(node, [f"{held}.{other}()"], 3.4)
-            for variable in program.variables(node):
-                if variable not in (held, "self"):
-                    yield program.insert_after(node, [f"{held}.{other}({variable})"], 3.2)
