@@ -16,7 +16,7 @@ from agent.repair.confidence.naturalness import change
 from agent.repair.facts import Candidate
 from agent.repair.program import Function
 from agent.repair.proof.dead_code import dead_statements
-from agent.repair.proof.doubts import dropped_calls, undefined_exceptions, unread_names
+from agent.repair.proof.doubts import dropped_calls, unread_names
 from agent.repair.proof.widening import dropped_guards
 
 Features = Mapping[str, float]
@@ -89,12 +89,11 @@ def _text(before: str, after: str) -> dict[str, float]:
 def _suspicious(before: str, after: str) -> int:
     """How many things a patch brings in that a reviewer would reject: code that cannot run, caught
     exceptions that are ignored, operations without effect, calls and guards that are gone, names
-    that nothing reads, exceptions that nothing defines."""
+    that nothing reads."""
     return (
         max(0, _dead(after) - _dead(before)) + max(0, _swallowed(after) - _swallowed(before))
         + len({*_vacuous(after)} - {*_vacuous(before)}) + len(dropped_calls(before, after))
         + len(dropped_guards(before, after)) + len(unread_names(before, after))
-        + len({*undefined_exceptions(after)} - {*undefined_exceptions(before)})
     )
 
 

@@ -29,7 +29,7 @@ from agent.repair.edits import (
     statements,
     templates,
 )
-from agent.repair.edits.forgotten import absent, asked, copies, entries, given, kept, loops, upkeep
+from agent.repair.edits.forgotten import asked, entries, given, kept, loops, steps
 from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
 
@@ -130,7 +130,6 @@ EDITS: tuple[Operator, ...] = (
     Operator("True and False exchanged", _FUNCTIONS, constants.exchanged),
     Operator("spelling of answers", _FUNCTIONS, constants.spelt),
     Operator("another variable converted", (ast.Name,), expressions.converted),
-    Operator("observed case", (ast.stmt,), conditions.answered),
     Operator("observed word", (ast.Constant,), constants.key),
     Operator("unread name", _VALUES, asked.unread),
     Operator("spelling", _VALUES, asked.spelling),
@@ -144,16 +143,16 @@ EDITS: tuple[Operator, ...] = (
     Operator("left over", (ast.For, ast.While), loops.left_over),
     Operator("rounds", (ast.BinOp,), loops.rounds),
     Operator("bound clamped", (ast.Slice,), sequences.clamped),
-    Operator("condition copied", (ast.stmt,), copies.block),
+    Operator("condition copied", (ast.stmt,), steps.block),
     Operator("field of data", (ast.AnnAssign,), classes.data_field),
     Operator("entry", (ast.Dict, ast.List, ast.Tuple, ast.Set), entries.entry),
     Operator("word given", (ast.Call,), entries.argument),
     Operator("alphabet", (ast.Constant,), entries.alphabet),
     Operator("pattern", (ast.Constant,), entries.pattern),
-    Operator("early answer", (ast.stmt,), absent.early),
+    Operator("early answer", (ast.stmt,), steps.early),
     Operator("argument at hand", (ast.Call,), given.at_hand),
     Operator("base of an exception", (ast.ClassDef,), given.base),
-    Operator("begun anew", (ast.stmt,), upkeep.begun_anew),
+    Operator("begun anew", (ast.stmt,), steps.begun_anew),
     Operator("begun in each call", _FUNCTIONS, kept.begun_in_each_call),
     Operator("crash", (ast.Module,), crashes.crash),
 )

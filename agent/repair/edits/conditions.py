@@ -27,16 +27,13 @@ from agent.repair.program import (
     parameters,
 )
 from agent.repair.program.blocks import (
-    DEFINITIONS,
     SIMPLE,
     ends_the_program,
     in_loop,
     indented,
     is_docstring,
-    is_elif,
     lines_of,
     opening,
-    simple_statements,
 )
 
 MOST_CONDITIONS = 400
@@ -45,8 +42,6 @@ _LOOSE = re.compile(r"\b(or|and|if|lambda)\b")
 _CONTAINERS = frozenset({"list", "str", "tuple", "set", "dict"})
 MOST_LEFT_BY = 80
 """Conditions under which a way out is tried."""
-MOST_ANSWERS = 20
-"""What is tried under one condition."""
 MOST = 24
 """Conditions made for one line."""
 _DIVISORS = (2, 3, 4, 5, 7, 10, 100)
@@ -126,28 +121,6 @@ def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
             left = 5.8 + cost + worth(never, now, moments)
             for leave in leaves:
                 yield program.insert_before(node, [f"if {test}:", f"{program.step}{leave}"], left)
-
-
-def answered(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """Something the function does elsewhere, done here where failing runs differ."""
-    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
-        return
-    scope = program.scope(node)
-    tests = separators(program, node.lineno)[:4]
-    if scope is program.tree or not tests or is_docstring(node):
-        return
-    texts = dict.fromkeys(
-        program.code(one) for one in simple_statements(scope)
-        if one is not node
-        and (in_loop(program, node) or not isinstance(one, ast.Break | ast.Continue))
-    )
-    given = parameters(scope, keywords=False) if isinstance(scope, Function) else []
-    neutral = [f"return {value}" for value in (*NEUTRAL, *given)]
-    for test, _, cost in tests:
-        for place, text in enumerate((*texts, *neutral)):
-            if place < MOST_ANSWERS:
-                lines = [f"if {test}:", f"{program.step}{text}"]
-                yield program.insert_before(node, lines, 4.8 + cost + 0.02 * place)
 
 
 def atoms(program: Program, node: ast.expr | ast.stmt) -> list[tuple[str, float]]:

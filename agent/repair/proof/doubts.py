@@ -1,6 +1,5 @@
-"""What speaks against a repair that passes: calls it no longer makes, exceptions that nothing
-defines, and names that nothing reads.
-"""
+"""What speaks against a repair that passes: calls it no longer makes, and names that nothing
+reads."""
 
 from __future__ import annotations
 
@@ -9,13 +8,11 @@ import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
-from agent.core.trees import parse, readable, readable_nodes
+from agent.core.trees import parse, readable_nodes
 from agent.repair.program import BUILTINS, Function, parameters
 
 MISSPELT = 0.7
 """From so much likeness on, a name that is called now is taken for one that was called before."""
-DEFINES_UNSEEN = frozenset({"globals", "exec", "vars", "setattr", "locals"})
-"""Whoever calls one of these may define names that stand nowhere."""
 READS_UNSEEN = frozenset({"locals", "vars", "eval", "exec", "super"})
 """Whoever calls one of these may read any name."""
 MAKERS = frozenset({"__init__", "__new__", "__call__"})
@@ -47,42 +44,6 @@ def calls(text: str, name: str) -> bool:
     return any(
         isinstance(node, ast.Call) and _name(node.func) == name for node in readable_nodes(text)
     )
-
-
-def undefined_exceptions(text: str) -> tuple[str, ...]:
-    """Names that are raised or expected and bound nowhere in the text, in its order; none where it
-    does not parse, or where names may come from elsewhere."""
-    tree = readable(text)
-    read: set[str] = set()
-    meant: dict[str, None] = {}
-    bound: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
-                meant[name] = None
-            case ast.Name(id=name, ctx=ast.Load()):
-                read.add(name)
-            case ast.Name(id=name) | ast.ExceptHandler(name=str(name)) | ast.arg(arg=name):
-                bound.add(name)
-            case ast.ClassDef(name=name) | ast.MatchAs(name=str(name)):
-                bound.add(name)
-            case ast.MatchStar(name=str(name)):
-                bound.add(name)
-            case ast.MatchMapping(rest=str(name)):
-                bound.add(name)
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                bound.update(names)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                if any(one.name == "*" for one in aliases):
-                    return ()
-                bound.update((one.asname or one.name).partition(".")[0] for one in aliases)
-        if isinstance(node, Function):
-            bound.add(node.name)
-        if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Name):
-            meant[node.type.id] = None
-    if DEFINES_UNSEEN & read:
-        return ()
-    return tuple(name for name in meant if name not in bound | BUILTINS)
 
 
 def unread_names(before: str, after: str) -> tuple[str, ...]:

@@ -69,13 +69,9 @@ def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
             program.scope(one) for one in program.nodes
             if isinstance(one, ast.Name) and one.id == name
         }
-        if users <= {node, program.tree}:
-            if changes([node], name) or not _is_container(value):
-                yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
-        elif isinstance(value, _MADE) and _is_empty(value):
-            yield program.insert_before(first, [f"{name}.clear()"], 1.6)
-    for text in _fields_begun(program, node):
-        yield program.insert_before(first, [text], 1.4)
+        is_used_up = changes([node], name) or not _is_container(value)
+        if users <= {node, program.tree} and is_used_up:
+            yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
 
 
 def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
@@ -93,12 +89,8 @@ def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     if isinstance(key, ast.Name) and name == key.id and name not in given:
                         told = [value]
-        missing = [
-            name for name in given if name not in ("self", "cls") and not any(
-                isinstance(inner, ast.Name) and inner.id == name
-                for one in told for inner in ast.walk(one)
-            )
-        ]
+        known = {"self", "cls", *names_in(*told)}
+        missing = [name for name in given if name not in known]
         missing = [f"tuple(sorted({one}.items()))" if one == rest else one for one in missing]
         for names in [missing, *([one] for one in missing if len(missing) > 1)]:
             if names and all(isinstance(one, _PURE) for one in told):
@@ -159,29 +151,8 @@ def _lasts(value: ast.expr) -> bool:
     )
 
 
-def _fields_begun(program: Program, node: Function) -> Iterator[str]:
-    """Fields that a method reads and the constructor begins empty, begun again."""
-    owner = program.parents.get(node)
-    if not isinstance(owner, ast.ClassDef) or node.name == "__init__":
-        return
-    read = {program.code(one) for one in ast.walk(node) if isinstance(one, ast.Attribute)}
-    for made in owner.body:
-        if isinstance(made, ast.FunctionDef) and made.name == "__init__":
-            for one in made.body:
-                match one:
-                    case ast.Assign(targets=[ast.Attribute() as field], value=value):
-                        if _is_container(value) and _is_empty(value) and (
-                            program.code(field) in read
-                        ):
-                            yield program.code(one)
-
-
 def _is_container(value: ast.expr) -> bool:
     return isinstance(value, _MADE) or _called(value) in _MAKING
-
-
-def _is_empty(value: ast.expr) -> bool:
-    return not (getattr(value, "elts", ()) or getattr(value, "keys", ()))
 
 
 def _called(value: ast.expr) -> str:
