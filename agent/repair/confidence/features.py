@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.core.trees import readable_nodes
-from agent.repair.confidence.naturalness import change
+from agent.repair.confidence.naturalness import added
 from agent.repair.facts import Candidate
 from agent.repair.program import Function
 from agent.repair.proof.dead_code import dead_statements
@@ -79,10 +79,10 @@ def _is_value(answer: str) -> bool:
 
 def _text(before: str, after: str) -> dict[str, float]:
     """What the two texts show."""
-    added = change(before, after).added
+    chances = added(before, after)
     return {
-        "added": math.log1p(len(added)), "suspicious": float(min(3, _suspicious(before, after))),
-        "usual on average": sum(added) / len(added) if added else 0.0,
+        "added": math.log1p(len(chances)), "suspicious": float(min(3, _suspicious(before, after))),
+        "usual on average": sum(chances) / len(chances) if chances else 0.0,
     }
 
 

@@ -186,27 +186,6 @@ def price(operator: str) -> float:
     return -WEIGHT * math.log((repairs + NEVER_COUNTED) / offers)
 
 
-def single_edits(
-    program: Program,
-    suspicion: Mapping[int, float],
-    protected: tuple[tuple[int, int], ...] = (),
-    operators: tuple[Operator, ...] | None = None,
-    *,
-    within: ast.AST | None = None,
-    closed: Collection[ast.AST] = (),
-    over: Callable[[], bool] = never,
-) -> list[Edit]:
-    """All of `drawn_edits`, each once, the cheapest first."""
-    found: dict[tuple[int, int, str], Edit] = {}
-    for edit in drawn_edits(
-        program, suspicion, protected, operators, within=within, closed=closed, over=over
-    ):
-        known = found.get(edit.place)
-        if known is None or edit.cost < known.cost:
-            found[edit.place] = edit
-    return sorted(found.values(), key=lambda edit: edit.cost)
-
-
 def drawn_edits(
     program: Program,
     suspicion: Mapping[int, float],
@@ -364,4 +343,4 @@ def _walked(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
         yield node
 
 
-__all__ = ["EDITS", "Edit", "Operator", "drawn_edits", "single_edits", "unreached"]
+__all__ = ["EDITS", "Edit", "Operator", "drawn_edits", "unreached"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agent.repair.edits import EDITS, single_edits
+from agent.repair.edits import EDITS
 from agent.repair.facts import Crash, Moment
 from agent.repair.program import Program, spliced
-from tests.agent.values import table
+from tests.agent.values import single_edits, table
 
 MARK = re.compile("«([^»]*)»«([^»]*)»")
 ABOVE = "größe = 'ä'  # kept\n"

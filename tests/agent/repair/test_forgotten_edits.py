@@ -4,10 +4,10 @@
 import pytest
 
 from agent.project.blame import words_told
-from agent.repair.edits import single_edits
 from agent.repair.facts import Crash
 from agent.repair.program import Program, spliced
 from tests.agent.repair.test_edit_families import proposed
+from tests.agent.values import single_edits
 
 
 def test_a_word_of_a_test_is_never_what_a_table_answers() -> None:

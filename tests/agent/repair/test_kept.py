@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent.repair.edits import EDITS, single_edits
+from agent.repair.edits import EDITS
 from agent.repair.edits.forgotten import kept
 from agent.repair.program import Program, spliced
+from tests.agent.values import single_edits
 
 OURS = tuple(
     one for one in EDITS
