@@ -135,9 +135,6 @@ EDITS: tuple[Operator, ...] = (
     Operator("spelling", _VALUES, asked.spelling),
     Operator("whole part", (ast.Call,), asked.whole_part),
     Operator("field added", _VALUES, asked.field_added),
-    Operator("variables exchanged", (
-        ast.Assign, ast.Return, ast.Expr, ast.For, ast.GeneratorExp, ast.ListComp, ast.SetComp,
-    ), asked.exchanged),
     Operator("order of a loop", _VALUES, loops.order),
     Operator("while for if", (ast.If,), loops.again),
     Operator("left over", (ast.For, ast.While), loops.left_over),

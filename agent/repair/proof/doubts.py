@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from agent.core.trees import parse, readable_nodes
 from agent.repair.program import BUILTINS, Function, parameters
@@ -63,21 +63,6 @@ def unread_names(before: str, after: str) -> tuple[str, ...]:
         if not _is_prescribed(function)
         for name in _unread(function, is_method)
     ))
-
-
-def idle_assignments(text: str, functions: Collection[int]) -> tuple[tuple[int, str], ...]:
-    """Lines that give a value to a plain variable which nothing reads, with its name, in those
-    functions that begin at these lines; none where the text does not parse."""
-    found = []
-    for function in (node for node in readable_nodes(text) if isinstance(node, Function)):
-        first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
-        names = {*_unread(function, False)} if first in functions else set()
-        found += [
-            (node.lineno, node.targets[0].id) for node in ast.walk(function)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-            and node.targets[0].id in names
-        ]
-    return tuple(sorted(found))
 
 
 def _effects(tree: ast.AST, *, outside: bool = True) -> Iterator[str]:

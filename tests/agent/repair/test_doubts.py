@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.repair.proof.doubts import dropped_calls, idle_assignments, unread_names
+from agent.repair.proof.doubts import dropped_calls, unread_names
 
 SAVE = "def save(user, store):\n    check(user)\n    store[user] = 1\n    return len(store)\n"
 
@@ -78,19 +78,3 @@ def test_parameters_that_somebody_else_prescribes_are_left_out() -> None:
 
 def test_what_does_not_parse_has_none() -> None:
     assert changed("def f(:") == ()
-
-
-def test_a_value_that_nothing_reads_is_told_by_its_line() -> None:
-    text = (
-        "class Table:\n"
-        "    def after(self):\n"
-        "        now = self.last\n"
-        "        then = now + 1\n"
-        "        return now\n"
-        "\n"
-        "def other():\n"
-        "    unread = 1\n"
-    )
-    assert idle_assignments(text, [2]) == ((4, "then"),)
-    assert idle_assignments(text, [2, 7]) == ((4, "then"), (8, "unread"))
-    assert idle_assignments("def broken(:\n", [1]) == ()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator
-from dataclasses import replace
 
-from agent.repair.edits.conditions import guarded_start
 from agent.repair.edits.constants import quoted
 from agent.repair.edits.crashes.around import is_settled, nodes_on, only_if, ways_out
 from agent.repair.facts import Crash
@@ -238,14 +236,3 @@ def endless(program: Program, crash: Crash) -> Iterator[Splice]:
                     yield program.insert_after(inner.body[-1], [step], 3.0)
                     yield program.insert_before(inner.body[-1], [step], 3.0)
         yield program.insert_after(last, ["break"], 3.2, indent)
-
-
-def endless_recursion(program: Program, crash: Crash) -> Iterator[Splice]:
-    """A function that calls itself for ever: an answer for the smallest case."""
-    for function in nodes_on(program, ast.FunctionDef, None):
-        if any(
-            isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
-            and one.func.id == function.name for one in ast.walk(function)
-        ):
-            for splice in guarded_start(program, function):
-                yield replace(splice, cost=1.6)

@@ -1,5 +1,5 @@
-"""What a condition or a value was to depend on too: what may be absent, the element at hand, names
-that nobody reads, and in which spelling or up to which mark text is compared."""
+"""What a condition or a value was to depend on too: names that nobody reads, further fields, and in
+which spelling or up to which mark text is compared."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from agent.repair.edits.calls import given_arguments, named_arguments, replaced_call
 from agent.repair.edits.classes import fields_of
-from agent.repair.edits.constants import quoted, together
+from agent.repair.edits.constants import quoted
 from agent.repair.program import ATOM, NOT, NUMBERS, Program, Splice
 
-MOST_MARKS, MOST_FIELDS, MOST_NAMES = 4, 8, 6
+MOST_MARKS, MOST_FIELDS = 4, 8
 _LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setdefault", "pop",
                         "fromkeys", "fullmatch", "match", "search"})
 _SPELLINGS = (".lower()", ".casefold()", ".strip()", ".upper()")
@@ -123,34 +123,3 @@ def field_added(program: Program, node: ast.expr) -> Iterator[Splice]:
     for name in [one for one in fields_of(program, node) if one not in own][:MOST_FIELDS]:
         yield program.replace(node, f"{text} + self.{name}", 3.0)
         yield program.replace(node, f"{text} - self.{name}", 3.2)
-
-
-def exchanged(program: Program, node: ast.stmt | ast.expr) -> Iterator[Splice]:
-    """Two variables of a statement, or of a comprehension, taken for one another."""
-    match node:
-        case (ast.Assign(value=value) | ast.Return(value=ast.expr() as value)
-              | ast.Expr(value=value)):
-            pass
-        case ast.For(iter=value):
-            pass
-        case ast.expr():
-            value = node
-        case _:
-            return
-    cost = 2.7 if value is node else 2.9
-    variables = {*program.variables(node)}
-    places: dict[str, list[ast.Name]] = {}
-    for one in ast.walk(value):
-        if isinstance(one, ast.Name) and one.id in variables and one not in program.hidden:
-            places.setdefault(one.id, []).append(one)
-    names = [*places][:MOST_NAMES]
-    for at, first in enumerate(names):
-        for second in names[at + 1 :]:
-            seen, there = program.seen(first), program.seen(second)
-            if seen and there and not seen & there:
-                continue
-            edits = [
-                (program.start(one), program.end(one), second if one.id == first else first)
-                for one in (*places[first], *places[second])
-            ]
-            yield together(program, edits, cost, value.lineno)
