@@ -1,5 +1,5 @@
-"""What a condition or a value was to depend on too: names that nobody reads, further fields, and in
-which spelling or up to which mark text is compared."""
+"""What a condition or a value was to depend on too: what may be absent, names that nobody reads,
+further fields, and in which spelling or up to which mark text is compared."""
 
 from __future__ import annotations
 
@@ -16,6 +16,24 @@ MOST_MARKS, MOST_FIELDS = 4, 8
 _LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setdefault", "pop",
                         "fromkeys", "fullmatch", "match", "search"})
 _SPELLINGS = (".lower()", ".casefold()", ".strip()", ".upper()")
+
+
+def there(program: Program, node: ast.Compare) -> Iterator[Splice]:
+    """A comparison of what may be absent, asked where it is there."""
+    if len(node.ops) != 1 or isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return
+    text = program.code(node)
+    around = program.code(program.statement(node)) if program.is_tested(node) else text
+    equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)
+    for side in (node.left, node.comparators[0]):
+        if not isinstance(side, ast.Name | ast.Attribute):
+            continue
+        name = program.code(side)
+        if f"{name} is " in around:
+            continue
+        cost = 2.2 if "NoneType" in program.type_of(side) else 3.2 + 0.4 * equal
+        yield program.replace(node, f"{name} is not None and {text}", cost)
+        yield program.replace(node, f"{name} is None or {text}", cost + 0.4)
 
 
 def unread(program: Program, node: ast.expr) -> Iterator[Splice]:

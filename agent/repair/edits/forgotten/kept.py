@@ -16,7 +16,7 @@ _MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _MAKING = frozenset({
     "list", "dict", "set", "deque", "defaultdict", "Counter", "OrderedDict", "bytearray",
 })
-_USED_UP = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
+USED_UP = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
 _ENDLESS = frozenset({"cycle", "count"})
 _PURE = (
     ast.Name, ast.Attribute, ast.Tuple, ast.Subscript, ast.Constant, ast.JoinedStr, ast.Call,
@@ -69,7 +69,7 @@ def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
             program.scope(one) for one in program.nodes
             if isinstance(one, ast.Name) and one.id == name
         }
-        is_used_up = changes([node], name) or not _is_container(value)
+        is_used_up = changes([node], name) or not is_container(value)
         if users <= {node, program.tree} and is_used_up:
             yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
 
@@ -146,16 +146,16 @@ def _tops(program: Program) -> dict[str, ast.expr]:
 
 def _lasts(value: ast.expr) -> bool:
     """Whether a value is filled or used up by those who share it."""
-    return _is_container(value) or isinstance(value, ast.GeneratorExp) or (
-        _called(value) in _USED_UP | _ENDLESS
+    return is_container(value) or isinstance(value, ast.GeneratorExp) or (
+        called(value) in USED_UP | _ENDLESS
     )
 
 
-def _is_container(value: ast.expr) -> bool:
-    return isinstance(value, _MADE) or _called(value) in _MAKING
+def is_container(value: ast.expr) -> bool:
+    return isinstance(value, _MADE) or called(value) in _MAKING
 
 
-def _called(value: ast.expr) -> str:
+def called(value: ast.expr) -> str:
     match value:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return name
@@ -193,7 +193,7 @@ def _tables(program: Program, node: Function) -> list[str]:
     around = program.scope(node)
     outside = {
         name for one in getattr(around, "body", ()) for name, value in [_bound(one)]
-        if value is not None and _is_container(value)
+        if value is not None and is_container(value)
     }
     return [
         text for text in found

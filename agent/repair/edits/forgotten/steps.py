@@ -1,5 +1,5 @@
 """Steps that programs forget: a way out where there is nothing to work on, a condition that another
-block has, a field to begin anew."""
+block has, a variable or a field to set back."""
 
 from __future__ import annotations
 
@@ -101,6 +101,20 @@ def block(program: Program, node: ast.stmt) -> Iterator[Splice]:
             yield Splice(start, start, text, 3.2, node.lineno)
         if around[-1] is node and not isinstance(node, ast.Return | ast.Raise | ast.Continue):
             yield Splice(end, end, text, 3.4, node.lineno)
+
+
+def reset(program: Program, node: ast.Continue | ast.Break | ast.Return) -> Iterator[Splice]:
+    """A variable set back before a jump, as it is elsewhere in the function."""
+    scope = program.scope(node)
+    if not program.alone(node):
+        return
+    for text in dict.fromkeys(
+        program.code(one) for one in ast.walk(scope)
+        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+        and isinstance(one.value, ast.Constant | ast.List | ast.Dict)
+    ):
+        if "\n" not in text:
+            yield program.insert_before(node, [text], 3.0)
 
 
 def begun_anew(program: Program, node: ast.stmt) -> Iterator[Splice]:
