@@ -633,7 +633,7 @@ class Evidence(Value):
     unwatched: tuple[str, ...] = ()
     """Changed conditions, one side of which no test takes."""
     doubts: tuple[str, ...] = ()
-    """Answers to changed inputs that are not what the tests make one expect, in words."""
+    """Changed inputs that the program refused before and accepts now, in words."""
     unsettled: str = ""
     """What of the above there was no time for, in words."""
     mutants: int = 0

@@ -150,7 +150,7 @@ class Terminal:
             self.say(f"edited: {path}, line {line_number}")
         if named is None or self.verbose or not unhealed:
             self.tests(own.shown_report, self.talk, named)
-        for line in evidence_words(own, before) if unhealed else ():
+        for line in evidence_words(own) if unhealed else ():
             self.say(line)
         self.not_kept(result)
         for line in node_words(result) if self.verbose else ():
@@ -399,8 +399,8 @@ def rival_words(result: Result) -> Iterator[str]:
         yield f"  {one.label}: {one.note}"
 
 
-def evidence_words(result: Result, before: Mapping[str, str] = {}) -> Iterator[str]:
-    """The smallest failing test and the suspects; with `before` also statements that do nothing."""
+def evidence_words(result: Result) -> Iterator[str]:
+    """The smallest failing test and the suspects."""
     failure = result.smallest_failure
     if failure is not None:
         yield f"Smallest failing {'call' if failure.call else 'test'}: " \
@@ -413,24 +413,19 @@ def evidence_words(result: Result, before: Mapping[str, str] = {}) -> Iterator[s
     if result.suspects:
         yield "Where the fault may lie (1.00 is the most suspect)"
         for one in result.suspects[:MOST_SUSPECTS]:
-            yield from _suspect_lines(one, before)
+            yield from _suspect_lines(one)
     elif result.diagnosis is not None and result.diagnosis.blamed:
         yield "Suspected lines"
         for line in blamed_words(result.diagnosis):
             yield f"  {line}"
 
 
-def _suspect_lines(one: SuspectFile, before: Mapping[str, str]) -> Iterator[str]:
+def _suspect_lines(one: SuspectFile) -> Iterator[str]:
     yield f"  {suspect_words(one)}"
     if one.values:
         held = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
         at = f"in line {one.line}, " if one.line is not None else ""
         yield f"    {at}where it failed: {held}"
-    from agent.repair.proof.doubts import idle_assignments  # a search has imported it
-
-    functions = [function.line for function in one.functions]
-    for line, name in idle_assignments(before.get(one.file, ""), functions):
-        yield f"    line {line} does nothing: it sets `{name}`, which nothing reads"
 
 
 def suspect_words(one: SuspectFile) -> str:

@@ -12,7 +12,7 @@ import ast
 import asyncio
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -26,14 +26,11 @@ from agent.judge.compared.probing import ProbeAnswer, answers
 from agent.judge.confirmation import OTHER_HASHES
 from agent.judge.judge import check
 from agent.judge.subject import Seeds
-from agent.repair.proof.expectations import Known, doubts, known
 from agent.repair.proof.inputs import probes, sequences
 from agent.repair.proof.mutants import Mutant, mutants, repaired_lines, surrounding_lines
 from agent.repair.ranking.rivals import raised_exceptions
 
 ENOUGH_PROBES = 100
-MOST_PARTS = 200
-"""An answer of more parts is in no relation that is looked at."""
 ENOUGH_MUTANTS = 5
 """Where the repaired lines have fewer, the function around them is mutated."""
 CALL_S = 0.25
@@ -180,26 +177,11 @@ async def _probed(case: ProofCase, known_of: Evidence, until: float) -> Evidence
     return known_of.model_copy(update={
         "probes": len(called) - len(new) - len(unasked), "new_failures": tuple(new),
         "wavering": tuple(dict.fromkeys(wavering)),
-        "doubts": (*accepted[:1], *_doubts(tests, called, seen)),
+        "doubts": tuple(accepted[:1]),
         "unsettled": known_of.unsettled or (
             "" if time.monotonic() < until else "the changed inputs were not all tried"
         ),
     })
-
-
-def _doubts(
-    tests: Sequence[ExampleCall], called: Sequence[str], seen: Mapping[int, ProbeAnswer]
-) -> tuple[str, ...]:
-    """What the tests show of calls and answers, and the changed inputs break."""
-    shown = [known(one.call, one.expected) for one in tests]
-    answered: list[Known | None] = []
-    for place, call in enumerate(called):
-        with suppress(Garbled):
-            if seen[place].kind == "value" and plain.parts(seen[place].wire) <= MOST_PARTS:
-                answered.append(known(call, plain.decode(seen[place].wire)))
-    return doubts(
-        [one for one in shown if one is not None], [one for one in answered if one is not None]
-    )
 
 
 def _agrees(test: ExampleCall, answer: ProbeAnswer) -> bool:

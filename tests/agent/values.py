@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import File, Solution, Verdict
+from agent.repair.edits import Edit, drawn_edits
+from agent.repair.program import Program
 
 
 def program(text: str, entry: str = "shop.py") -> Solution:
@@ -21,3 +23,11 @@ def verdict(status: str = "failed", name: str = "t", **fields: object) -> Verdic
 def table(test: str, name: str) -> dict[str, Any]:
     """What stands in a file of TOML beside a test."""
     return tomllib.loads(Path(test).with_name(name).read_text("utf-8"))
+
+
+def single_edits(program: Program, suspicion: dict[int, float], **how: Any) -> list[Edit]:
+    """All of `drawn_edits`, each once, the cheapest first."""
+    found: dict[tuple[int, int, str], Edit] = {}
+    for edit in sorted(drawn_edits(program, suspicion, **how), key=lambda one: one.cost):
+        found.setdefault(edit.place, edit)
+    return list(found.values())

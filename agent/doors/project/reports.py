@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -41,7 +41,7 @@ def markdown(result: Result, name: str, seen: Seen | None = None, patch: Path | 
     if seen is not None:
         judged = judged_words(seen.project.command_words)
         parts += _failed(seen.run, seen.wanted)
-    parts += _why(result, before)
+    parts += _why(result)
     if result.diff:
         places = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
         parts += ["## The edit", *([_code(places)] if places else []), _fenced(result.diff, "diff")]
@@ -96,12 +96,12 @@ def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _why(result: Result, before: Mapping[str, str]) -> Iterator[str]:
+def _why(result: Result) -> Iterator[str]:
     yield "## Why"
     if result.reason:
         yield result.reason
     if result.outcome not in KEPT:
-        words = [*evidence_words(result, before)]
+        words = [*evidence_words(result)]
         if words:
             yield _fenced("\n".join(words) + "\n", "")
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.core.trees import readable_nodes
-from agent.repair.confidence.naturalness import change
+from agent.repair.confidence.naturalness import added
 from agent.repair.facts import Candidate
 from agent.repair.program import Function
 from agent.repair.proof.dead_code import dead_statements
-from agent.repair.proof.doubts import dropped_calls, undefined_exceptions, unread_names
+from agent.repair.proof.doubts import dropped_calls, unread_names
 from agent.repair.proof.widening import dropped_guards
 
 Features = Mapping[str, float]
@@ -79,22 +79,21 @@ def _is_value(answer: str) -> bool:
 
 def _text(before: str, after: str) -> dict[str, float]:
     """What the two texts show."""
-    added = change(before, after).added
+    chances = added(before, after)
     return {
-        "added": math.log1p(len(added)), "suspicious": float(min(3, _suspicious(before, after))),
-        "usual on average": sum(added) / len(added) if added else 0.0,
+        "added": math.log1p(len(chances)), "suspicious": float(min(3, _suspicious(before, after))),
+        "usual on average": sum(chances) / len(chances) if chances else 0.0,
     }
 
 
 def _suspicious(before: str, after: str) -> int:
     """How many things a patch brings in that a reviewer would reject: code that cannot run, caught
     exceptions that are ignored, operations without effect, calls and guards that are gone, names
-    that nothing reads, exceptions that nothing defines."""
+    that nothing reads."""
     return (
         max(0, _dead(after) - _dead(before)) + max(0, _swallowed(after) - _swallowed(before))
         + len({*_vacuous(after)} - {*_vacuous(before)}) + len(dropped_calls(before, after))
         + len(dropped_guards(before, after)) + len(unread_names(before, after))
-        + len({*undefined_exceptions(after)} - {*undefined_exceptions(before)})
     )
 
 

@@ -40,13 +40,6 @@ class Production(NamedTuple):
     symbol: str
 
 
-class Change(NamedTuple):
-    """Log-probabilities of the productions that a patch adds and removes."""
-
-    added: tuple[float, ...]
-    removed: tuple[float, ...]
-
-
 class Model:
     """Counts of symbols in contexts of rising length, and the names that have a symbol."""
 
@@ -87,25 +80,20 @@ def published() -> Model:
     return Model(stored["names"], stored["counts"])
 
 
-def change(before: str, after: str, model: Model | None = None) -> Change:
-    """The productions of `after` that `before` lacks and the other way round; only statements of
-    the module that differ are looked at. Empty where a text does not parse."""
-    known = model or published()
-    old, new = readable(before), readable(after)
-    had = {ast.dump(one): one for one in old.body}
-    has = {ast.dump(one): one for one in new.body}
-    lost = Counter(
-        one for text, node in had.items() if text not in has
-        for one in productions(node, known.names)
+def added(before: str, after: str) -> tuple[float, ...]:
+    """Log-probabilities of the productions of `after` that `before` lacks; only statements of the
+    module that differ are looked at. Empty where `after` does not parse."""
+    model = published()
+    old, new = (
+        {ast.dump(one): one for one in readable(text).body} for text in (before, after)
     )
-    gained = Counter(
-        one for text, node in has.items() if text not in had
-        for one in productions(node, known.names)
+    lost, gained = (
+        Counter(
+            one for text, node in some.items() if text not in others
+            for one in productions(node, model.names)
+        ) for some, others in ((old, new), (new, old))
     )
-    return Change(
-        tuple(known.log_probability(one) for one in (gained - lost).elements()),
-        tuple(known.log_probability(one) for one in (lost - gained).elements()),
-    )
+    return tuple(model.log_probability(one) for one in (gained - lost).elements())
 
 
 def productions(tree: ast.AST, names: Collection[str]) -> Iterator[Production]:

@@ -29,7 +29,7 @@ from agent.repair.edits import (
     statements,
     templates,
 )
-from agent.repair.edits.forgotten import absent, asked, copies, entries, given, kept, loops, upkeep
+from agent.repair.edits.forgotten import asked, entries, given, kept, loops, steps
 from agent.repair.facts import never
 from agent.repair.program import Function, Program, Splice
 
@@ -69,7 +69,6 @@ EDITS: tuple[Operator, ...] = (
     Operator("reported mistake", (ast.Module,), templates.reported),
     Operator("known mistake", templates.NODES, templates.known),
     Operator("comparison", (ast.Compare,), operators.comparison),
-    Operator("comparison and bound", (ast.Compare,), operators.comparison_bound),
     Operator("sides of a comparison", (ast.Compare,), operators.comparison_sides),
     Operator("arithmetic", (ast.BinOp,), operators.arithmetic),
     Operator("operands", (ast.BinOp,), operators.operands),
@@ -99,18 +98,16 @@ EDITS: tuple[Operator, ...] = (
     Operator("expression from nearby", _VALUES, expressions.donor),
     Operator("simpler expression", _VALUES, expressions.simpler),
     Operator("condition", _VALUES, conditions.condition),
-    Operator("neutral if empty", _VALUES, expressions.chosen),
     Operator("assignment", (ast.Assign,), statements.assignment),
     Operator("unused value", (ast.Expr,), statements.expression),
     Operator("jump", (ast.Break, ast.Continue, ast.Pass), statements.jump),
     Operator("statement dropped", (ast.stmt,), moves.dropped),
     Operator("statement moved", (ast.stmt,), moves.moved),
-    Operator("branches", (ast.If,), moves.flattened),
     Operator("missing return", _FUNCTIONS, functions.missing_return),
     Operator("guard at the start", _FUNCTIONS, conditions.guarded_start),
     Operator("guard", (ast.stmt,), conditions.guarded),
     Operator("statement inserted", (ast.stmt,), moves.inserted),
-    Operator("copy", (ast.Assign, ast.For, ast.Return), functions.copied),
+    Operator("copy", (ast.Assign, ast.Return), functions.copied),
     Operator("not called", (ast.Attribute, ast.Name), calls.not_called),
     Operator("joined or unique", (ast.Call,), calls.joined),
     Operator("comma", (ast.Constant,), constants.comma),
@@ -118,7 +115,6 @@ EDITS: tuple[Operator, ...] = (
     Operator("date format", (ast.Constant,), constants.directives),
     Operator("number's format", (ast.JoinedStr,), constants.spec),
     Operator("awaited", (ast.Call,), coroutines.awaited),
-    Operator("not awaited", (ast.Await,), coroutines.unawaited),
     Operator("loop over a coroutine", (ast.For,), coroutines.looped),
     Operator("expected exception", (ast.ExceptHandler,), statements.handler),
     Operator("attempt", (ast.stmt,), statements.attempted),
@@ -127,8 +123,6 @@ EDITS: tuple[Operator, ...] = (
     Operator("constructor", (ast.FunctionDef,), classes.constructor),
     Operator("kind of method", (ast.FunctionDef,), classes.method_kind),
     Operator("order", (ast.Call,), calls.order),
-    Operator("tie break", (ast.keyword,), calls.tie_break),
-    Operator("library field", (ast.Attribute,), names.field),
     Operator("class and module", (ast.Attribute,), names.class_of_module),
     Operator("all of a sequence", (ast.Subscript,), sequences.folded),
     Operator("twin", (ast.stmt,), moves.repeated),
@@ -136,46 +130,29 @@ EDITS: tuple[Operator, ...] = (
     Operator("True and False exchanged", _FUNCTIONS, constants.exchanged),
     Operator("spelling of answers", _FUNCTIONS, constants.spelt),
     Operator("another variable converted", (ast.Name,), expressions.converted),
-    Operator("observed case", (ast.stmt,), conditions.answered),
     Operator("observed word", (ast.Constant,), constants.key),
     Operator("what may be absent", (ast.Compare,), asked.there),
-    Operator("element at hand", _VALUES, asked.element),
     Operator("unread name", _VALUES, asked.unread),
     Operator("spelling", _VALUES, asked.spelling),
     Operator("whole part", (ast.Call,), asked.whole_part),
     Operator("field added", _VALUES, asked.field_added),
-    Operator("variables exchanged", (
-        ast.Assign, ast.Return, ast.Expr, ast.For, ast.GeneratorExp, ast.ListComp, ast.SetComp,
-    ), asked.exchanged),
-    Operator("rounded", (ast.Compare,), asked.rounded),
-    Operator("order by an element", (ast.Tuple,), asked.placed),
     Operator("order of a loop", _VALUES, loops.order),
     Operator("while for if", (ast.If,), loops.again),
     Operator("left over", (ast.For, ast.While), loops.left_over),
     Operator("rounds", (ast.BinOp,), loops.rounds),
     Operator("bound clamped", (ast.Slice,), sequences.clamped),
-    Operator("variable set back", (ast.Continue, ast.Break, ast.Return), copies.reset),
-    Operator("condition copied", (ast.stmt,), copies.block),
-    Operator("guard of a sibling", _FUNCTIONS, copies.guard),
-    Operator("ordering", (ast.ClassDef,), classes.ordering),
+    Operator("variable set back", (ast.Continue, ast.Break, ast.Return), steps.reset),
+    Operator("condition copied", (ast.stmt,), steps.block),
     Operator("field of data", (ast.AnnAssign,), classes.data_field),
     Operator("entry", (ast.Dict, ast.List, ast.Tuple, ast.Set), entries.entry),
     Operator("word given", (ast.Call,), entries.argument),
     Operator("alphabet", (ast.Constant,), entries.alphabet),
     Operator("pattern", (ast.Constant,), entries.pattern),
-    Operator("early answer", (ast.stmt,), absent.early),
+    Operator("early answer", (ast.stmt,), steps.early),
     Operator("argument at hand", (ast.Call,), given.at_hand),
     Operator("base of an exception", (ast.ClassDef,), given.base),
-    Operator("flag", (ast.stmt,), upkeep.flag),
-    Operator("begun anew", (ast.stmt,), upkeep.begun_anew),
-    Operator("counterpart", (ast.stmt,), upkeep.counterpart),
+    Operator("begun anew", (ast.stmt,), steps.begun_anew),
     Operator("begun in each call", _FUNCTIONS, kept.begun_in_each_call),
-    Operator("reset too", (ast.Expr,), kept.reset_too),
-    Operator("name of the module", _FUNCTIONS, kept.of_the_module),
-    Operator("copy handed out", _FUNCTIONS, kept.handed_out),
-    Operator("copy of one's own", (ast.Assign,), kept.own_copy),
-    Operator("used up", (ast.Assign,), kept.used_up),
-    Operator("changed in place", (ast.Expr,), kept.in_place),
     Operator("crash", (ast.Module,), crashes.crash),
 )
 
@@ -206,27 +183,6 @@ def price(operator: str) -> float:
     """What is added to the cost of each edit of an operator: by how unlikely one is the repair."""
     repairs, offers, _ = COUNTS[operator]
     return -WEIGHT * math.log((repairs + NEVER_COUNTED) / offers)
-
-
-def single_edits(
-    program: Program,
-    suspicion: Mapping[int, float],
-    protected: tuple[tuple[int, int], ...] = (),
-    operators: tuple[Operator, ...] | None = None,
-    *,
-    within: ast.AST | None = None,
-    closed: Collection[ast.AST] = (),
-    over: Callable[[], bool] = never,
-) -> list[Edit]:
-    """All of `drawn_edits`, each once, the cheapest first."""
-    found: dict[tuple[int, int, str], Edit] = {}
-    for edit in drawn_edits(
-        program, suspicion, protected, operators, within=within, closed=closed, over=over
-    ):
-        known = found.get(edit.place)
-        if known is None or edit.cost < known.cost:
-            found[edit.place] = edit
-    return sorted(found.values(), key=lambda edit: edit.cost)
 
 
 def drawn_edits(
@@ -386,4 +342,4 @@ def _walked(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
         yield node
 
 
-__all__ = ["EDITS", "Edit", "Operator", "drawn_edits", "single_edits", "unreached"]
+__all__ = ["EDITS", "Edit", "Operator", "drawn_edits", "unreached"]

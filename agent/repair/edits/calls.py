@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from agent.repair.edits.library import ASKS_NOTHING, WRAPPERS
-from agent.repair.program import ATOM, SEQUENCES, UNARY, Program, Splice, rank
+from agent.repair.program import ATOM, SEQUENCES, Program, Splice
 
 _ORDERED = frozenset({"sorted", "max", "min"})
 
@@ -83,7 +83,7 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     parent = program.parents.get(node)
     if isinstance(node, ast.Constant | ast.Lambda) or isinstance(parent, ast.Expr):
         return
-    if isinstance(parent, ast.Call) and parent.func is node:
+    if program.is_called(node):
         return
     kinds = program.type_of(node)
     views: dict[str, None] = {}
@@ -149,44 +149,6 @@ def order(program: Program, node: ast.Call) -> Iterator[Splice]:
         yield call(f"key={sequence.id}.get", 5.0)
 
 
-def tie_break(program: Program, node: ast.keyword) -> Iterator[Splice]:
-    """A key's order turned round, and a further one for what it does not tell apart."""
-    if node.arg != "key":
-        return
-    match node.value:
-        case ast.Lambda(args=ast.arguments(args=[one]), body=body):
-            name, head, place = one.arg, "", body
-            inner = body.elts if isinstance(body, ast.Tuple) else [body]
-            parts = [program.code(part) for part in inner]
-        case ast.Name() | ast.Attribute():
-            name, head, place = "x", "lambda x: ", node.value
-            parts = [f"{program.code(node.value)}(x)"]
-        case _:
-            return
-
-    def put(parts: list[str], cost: float) -> Splice:
-        text = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-        return program.replace(place, head + text, cost)
-
-    turned = [_turned(part) for part in parts]
-    for at in range(len(parts)):
-        yield put([*parts[:at], turned[at], *parts[at + 1 :]], 2.7)
-    if len(parts) > 1:
-        yield put(turned, 3.2)
-    for far, rest in enumerate((name, f"{name}[0]", f"{name}[1]")):
-        yield put([*parts, rest], 3.4 + 0.3 * far)
-        if len(parts) == 1:
-            yield put([*turned, rest], 3.6 + 0.3 * far)
-            yield put([rest, *parts], 4.4 + 0.3 * far)
-
-
-def _turned(number: str) -> str:
-    """The text of a number with the other sign."""
-    if number.startswith("-"):
-        return number[1:]
-    return f"-{number}" if rank(number) >= UNARY else f"-({number})"
-
-
 def joined(program: Program, node: ast.Call) -> Iterator[Splice]:
     """What is made unique may have to keep its order; the best so far."""
     match node:
@@ -215,7 +177,7 @@ def _running(program: Program, node: ast.Call, name: str) -> Iterator[Splice]:
 def not_called(program: Program, node: ast.Attribute | ast.Name) -> Iterator[Splice]:
     """Parentheses forgotten after the name of a method or function."""
     parent = program.parents.get(node)
-    if (isinstance(parent, ast.Call) and parent.func is node) or not isinstance(node.ctx, ast.Load):
+    if program.is_called(node) or not isinstance(node.ctx, ast.Load):
         return
     # One may be handed on as it is: `key=str.lower`.
     is_argument = isinstance(parent, ast.Call | ast.keyword)

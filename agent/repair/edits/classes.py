@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from agent.repair.program import Function, Program, Splice
+from agent.repair.program import Function, Program, Splice, parameters
 from agent.repair.program.blocks import is_docstring
 
 
@@ -16,22 +16,21 @@ def own_name(program: Program, node: ast.Name) -> Iterator[Splice]:
     if owner is None or node.id in ("self", "cls", "super"):
         return
     method = program.scope(node)
-    if not isinstance(method, Function) or "self" not in _parameters(method):
+    if not isinstance(method, Function) or "self" not in parameters(method):
         return
     fields, methods = _names(owner)
-    parent = program.parents.get(node)
-    called = isinstance(parent, ast.Call) and parent.func is node
+    called = program.is_called(node)
     if called and node.id in methods:
         yield program.replace(node, f"self.{node.id}", 0.8)
     elif not called and node.id in fields:
-        likely = node.id not in _parameters(method)
+        likely = node.id not in parameters(method)
         yield program.replace(node, f"self.{node.id}", 1.6 if likely else 2.8)
 
 
 def own_assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
     """A constructor's assignment to a variable that was to be a field."""
     method = program.scope(node)
-    if not isinstance(method, Function) or "self" not in _parameters(method):
+    if not isinstance(method, Function) or "self" not in parameters(method):
         return
     for target in node.targets:
         if isinstance(target, ast.Name) and method.name == "__init__":
@@ -46,7 +45,7 @@ def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
     body = [one for one in node.body if not is_docstring(one)]
     if not body or body[0].lineno == node.lineno or not program.alone(body[-1]):
         return
-    names = [one for one in _parameters(node) if one != "self"]
+    names = [one for one in parameters(node) if one != "self"]
     kept: set[str] = set()
     for one in body:
         match one:
@@ -84,7 +83,7 @@ def parent(
         above = parents.get(base.id) if isinstance(base, ast.Name) else None
         for one in above.body if above is not None else ():
             if isinstance(one, ast.FunctionDef) and one.name == "__init__":
-                wanted = [name for name in _parameters(one) if name != "self"]
+                wanted = [name for name in parameters(one) if name != "self"]
     if wanted is None:
         given = [[], *([name] for name in names), names]
     else:
@@ -100,7 +99,7 @@ def method_kind(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
     owner = program.parents.get(node)
     if not isinstance(owner, ast.ClassDef) or node.decorator_list:
         return
-    names = _parameters(node)
+    names = parameters(node)
     uses = any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(node))
     if names[:1] in (["self"], ["cls"]):
         if not uses or program.crash is None or program.crash.exception != "TypeError":
@@ -113,20 +112,6 @@ def method_kind(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
         yield program.insert_before(node, ["@staticmethod"], 0.9)
         if names:
             yield program.insert_before(node, ["@classmethod"], 2.4)
-
-
-def ordering(program: Program, node: ast.ClassDef) -> Iterator[Splice]:
-    """All comparisons from the one that a class defines."""
-    crash = program.crash
-    if crash is None or "not supported between instances" not in crash.message:
-        return
-    names = {one.name for one in node.body if isinstance(one, Function)}
-    if not names & {"__lt__", "__le__", "__gt__", "__ge__"}:
-        return
-    if "functools" in program.imported:
-        yield program.insert_before(node, ["@functools.total_ordering"], 0.6)
-    if "total_ordering" in program.imported:
-        yield program.insert_before(node, ["@total_ordering"], 0.4)
 
 
 def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
@@ -155,7 +140,7 @@ def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
 def fields_of(program: Program, node: ast.AST) -> list[str]:
     """The names of the fields of the object whose method a node stands in."""
     owner, method = class_of(program, node), program.scope(node)
-    if owner is None or not isinstance(method, Function) or "self" not in _parameters(method):
+    if owner is None or not isinstance(method, Function) or "self" not in parameters(method):
         return []
     declared = [
         one.target.id for one in owner.body
@@ -170,11 +155,6 @@ def class_of(program: Program, node: ast.AST) -> ast.ClassDef | None:
     while at is not None and not isinstance(at, ast.ClassDef):
         at = program.parents.get(at)
     return at
-
-
-def _parameters(function: Function) -> list[str]:
-    arguments = function.args
-    return [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
 @lru_cache(maxsize=64)

@@ -1,33 +1,34 @@
-"""Conditions put where none was, or extended: those of the program, and those that told failing
-runs from passing ones while the tests ran.
-
-What is observed becomes a condition, never an answer, so no literal of a test is ever returned.
-"""
+"""Conditions put where none was, or extended; cheaper where they told failing runs from passing
+ones while the tests ran."""
 
 from __future__ import annotations
 
 import ast
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from heapq import nsmallest
 from operator import itemgetter
-from typing import Any
 
 from agent.repair.edits.constants import NEUTRAL
-from agent.repair.evidence import USE, both, either, plain, worth
-from agent.repair.program import AND, NOT, NUMBERS, SEQUENCES, Function, Program, Splice
+from agent.repair.evidence import both, either, worth
+from agent.repair.program import (
+    AND,
+    NOT,
+    NUMBERS,
+    SEQUENCES,
+    Function,
+    Program,
+    Splice,
+    parameters,
+)
 from agent.repair.program.blocks import (
-    DEFINITIONS,
     SIMPLE,
     ends_the_program,
     in_loop,
     indented,
     is_docstring,
-    is_elif,
     lines_of,
     opening,
-    simple_statements,
 )
 
 MOST_CONDITIONS = 400
@@ -36,16 +37,6 @@ _LOOSE = re.compile(r"\b(or|and|if|lambda)\b")
 _CONTAINERS = frozenset({"list", "str", "tuple", "set", "dict"})
 MOST_LEFT_BY = 80
 """Conditions under which a way out is tried."""
-MOST_ANSWERS = 20
-"""What is tried under one condition."""
-MOST = 24
-"""Conditions made for one line."""
-_DIVISORS = (2, 3, 4, 5, 7, 10, 100)
-_COMMON = (0, 1, -1, 2)
-_OPPOSITE = {
-    "<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not in",
-    "not in": "in",
-}
 
 
 def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
@@ -77,8 +68,7 @@ def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
     first = opening(program, node)
     if first is None:
         return
-    parameters = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
-    for name in parameters:
+    for name in parameters(node, keywords=False):
         if name in ("self", "cls"):
             continue
         tests = [f"not {name}"]
@@ -120,28 +110,6 @@ def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
                 yield program.insert_before(node, [f"if {test}:", f"{program.step}{leave}"], left)
 
 
-def answered(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """Something the function does elsewhere, done here where failing runs differ."""
-    if isinstance(node, DEFINITIONS) or not program.alone(node) or is_elif(program, node):
-        return
-    scope = program.scope(node)
-    tests = separators(program, node.lineno)[:4]
-    if scope is program.tree or not tests or is_docstring(node):
-        return
-    texts = dict.fromkeys(
-        program.code(one) for one in simple_statements(scope)
-        if one is not node
-        and (in_loop(program, node) or not isinstance(one, ast.Break | ast.Continue))
-    )
-    parameters = [one.arg for one in scope.args.args] if isinstance(scope, Function) else []
-    neutral = [f"return {value}" for value in (*NEUTRAL, *parameters)]
-    for test, _, cost in tests:
-        for place, text in enumerate((*texts, *neutral)):
-            if place < MOST_ANSWERS:
-                lines = [f"if {test}:", f"{program.step}{text}"]
-                yield program.insert_before(node, lines, 4.8 + cost + 0.02 * place)
-
-
 def atoms(program: Program, node: ast.expr | ast.stmt) -> list[tuple[str, float]]:
     """Conditions that could be asked at a place, with how far-fetched each is, the likeliest first.
 
@@ -159,9 +127,6 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
     for text in program.conditions(scope):
         if len(text) < 60:
             yield text, 0.0
-    for text, opposite, cost in separators(program, program.statement(node).lineno):
-        yield text, cost - 0.5
-        yield opposite, cost - 0.5
     for name in names:
         seen = program.seen(name)
         if not program.reads.get(name) and program.may_be(name, _CONTAINERS):
@@ -206,93 +171,3 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
                 yield f"{name}.{attribute}", 0.9
                 yield f"not {name}.{attribute}", 0.9
                 yield f"{name}.{attribute} is None", 0.9
-
-
-def separators(program: Program, line: int) -> list[tuple[str, str, float]]:
-    """Conditions that held in failing runs alone, their opposites, how far-fetched each is."""
-    moments = program.moments(line)
-    failing = [plain(one) for one in moments if not one.passed]
-    passing = [plain(one) for one in moments if one.passed]
-    if not failing or not passing:
-        return []
-    found: dict[str, tuple[str, float]] = {}
-
-    def offer(left: str, sign: str, right: str, cost: float) -> None:
-        found.setdefault(f"{left} {sign} {right}", (f"{left} {_OPPOSITE[sign]} {right}", cost))
-
-    names = list(dict.fromkeys(name for values in failing for name in values))
-    for name in names:
-        for text, fs, ps in _quantities(name, failing, passing):
-            _thresholds(text, fs, ps, offer)
-    numbers = [name for name in names if _numbers(failing, name)]
-    for place, first in enumerate(numbers):
-        for second in numbers[place + 1 :]:
-            for sign in ("<", ">", "==", "!=", "<=", ">="):
-                offer(first, sign, second, 0.9)
-    for name in names:
-        if any(isinstance(values.get(name), list | tuple) for values in failing):
-            offer(f"len(set({name}))", "<", f"len({name})", 0.8)
-            offer(name, "==", f"sorted({name})", 0.9)
-    never = (False,) * len(moments)
-    kept = []
-    for text, (opposite, cost) in found.items():
-        use = worth(never, program.held(text, line), moments)
-        if use < 0:
-            kept.append((text, opposite, cost + use - USE))
-    kept.sort(key=lambda one: one[2])
-    return kept[:MOST]
-
-
-def _quantities(
-    name: str, failing: list[Mapping[str, Any]], passing: list[Mapping[str, Any]]
-) -> Iterator[tuple[str, list[float], list[float]]]:
-    """Numbers that a name stands for: itself, or its length."""
-    fs, ps = _numbers(failing, name), _numbers(passing, name)
-    if fs:
-        yield name, fs, ps
-    lengths = [
-        [float(len(values[name])) for values in side
-         if isinstance(values.get(name), str | list | tuple | dict | set)]
-        for side in (failing, passing)
-    ]
-    if lengths[0]:
-        yield f"len({name})", lengths[0], lengths[1]
-
-
-def _numbers(side: list[Mapping[str, Any]], name: str) -> list[float]:
-    found = (values.get(name) for values in side)
-    return [one for one in found if isinstance(one, int | float) and type(one) is not bool]
-
-
-def _thresholds(text: str, fs: list[float], ps: list[float], offer: Any) -> None:
-    """Bounds, values and remainders that a number has in failing runs alone."""
-    if not ps:
-        return
-    low, high = min(ps), max(ps)
-    below, above = [one for one in fs if one < low], [one for one in fs if one > high]
-    if below:
-        for bound in dict.fromkeys((low, max(below) + 1)):
-            offer(text, "<", _shown(bound), 0.5 if bound in _COMMON else 0.6)
-    if above:
-        for bound in dict.fromkeys((high, min(above) - 1)):
-            offer(text, ">", _shown(bound), 0.5 if bound in _COMMON else 0.6)
-    for value in dict.fromkeys(fs):
-        # A single value of a single test would be the test itself, written as a condition.
-        if value not in ps and (value in _COMMON or fs.count(value) > 1):
-            offer(text, "==", _shown(value), 0.9 if value in _COMMON else 1.6)
-    if any(one != int(one) for one in (*fs, *ps) if math.isfinite(one)) or "len(" in text:
-        return
-    for divisor in _DIVISORS:
-        there = {one % divisor for one in ps}
-        here = {one % divisor for one in fs} - there
-        if 0.0 in here:
-            offer(f"{text} % {divisor}", "==", "0", 1.5)
-        elif there == {0.0} and here:
-            offer(f"{text} % {divisor}", "!=", "0", 1.5)
-        elif len(here) == 1 and len(fs) > 1:
-            offer(f"{text} % {divisor}", "==", _shown(here.pop()), 1.8)
-
-
-def _shown(number: float) -> str:
-    whole = math.isfinite(number) and number == int(number)
-    return str(int(number)) if whole else repr(number)

@@ -32,11 +32,6 @@ def awaited(program: Program, node: ast.Call) -> Iterator[Splice]:
     yield program.replace(node, f"({text})" if is_bound else text, cost)
 
 
-def unawaited(program: Program, node: ast.Await) -> Iterator[Splice]:
-    """A value that nobody has to wait for."""
-    yield program.replace(node, program.code(node.value), 2.0)
-
-
 def looped(program: Program, node: ast.For) -> Iterator[Splice]:
     """A loop over what a coroutine yields."""
     match node.iter:

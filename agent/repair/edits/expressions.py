@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from agent.repair.edits.constants import is_indexing
-from agent.repair.program import ATOM, NUMBERS, OR, SEQUENCES, Program, Splice
+from agent.repair.program import ATOM, NUMBERS, SEQUENCES, Program, Splice
 
 _PLACES = (
     ast.Compare, ast.Slice, ast.BinOp, ast.Subscript, ast.Call, ast.Return, ast.Assign,
@@ -22,7 +22,7 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
         return
     if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
         return  # another number, not `-1 - 1`
-    if not isinstance(parent, _PLACES) or _is_called(parent, node):
+    if not isinstance(parent, _PLACES) or program.is_called(node):
         return
     if isinstance(parent, ast.Subscript) and node is parent.value:
         return
@@ -50,7 +50,7 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
         parent, ast.Attribute | ast.Expr
     ):
         return
-    if _is_called(parent, node):
+    if program.is_called(node):
         return
     kinds, text = program.type_of(node), program.code(node)
     names = program.variables(node)
@@ -89,7 +89,7 @@ def operand(program: Program, node: ast.expr) -> Iterator[Splice]:
 def donor(program: Program, node: ast.expr) -> Iterator[Splice]:
     """Another expression of the same function."""
     parent = program.parents.get(node)
-    if isinstance(parent, ast.Expr | ast.Attribute) or _is_called(parent, node):
+    if isinstance(parent, ast.Expr | ast.Attribute) or program.is_called(node):
         return
     kinds, text = program.type_of(node), program.code(node)
     for other, source in program.expressions(program.scope(node)):
@@ -109,7 +109,7 @@ def donor(program: Program, node: ast.expr) -> Iterator[Splice]:
 def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
     """A variable or a neutral constant in place of an expression."""
     parent = program.parents.get(node)
-    if isinstance(parent, ast.Expr) or _is_called(parent, node):
+    if isinstance(parent, ast.Expr) or program.is_called(node):
         return
     if isinstance(node, ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
         for name in program.variables(node):
@@ -127,9 +127,8 @@ def simpler(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
     """Another variable, seen as a value of the type that is wanted here."""
-    parent = program.parents.get(node)
     own = program.seen(node.id)
-    if not isinstance(node.ctx, ast.Load) or _is_called(parent, node) or not own:
+    if not isinstance(node.ctx, ast.Load) or program.is_called(node) or not own:
         return
     for name in program.variables(node):
         seen = program.seen(name)
@@ -147,18 +146,3 @@ def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
             views = ("list", "sorted")
         for view in views:
             yield program.replace(node, f"{view}({name})", 4.8 - unread)
-
-
-def chosen(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A neutral value where the value is returned under no condition."""
-    if not isinstance(program.parents.get(node), ast.Return) or isinstance(node, ast.Constant):
-        return
-    text = program.grouped(node, OR)
-    for name in program.variables(node):
-        if program.may_be(name, frozenset({"list", "str", "tuple", "dict", "set", "NoneType"})):
-            for neutral in ("0", "None", "''", "[]", "False", name):
-                yield program.replace(node, f"{text} if {name} else {neutral}", 5.4)
-
-
-def _is_called(parent: ast.AST | None, node: ast.expr) -> bool:
-    return isinstance(parent, ast.Call) and parent.func is node

@@ -63,56 +63,32 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
             yield Splice(program.start(value), start, text, cost, node.lineno)
 
 
-def copied(program: Program, node: ast.Assign | ast.For | ast.Return) -> Iterator[Splice]:
-    """A copy of what is changed later, or while it is iterated over."""
-    value = node.iter if isinstance(node, ast.For) else node.value
-    if value is None:
+def copied(program: Program, node: ast.Assign | ast.Return) -> Iterator[Splice]:
+    """A copy of what is changed later, or of what an object hands out or keeps."""
+    value = node.value
+    if not isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
         return
-    base = value
-    if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and not base.args:
-        base = base.func.value
-    if not isinstance(base, ast.Name | ast.Attribute | ast.Subscript):
-        return
-    kinds = program.type_of(base)
+    kinds = program.type_of(value)
     if kinds and not kinds & {"list", "dict", "set", "deque", "Counter", "defaultdict"}:
         return
+    cost, shared_cost = (4.2, 2.8) if kinds else (5.0, 3.4)
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name), *_]):
+            block = block_of(program, node)
+            if changes(block[block.index(node) + 1 :], name):
+                cost = 2.6
+        case ast.Return(value=ast.Attribute(value=ast.Name(id="self"))):
+            cost = shared_cost
+        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"))], value=ast.Name()):
+            cost = shared_cost
     text = program.code(value)
-    if isinstance(node, ast.For):
-        changed = changes(node.body, program.code(base))
-        cost = 2.0 if changed else 4.8
-        if base is not value:
-            yield program.replace(value, f"list({text})", cost)
-            return
-    else:
-        cost = 4.2 if kinds else 5.0
-        if base is not value:
-            return
-        if _is_shared(node):
-            cost = 2.8 if kinds else 3.4
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            rest = block_of(program, node)
-            rest = rest[rest.index(node) + 1 :]
-            cost = 2.6 if changes(rest, node.targets[0].id) else cost
     if not kinds or "list" in kinds:
         yield program.replace(value, f"{text}[:]", cost)
         yield program.replace(value, f"list({text})", cost + 0.1)
-    elif isinstance(node, ast.For):
-        yield program.replace(value, f"list({text})", cost)
-    if not isinstance(node, ast.For):
-        yield program.replace(value, f"{text}.copy()", cost + 0.2)
-        for kind in ("dict", "set"):
-            if kind in kinds:
-                yield program.replace(value, f"{kind}({text})", cost + 0.1)
-
-
-def _is_shared(node: ast.Assign | ast.For | ast.Return) -> bool:
-    """Whether an object hands out a value of its own, or keeps one that it was given."""
-    match node:
-        case ast.Return(value=ast.Attribute(value=ast.Name(id="self"))):
-            return True
-        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"))], value=ast.Name()):
-            return True
-    return False
+    yield program.replace(value, f"{text}.copy()", cost + 0.2)
+    for kind in ("dict", "set"):
+        if kind in kinds:
+            yield program.replace(value, f"{kind}({text})", cost + 0.1)
 
 
 def changes(body: Iterable[ast.AST], name: str) -> bool:

@@ -22,10 +22,7 @@ def _leads(groups: list[str]) -> dict[str, tuple[str, ...]]:
 
 FUNCTIONS = _leads(_TABLES["functions"])
 METHODS = _leads(_TABLES["methods"])
-FIELDS = _leads(_TABLES["fields"])
-"""Functions, methods and attributes that are written for one another."""
-COUNTERPARTS = _leads(_TABLES["counterparts"])
-"""Methods of which one undoes or completes what the other does."""
+"""Functions and methods that are written for one another."""
 MEMBERS: dict[str, tuple[str, ...]] = {
     module: tuple(names.split()) for module, names in _TABLES["members"].items()
 }

@@ -124,33 +124,6 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
             yield program.insert_after(node, [text], cost)
 
 
-def flattened(program: Program, node: ast.If) -> Iterator[Splice]:
-    """A condition's branches exchanged, merged, or done regardless of it."""
-    if is_elif(program, node) or not program.alone(node):
-        return
-    start, end = program.whole_lines(node)
-    body = "".join(lines_of(program, one) for one in node.body)
-    if node.body[0].lineno == node.lineno:
-        return
-    head = program.between(start, program.whole_lines(node.body[0])[0])
-    outer = program.indent(node)
-    if not node.orelse:
-        yield Splice(start, end, indented(body, outer), 4.0, node.lineno)
-        block = block_of(program, node)
-        rest = block[block.index(node) + 1 :]
-        if rest and program.alone(rest[-1]):
-            stop = program.whole_lines(rest[-1])[1]
-            lines = program.between(end, stop)
-            inner = indented(lines, outer + program.step)
-            text = program.between(start, end) + f"{outer}else:{program.newline}" + inner
-            yield Splice(start, stop, text, 4.0, node.lineno)
-    elif not is_elif(program, node.orelse[0]):
-        other = "".join(lines_of(program, one) for one in node.orelse)
-        yield Splice(start, end, head + body + indented(other, outer), 3.6, node.lineno)
-        text = head + other + f"{outer}else:{program.newline}" + body
-        yield Splice(start, end, text, 3.4, node.lineno)
-
-
 def repeated(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """A statement's twin after it: the same for another variable."""
     if not isinstance(node, SIMPLE) or not program.alone(node) or is_docstring(node):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from agent.repair.edits.constants import together
-from agent.repair.edits.library import FIELDS, FUNCTIONS, MEMBERS, METHODS
+from agent.repair.edits.library import FUNCTIONS, MEMBERS, METHODS
 from agent.repair.program import BUILTINS, SEQUENCES, Program, Splice
 
 _TAKES_ONE = frozenset({"remove", "discard", "append", "add", "index", "count"})
@@ -66,7 +66,7 @@ def _imported_too(program: Program, name: str, sibling: str) -> Iterator[tuple[i
 def method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     """A method's sibling: `upper` for `lower`."""
     parent = program.parents.get(node)
-    if isinstance(parent, ast.Call) and parent.func is node:
+    if isinstance(parent, ast.Call) and program.is_called(node):
         for sibling in METHODS.get(node.attr, ()):
             if parent.args or sibling not in _TAKES_ONE:
                 yield attribute_name(program, node, sibling, 2.5)
@@ -79,8 +79,7 @@ def method(program: Program, node: ast.Attribute) -> Iterator[Splice]:
 
 def attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     """Another attribute, or the object itself."""
-    parent = program.parents.get(node)
-    if isinstance(parent, ast.Call) and parent.func is node:
+    if program.is_called(node):
         return
     for other in dict.fromkeys((*program.attributes, *program.beside.get(node.attr, ()))):
         # Nobody forgot which of Python's own attributes to set.
@@ -122,19 +121,6 @@ def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
                     yield program.replace(node, f"{name}[{key}]", 5.6)
 
 
-def field(program: Program, node: ast.Attribute) -> Iterator[Splice]:
-    """Another attribute of a value of the library: `days` for `seconds`."""
-    parent = program.parents.get(node)
-    if isinstance(parent, ast.Call) and parent.func is node:
-        return
-    if not isinstance(node.ctx, ast.Load) or node.attr not in FIELDS:
-        return
-    end = program.end(node)
-    for place, other in enumerate(FIELDS.get(node.attr, ())):
-        start = end - len(node.attr.encode())
-        yield Splice(start, end, other, 2.4 + 0.1 * place, node.lineno)
-
-
 def class_of_module(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     """A module and its class of the same name taken for one another, as with `datetime`."""
     crash = program.crash
@@ -167,9 +153,6 @@ def attribute_name(program: Program, node: ast.Attribute, name: str, cost: float
 
 def _is_function(program: Program, node: ast.Name) -> bool:
     """Whether a name stands for a function, a class or a module."""
-    parent = program.parents.get(node)
-    if isinstance(parent, ast.Call) and parent.func is node:
-        return True
-    return node.id in program.functions or node.id in program.imported or (
+    return program.is_called(node) or node.id in (*program.functions, *program.imported) or (
         node.id in BUILTINS and node.id not in program.variables(node)
     )

@@ -46,26 +46,6 @@ def _mistaken(old: str, new: str) -> float:
     return 3.3 if "!=" in (old, new) and ("<" in old + new or ">" in old + new) else 2.6
 
 
-def comparison_bound(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """Another comparison and a bound that is one off."""
-    if len(node.ops) != 1:
-        return
-    old, right = COMPARISONS[type(node.ops[0])], node.comparators[0]
-    if isinstance(right, ast.Constant) and type(right.value) is int:
-        for new in NEARBY[old]:
-            for bound in (right.value + 1, right.value - 1):
-                text = f"{program.grouped(node.left, COMPARE + 1)} {new} {bound}"
-                yield program.replace(node, text, 3.2)
-    elif old in ("<", "<=", ">", ">=", "==", "!="):
-        if program.type_of(right) & {"str", "list", "tuple", "dict", "set", "bool", "NoneType"}:
-            return
-        for new in NEARBY[old]:
-            for shift in ("+ 1", "- 1"):
-                text = f"{program.grouped(node.left, COMPARE + 1)} {new} " \
-                    f"{program.grouped(right, 10)} {shift}"
-                yield program.replace(node, text, 4.2)
-
-
 def comparison_sides(program: Program, node: ast.Compare) -> Iterator[Splice]:
     """Sides swapped, a chain shortened, or both sides seen through the same function."""
     parts = [program.grouped(one, COMPARE + 1) for one in (node.left, *node.comparators)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.repair.program import NUMBERS, SEQUENCES, Program, Splice
+from agent.repair.program import NUMBERS, SEQUENCES, Program, Splice, names_in
 
 _FOLDS = ("sum", "max", "min", "len")
 
@@ -156,7 +156,7 @@ def filtered(program: Program, node: ast.comprehension) -> Iterator[Splice]:
         program.parents.get(node), ast.GeneratorExp
     ):
         return
-    own = [one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)]
+    own = names_in(node.target)
     for name in own:
         tests = [(name, 4.6), (f"not {name}", 4.6)]
         if program.may_be(name, NUMBERS):

@@ -43,30 +43,17 @@ def assignment(program: Program, node: ast.Assign) -> Iterator[Splice]:
 def expression(program: Program, node: ast.Expr) -> Iterator[Splice]:
     """A computed value that was thrown away: returned or assigned."""
     value = node.value
-    if isinstance(value, ast.Constant):
+    if isinstance(value, ast.Constant | ast.Yield | ast.YieldFrom):
         return
     text = program.code(value)
-    in_function = program.scope(node) is not program.tree
-    if isinstance(value, ast.Yield | ast.YieldFrom):
-        inner = program.code(value.value) if value.value is not None else "None"
-        for word, cost in (("yield", 2.8), ("yield from", 2.8), ("return", 4.0)):
-            yield program.replace_statement(node, f"{word} {inner}", cost)
-        return
-    if in_function:
+    if program.scope(node) is not program.tree:
         yield program.replace_statement(node, f"return {text}", 3.2)
-    if isinstance(value, ast.Call):
-        if isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Name):
-            name = value.func.value.id
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
             yield program.replace_statement(node, f"{name} = {text}", 3.8)
-            if value.func.attr in ("append", "add", "extend") and len(value.args) == 1:
-                inner = program.code(value.args[0])
-                yield program.replace_statement(node, f"{name} += {inner}", 4.4)
-        elif isinstance(value.func, ast.Name):
-            for name in program.variables(node):
-                yield program.replace_statement(node, f"{name} = {text}", 4.6)
-    elif isinstance(value, ast.Compare) and len(value.ops) == 1:
-        target, new = program.code(value.left), program.code(value.comparators[0])
-        yield program.replace_statement(node, f"{target} = {new}", 1.6)
+        case ast.Compare(left=left, ops=[_], comparators=[new]):
+            text = f"{program.code(left)} = {program.code(new)}"
+            yield program.replace_statement(node, text, 1.6)
 
 
 def jump(program: Program, node: ast.Break | ast.Continue | ast.Pass) -> Iterator[Splice]:

@@ -1,7 +1,7 @@
 """A program whose original text is edited in place, and what is known of it."""
 
 from agent.repair.program.program import NUMBERS, SEQUENCES, Program
-from agent.repair.program.scopes import BUILTINS, Function
+from agent.repair.program.scopes import BUILTINS, Function, names_in, parameters
 from agent.repair.program.source import (
     AND,
     ATOM,
@@ -18,5 +18,5 @@ from agent.repair.program.source import (
 
 __all__ = [
     "AND", "ATOM", "BINARY", "BUILTINS", "COMPARE", "COMPARISONS", "Function", "NOT", "NUMBERS",
-    "OR", "Program", "SEQUENCES", "Splice", "UNARY", "rank", "spliced",
+    "OR", "Program", "SEQUENCES", "Splice", "UNARY", "names_in", "parameters", "rank", "spliced",
 ]

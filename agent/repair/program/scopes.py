@@ -81,10 +81,7 @@ class Scopes(Source):
         """Names that the function around a node binds, in vain as far as is seen."""
         scope = self.scope(node)
         if scope not in self._unread:
-            read = {
-                one.id for one in ast.walk(scope)
-                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
-            }
+            read = {*names_in(scope, context=ast.Load)}
             names = _bound(scope) if isinstance(scope, Function) and not _is_stub(scope) else []
             self._unread[scope] = tuple(
                 name for name in dict.fromkeys(names)
@@ -105,7 +102,7 @@ class Scopes(Source):
         whose names are made of the same words."""
         if len(self.module_values) <= MOST_GLOBALS or scope is self.tree:
             return self.module_values[:MOST_GLOBALS]
-        read = {one.id for one in ast.walk(scope) if isinstance(one, ast.Name)}
+        read = {*names_in(scope)}
         own = [name for name in self.module_values if name in read]
         words = {frozenset(name.split("_")) for name in own if "_" in name.strip("_")}
         alike = [one for one in self.module_values if frozenset(one.split("_")) in words]
@@ -116,22 +113,18 @@ class Scopes(Source):
         while at is not None and not isinstance(at, ast.stmt):
             if isinstance(at, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
                 for generator in at.generators:
-                    yield from _stored(generator.target)
+                    yield from names_in(generator.target)
             if isinstance(at, ast.Lambda):
-                yield from (one.arg for one in (*at.args.posonlyargs, *at.args.args))
+                yield from parameters(at, keywords=False)
             at = self.parents.get(at)
 
     @cached_property
     def module_values(self) -> tuple[str, ...]:
         """Variables assigned at module level."""
-        names: list[str] = []
-        for statement in self.tree.body:
-            if isinstance(statement, Function | ast.ClassDef | ast.Import | ast.ImportFrom):
-                continue
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    names.append(node.id)
-        return tuple(dict.fromkeys(names))
+        return tuple(names_in(*(
+            one for one in self.tree.body
+            if not isinstance(one, Function | ast.ClassDef | ast.Import | ast.ImportFrom)
+        ), context=ast.Store))
 
     @cached_property
     def functions(self) -> tuple[str, ...]:
@@ -196,22 +189,27 @@ class Scopes(Source):
         return counts
 
 
-def _stored(target: ast.AST) -> Iterator[str]:
-    for node in ast.walk(target):
-        if isinstance(node, ast.Name):
-            yield node.id
+def names_in(
+    *nodes: ast.AST, context: type[ast.expr_context] = ast.expr_context
+) -> list[str]:
+    """The names in some nodes, each once, in the order of a walk."""
+    return list(dict.fromkeys(
+        one.id for node in nodes for one in ast.walk(node)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, context)
+    ))
+
+
+def parameters(function: Function | ast.Lambda, *, keywords: bool = True) -> list[str]:
+    """The names of a function's parameters without `*` and `**`; `keywords` says whether those
+    that are given by name alone are among them."""
+    own = function.args
+    return [one.arg for one in (*own.posonlyargs, *own.args, *(own.kwonlyargs if keywords else ()))]
 
 
 def _bound(function: Function) -> list[str]:
     """Parameters and assigned names of a function, not of functions inside it."""
-    arguments = function.args
-    names = [
-        one.arg
-        for one in (
-            *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
-            *filter(None, (arguments.vararg, arguments.kwarg)),
-        )
-    ]
+    further = filter(None, (function.args.vararg, function.args.kwarg))
+    names = [*parameters(function), *(one.arg for one in further)]
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop(0)

@@ -235,6 +235,11 @@ class Source:
             return f"({text})"
         return text if rank(text) >= least else f"({text})"
 
+    def is_called(self, node: ast.AST) -> bool:
+        """Whether a node is the function of a call."""
+        parent = self.parents.get(node)
+        return isinstance(parent, ast.Call) and parent.func is node
+
     def _in_parentheses(self, node: ast.expr) -> bool:
         before = self.data[: self.start(node)].rstrip()
         after = self.data[self.end(node) :].lstrip()

@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from agent.core.trees import is_legible, readable_nodes, tree_of
+from agent.repair.program import names_in
 
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _BINDS = (
@@ -66,7 +67,7 @@ def _binds(node: ast.AST) -> bool:
 
 
 def _unread_imports(tree: ast.Module) -> Iterator[ast.stmt]:
-    words = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    words = {*names_in(tree)}
     words |= {  # names may be told as texts, in `__all__` or in annotations
         word for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -1,21 +1,18 @@
-"""What speaks against a repair that passes: calls it no longer makes, exceptions that nothing
-defines, and names that nothing reads.
-"""
+"""What speaks against a repair that passes: calls it no longer makes, and names that nothing
+reads."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
-from agent.core.trees import parse, readable, readable_nodes
-from agent.repair.program import BUILTINS, Function
+from agent.core.trees import parse, readable_nodes
+from agent.repair.program import BUILTINS, Function, parameters
 
 MISSPELT = 0.7
 """From so much likeness on, a name that is called now is taken for one that was called before."""
-DEFINES_UNSEEN = frozenset({"globals", "exec", "vars", "setattr", "locals"})
-"""Whoever calls one of these may define names that stand nowhere."""
 READS_UNSEEN = frozenset({"locals", "vars", "eval", "exec", "super"})
 """Whoever calls one of these may read any name."""
 MAKERS = frozenset({"__init__", "__new__", "__call__"})
@@ -49,42 +46,6 @@ def calls(text: str, name: str) -> bool:
     )
 
 
-def undefined_exceptions(text: str) -> tuple[str, ...]:
-    """Names that are raised or expected and bound nowhere in the text, in its order; none where it
-    does not parse, or where names may come from elsewhere."""
-    tree = readable(text)
-    read: set[str] = set()
-    meant: dict[str, None] = {}
-    bound: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
-                meant[name] = None
-            case ast.Name(id=name, ctx=ast.Load()):
-                read.add(name)
-            case ast.Name(id=name) | ast.ExceptHandler(name=str(name)) | ast.arg(arg=name):
-                bound.add(name)
-            case ast.ClassDef(name=name) | ast.MatchAs(name=str(name)):
-                bound.add(name)
-            case ast.MatchStar(name=str(name)):
-                bound.add(name)
-            case ast.MatchMapping(rest=str(name)):
-                bound.add(name)
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                bound.update(names)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                if any(one.name == "*" for one in aliases):
-                    return ()
-                bound.update((one.asname or one.name).partition(".")[0] for one in aliases)
-        if isinstance(node, Function):
-            bound.add(node.name)
-        if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Name):
-            meant[node.type.id] = None
-    if DEFINES_UNSEEN & read:
-        return ()
-    return tuple(name for name in meant if name not in bound | BUILTINS)
-
-
 def unread_names(before: str, after: str) -> tuple[str, ...]:
     """Parameters, plain variables and inner functions that their function never reads, in the order
     of `after`: in those functions and classes of a module that `before` does not have so; none
@@ -102,21 +63,6 @@ def unread_names(before: str, after: str) -> tuple[str, ...]:
         if not _is_prescribed(function)
         for name in _unread(function, is_method)
     ))
-
-
-def idle_assignments(text: str, functions: Collection[int]) -> tuple[tuple[int, str], ...]:
-    """Lines that give a value to a plain variable which nothing reads, with its name, in those
-    functions that begin at these lines; none where the text does not parse."""
-    found = []
-    for function in (node for node in readable_nodes(text) if isinstance(node, Function)):
-        first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
-        names = {*_unread(function, False)} if first in functions else set()
-        found += [
-            (node.lineno, node.targets[0].id) for node in ast.walk(function)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-            and node.targets[0].id in names
-        ]
-    return tuple(sorted(found))
 
 
 def _effects(tree: ast.AST, *, outside: bool = True) -> Iterator[str]:
@@ -187,8 +133,7 @@ def _is_prescribed(function: Function) -> bool:
 
 
 def _unread(function: Function, is_method: bool) -> Iterator[str]:
-    own = function.args
-    given = [one.arg for one in (*own.posonlyargs, *own.args, *own.kwonlyargs)][is_method:]
+    given = parameters(function)[is_method:]
     read: set[str] = set()
     made: list[str] = []
     for node in (inner for statement in function.body for inner in ast.walk(statement)):

@@ -16,6 +16,7 @@ from typing import Any
 
 from agent.core.literals import literal_source
 from agent.core.trees import is_literal, readable
+from agent.repair.program import names_in
 
 PROBES = 128
 MOST_SEEDS = 24
@@ -434,8 +435,7 @@ def _sequence(
 
 
 def _given(node: ast.expr) -> tuple[ast.expr, ...]:
-    names = frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
-    return changeable(node, names) or ()
+    return changeable(node, frozenset(names_in(node))) or ()
 
 
 @dataclass(frozen=True)

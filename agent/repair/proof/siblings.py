@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from agent.core.common_ends import common_ends
 from agent.repair.edits import EDITS, Operator
+from agent.repair.edits.calls import given_arguments, replaced_call
 from agent.repair.edits.constants import NEUTRAL
-from agent.repair.program import Function, Program, Splice, spliced
-from agent.repair.proof.forms import FORMS, anew, namesakes
+from agent.repair.program import Program, Splice, spliced
 from agent.repair.proof.mutants import differences
 
 MOST = 400
@@ -41,9 +41,43 @@ BITWISE = frozenset({"&", "|", "^", "<<", ">>"})
 BOUND = 1.4
 """What it costs to move a comparison to its bound."""
 
+
+def _extreme(program: Program, node: ast.Subscript) -> Iterator[Splice]:
+    """The least or the greatest in place of the first or the last."""
+    if ast.unparse(node.slice) in ("0", "-1") and isinstance(node.ctx, ast.Load):
+        for name in ("min", "max"):
+            yield program.replace(node, f"{name}({program.code(node.value)})", 3.0)
+
+
+def _divisor(program: Program, node: ast.BinOp) -> Iterator[Splice]:
+    """The double or the half of a divisor: where a few numbers are told from others by what is
+    left of them, another often tells them as well."""
+    match node:
+        case ast.BinOp(op=ast.Mod(), right=ast.Constant(value=int(number))) if number > 1:
+            for other in (number * 2, number // 2):
+                yield program.replace(node.right, str(other), 3.0)
+
+
+def _range(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """Other bounds of a range."""
+    if not (isinstance(node.func, ast.Name) and node.func.id == "range"):
+        return
+    others: list[list[str]] = []
+    match given_arguments(program, node):
+        case [stop]:
+            others = [["1", stop], ["1", f"{stop} + 1"], ["2", stop], ["2", f"{stop} + 1"]]
+        case [start, stop]:
+            others = [["0", stop], ["1", stop], [f"{start} + 1", f"{stop} + 1"],
+                      [f"{start} - 1", f"{stop} - 1"], [start, stop, "2"]]
+    for bounds in others:
+        yield replaced_call(program, node, bounds, [], 3.0)
+
+
 _ROWS: tuple[tuple[Operator, float], ...] = (
     *((row, NEAR[row.name]) for row in EDITS if row.name in NEAR),
-    *((row, ANY) for row in FORMS),
+    (Operator("extreme", (ast.Subscript,), _extreme), ANY),
+    (Operator("divisor", (ast.BinOp,), _divisor), ANY),
+    (Operator("range", (ast.Call,), _range), ANY),
 )
 
 
@@ -92,10 +126,6 @@ def _splices(program: Program, other: str) -> Iterator[Splice]:
     for answer in region.answered:
         for value in (*program.variables(answer), *NEUTRAL, "1"):
             yield program.replace(answer, value, 3.5)
-    for scope in region.scopes:
-        if isinstance(scope, Function):
-            yield from anew(program, scope)
-            yield from namesakes(program, scope)
 
 
 def _is_outlandish(program: Program, node: ast.AST, splice: Splice) -> bool:
@@ -119,8 +149,6 @@ class _Region:
     """Comparisons that decide whether these are reached, right behind an `if`."""
     answered: tuple[ast.Constant | ast.Name, ...]
     """What is returned right behind an `if` whose condition was changed."""
-    scopes: tuple[ast.AST, ...]
-    """The functions in which all this stands."""
 
 
 def _region(program: Program, other: str) -> _Region:
@@ -160,7 +188,6 @@ def _region(program: Program, other: str) -> _Region:
     return _Region(
         tuple(around), tuple(one for one in deciding if one not in around),
         tuple(one for one in answered if isinstance(one, ast.Constant | ast.Name)),
-        tuple(dict.fromkeys(program.scope(node) for node in around)),
     )
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from agent.core.trees import is_literal, readable
-from agent.repair.program import BUILTINS, Function
+from agent.repair.program import BUILTINS, Function, names_in, parameters
 
 Blindness = Literal["", "doubtful", "refused"]
 
@@ -152,13 +152,8 @@ def _named(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
 
 
 def _answer(function: Function) -> _Answer:
-    arguments = function.args
-    parameters = frozenset(
-        one.arg for one in (
-            *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
-            *filter(None, (arguments.vararg, arguments.kwarg)),
-        )
-    )
+    further = filter(None, (function.args.vararg, function.args.kwarg))
+    given = frozenset([*parameters(function), *(one.arg for one in further)])
     body = _living(function.body)
     needed = _names(_deciding(body))
     while True:
@@ -170,7 +165,7 @@ def _answer(function: Function) -> _Answer:
         needed = more
     answers = any(isinstance(one, ast.Return) and one.value for one in _within(body))
     return _Answer(
-        parameters, needed & parameters, answers and needed <= BUILTINS - parameters
+        given, needed & given, answers and needed <= BUILTINS - given
     )
 
 
@@ -221,9 +216,7 @@ def _given(node: ast.AST) -> frozenset[str]:
 
 
 def _names(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    return frozenset(
-        one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)
-    )
+    return frozenset(names_in(*nodes))
 
 
 def _expected(tests: tuple[str, ...], name: str) -> frozenset[str]:

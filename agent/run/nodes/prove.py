@@ -33,7 +33,7 @@ from agent.healing.rounds import fingerprint, is_small
 from agent.intake import makes_new_calls
 from agent.intake.asked.held_out import contains_test
 from agent.memory import Failure
-from agent.repair.proof.doubts import calls, dropped_calls, undefined_exceptions, unread_names
+from agent.repair.proof.doubts import calls, dropped_calls, unread_names
 from agent.repair.proof.widening import dropped_guards
 from agent.repair.ranking.question import question
 
@@ -119,7 +119,7 @@ def is_told(test: TestCase, text: str) -> bool:
 
 def seen_through(proof: Proof, base: Solution, repaired: Solution) -> Proof:
     """At most E1 for a repair whose text shows what no test can: a dropped call or guard, an
-    undefined exception, an unread name. Pure."""
+    unread name. Pure."""
     told = (_missing(one.before, one.after) for one in repaired.changed_from(base))
     missing = next(filter(None, told), "")
     return proof.but(missing, at_most="E1") if missing else proof
@@ -133,9 +133,6 @@ def _missing(before: str, after: str) -> str:
     guards = dropped_guards(before, after)
     if guards:
         return f"one check `{guards[0]}` is dropped"
-    undefined = undefined_exceptions(after)
-    if undefined:
-        return f"`{undefined[0]}` is defined nowhere, and no test comes to it"
     unread = unread_names(before, after)
     return f"nothing reads `{unread[0]}`, so no answer hangs on it" if unread else ""
 

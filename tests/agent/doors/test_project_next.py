@@ -15,7 +15,7 @@ from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.doors.project.reports import markdown, project_document
 from agent.doors.request import HealRequest
-from agent.doors.terminal import evidence_words, message_lines
+from agent.doors.terminal import message_lines
 from agent.intake.errors import NotFixable
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
@@ -127,12 +127,6 @@ def test_a_report_of_what_was_not_healed_says_so_and_shows_the_best_patch_as_non
     assert a_line_has(text, "1 of 2") and a_line_has(text, MONEY, "line 11")
     assert "git apply" not in text
     assert "python -m pytest 'tests/a.py::b[`x`]'\n" in text
-
-
-def test_a_statement_that_does_nothing_is_told_among_the_places(unhealed: Result) -> None:
-    idle = FILES[MONEY].replace("    return [", "    rest = amount - share\n    return [")
-    assert a_line_has("\n".join(evidence_words(unhealed, {MONEY: idle})), "line 13", "rest")
-    assert not a_line_has("\n".join(evidence_words(unhealed, FILES)), "line 13")
 
 
 def test_of_a_failing_doctest_its_example_is_shown() -> None:

@@ -4,31 +4,16 @@
 import pytest
 
 from agent.project.blame import words_told
-from agent.repair.edits import single_edits
 from agent.repair.facts import Crash
 from agent.repair.program import Program, spliced
 from tests.agent.repair.test_edit_families import proposed
-
-UNORDERED = Crash("TypeError", "'>' not supported between instances of 'Size' and 'Size'", None)
+from tests.agent.values import single_edits
 
 
 def test_a_word_of_a_test_is_never_what_a_table_answers() -> None:
     program = Program('NAMES = {"aa": "one", "bb": "two"}\n', words=("cc", "three"))
     assert proposed("entry", program)
     assert not [text for text in proposed("entry", program) if '"three"' in text.partition("cc")[2]]
-
-
-def test_a_comparison_as_it_will_be_shown_and_orders_need_what_was_seen() -> None:
-    text = "def big(value, digits):\n    return value >= 10\n"
-    types = {"value": frozenset({"float"}), "digits": frozenset({"int"})}
-    meant = text.replace("value >=", "round(value, digits) >=")
-    assert meant in proposed("rounded", Program(text, types=types))
-    assert not proposed("rounded", Program(text))
-
-    text = "import functools\nclass Size:\n    def __lt__(self, other):\n        return True\n"
-    meant = text.replace("class", "@functools.total_ordering\nclass")
-    assert meant in proposed("ordering", Program(text, crash=UNORDERED))
-    assert not proposed("ordering", Program(text))
 
 
 @pytest.mark.parametrize(("body", "first"), [

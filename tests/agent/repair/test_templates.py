@@ -9,11 +9,11 @@ import types
 
 import pytest
 
-from agent.repair.edits import EDITS, single_edits
+from agent.repair.edits import EDITS
 from agent.repair.edits.templates import KNOWN, templates
 from agent.repair.facts import Crash
 from agent.repair.program import Program, spliced
-from tests.agent.values import table
+from tests.agent.values import single_edits, table
 
 MARK = re.compile("«([^»]*)»«([^»]*)»")
 EXAMPLES = table(__file__, "templates.toml")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agent.repair.edits import single_edits
 from agent.repair.facts import Budget, Candidate, Facts, Screen, Screened
 from agent.repair.program import Program
 from agent.repair.state import SearchState, Slow, note
 from agent.repair.trials import FIRST_WAITS, WAITS, again
+from tests.agent.values import single_edits
 
 SOURCE = "def plus(a, b):\n    return a - b\n"
 PATIENCE = 100.0

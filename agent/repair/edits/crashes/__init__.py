@@ -18,7 +18,6 @@ TEMPLATES: tuple[tuple[tuple[str, ...], Callable[[Program, Crash], Iterator[Spli
     (("ZeroDivisionError",), values.zero_division),
     (("ValueError",), values.bad_value),
     (("TimeoutError", "MemoryError"), values.endless),
-    (("RecursionError", "TimeoutError"), values.endless_recursion),
     (("ModuleNotFoundError", "ImportError"), missing.missing_module),
 )
 """Which edits an exception suggests."""

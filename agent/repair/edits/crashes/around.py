@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from agent.core.trees import parse
 from agent.repair.edits.constants import NEUTRAL
-from agent.repair.program import BUILTINS, NOT, Program, Splice
+from agent.repair.program import BUILTINS, NOT, Program, Splice, names_in
 from agent.repair.program.blocks import in_loop, is_elif
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -69,5 +69,4 @@ def is_settled(test: str) -> bool:
         tree = parse(f"({test}\n)")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    names = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
-    return names <= BUILTINS
+    return {*names_in(tree)} <= BUILTINS

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator
-from dataclasses import replace
 
-from agent.repair.edits.conditions import guarded_start
 from agent.repair.edits.constants import quoted
 from agent.repair.edits.crashes.around import is_settled, nodes_on, only_if, ways_out
 from agent.repair.facts import Crash
-from agent.repair.program import ATOM, NOT, Program, Splice
+from agent.repair.program import ATOM, NOT, Program, Splice, names_in
 from agent.repair.program.blocks import is_elif
 
 _TAKERS = (
@@ -30,7 +28,7 @@ def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
         parent = program.parents.get(node)
         if crash.line is None and not isinstance(parent, ast.Return):
             continue  # it arose elsewhere, with what came from here
-        called = isinstance(parent, ast.Call) and parent.func is node
+        called = program.is_called(node)
         if not called and isinstance(parent, _TAKERS):
             yield from _converted(program, node, message)
         if "not callable" in message and isinstance(node, ast.Call):
@@ -213,16 +211,13 @@ def bad_value(program: Program, crash: Crash) -> Iterator[Splice]:
 def endless(program: Program, crash: Crash) -> Iterator[Splice]:
     """A loop that does not end: a step towards its end."""
     for loop in nodes_on(program, ast.While, None):
-        tested = [
-            one.id for one in ast.walk(loop.test) if isinstance(one, ast.Name)
-            and one.id in program.variables(loop)
-        ]
+        tested = [one for one in names_in(loop.test) if one in program.variables(loop)]
         last = loop.body[-1]
         if not program.alone(last) or last.lineno == loop.lineno:
             continue
         indent = program.indent(loop.body[0])
         steps = []
-        for name in dict.fromkeys(tested):
+        for name in tested:
             seen = program.seen(name)
             if not seen or seen & {"int", "float"}:
                 steps += [f"{name} += 1", f"{name} -= 1", f"{name} //= 2", f"{name} //= 10"]
@@ -241,14 +236,3 @@ def endless(program: Program, crash: Crash) -> Iterator[Splice]:
                     yield program.insert_after(inner.body[-1], [step], 3.0)
                     yield program.insert_before(inner.body[-1], [step], 3.0)
         yield program.insert_after(last, ["break"], 3.2, indent)
-
-
-def endless_recursion(program: Program, crash: Crash) -> Iterator[Splice]:
-    """A function that calls itself for ever: an answer for the smallest case."""
-    for function in nodes_on(program, ast.FunctionDef, None):
-        if any(
-            isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
-            and one.func.id == function.name for one in ast.walk(function)
-        ):
-            for splice in guarded_start(program, function):
-                yield replace(splice, cost=1.6)

@@ -1,5 +1,5 @@
-"""What a condition or a value was to depend on too: what may be absent, the element at hand, names
-that nobody reads, and in which spelling or up to which mark text is compared."""
+"""What a condition or a value was to depend on too: what may be absent, names that nobody reads,
+further fields, and in which spelling or up to which mark text is compared."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from agent.repair.edits.calls import given_arguments, named_arguments, replaced_call
 from agent.repair.edits.classes import fields_of
-from agent.repair.edits.constants import quoted, together
-from agent.repair.program import ATOM, NOT, NUMBERS, Function, Program, Splice
+from agent.repair.edits.constants import quoted
+from agent.repair.program import ATOM, NOT, NUMBERS, Program, Splice
 
-MOST_MARKS, MOST_FIELDS, MOST_NAMES = 4, 8, 6
+MOST_MARKS, MOST_FIELDS = 4, 8
 _LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setdefault", "pop",
                         "fromkeys", "fullmatch", "match", "search"})
 _SPELLINGS = (".lower()", ".casefold()", ".strip()", ".upper()")
@@ -36,30 +36,6 @@ def there(program: Program, node: ast.Compare) -> Iterator[Splice]:
         yield program.replace(node, f"{name} is None or {text}", cost + 0.4)
 
 
-def element(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """A condition that looks at the element at hand too."""
-    if not program.is_tested(node) or isinstance(program.parents.get(node), ast.BoolOp):
-        return
-    loop = program.parents.get(program.statement(node))
-    while loop is not None and not isinstance(loop, ast.For | Function):
-        loop = program.parents.get(loop)
-    if not isinstance(loop, ast.For):
-        return
-    own = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    text = program.grouped(node, NOT)
-    names = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
-    read = {
-        program.code(one) for one in program.nodes
-        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
-        and one.value.id in names
-        and not isinstance(program.parents.get(one), ast.Call | ast.Attribute)
-    }
-    for name in (*(name for name in names if name not in own), *sorted(read)):
-        if name not in text:
-            yield program.replace(node, f"{text} and {name}", 3.0)
-            yield program.replace(node, f"{text} and not {name}", 3.2)
-
-
 def unread(program: Program, node: ast.expr) -> Iterator[Splice]:
     """A name that the function binds and nobody reads: it was to be used."""
     names = program.unread(node)
@@ -75,7 +51,7 @@ def unread(program: Program, node: ast.expr) -> Iterator[Splice]:
             whole = program.grouped(node, NOT)
             for text, cost in (("{} and {}", 2.6), ("{} and not {}", 2.7), ("{} or {}", 2.8)):
                 yield program.replace(node, text.format(whole, name), cost)
-        elif isinstance(parent, ast.Call) and parent.func is node:
+        elif program.is_called(node):
             continue
         elif not program.type_of(node) or program.type_of(node) & NUMBERS:
             for sign, cost in (("+", 2.6), ("-", 2.6), ("*", 3.0)):
@@ -165,62 +141,3 @@ def field_added(program: Program, node: ast.expr) -> Iterator[Splice]:
     for name in [one for one in fields_of(program, node) if one not in own][:MOST_FIELDS]:
         yield program.replace(node, f"{text} + self.{name}", 3.0)
         yield program.replace(node, f"{text} - self.{name}", 3.2)
-
-
-def exchanged(program: Program, node: ast.stmt | ast.expr) -> Iterator[Splice]:
-    """Two variables of a statement, or of a comprehension, taken for one another."""
-    match node:
-        case (ast.Assign(value=value) | ast.Return(value=ast.expr() as value)
-              | ast.Expr(value=value)):
-            pass
-        case ast.For(iter=value):
-            pass
-        case ast.expr():
-            value = node
-        case _:
-            return
-    cost = 2.7 if value is node else 2.9
-    variables = {*program.variables(node)}
-    places: dict[str, list[ast.Name]] = {}
-    for one in ast.walk(value):
-        if isinstance(one, ast.Name) and one.id in variables and one not in program.hidden:
-            places.setdefault(one.id, []).append(one)
-    names = [*places][:MOST_NAMES]
-    for at, first in enumerate(names):
-        for second in names[at + 1 :]:
-            seen, there = program.seen(first), program.seen(second)
-            if seen and there and not seen & there:
-                continue
-            edits = [
-                (program.start(one), program.end(one), second if one.id == first else first)
-                for one in (*places[first], *places[second])
-            ]
-            yield together(program, edits, cost, value.lineno)
-
-
-def rounded(program: Program, node: ast.Compare) -> Iterator[Splice]:
-    """A number compared as it will be shown."""
-    left = node.left
-    if not isinstance(left, ast.Name) or "float" not in program.type_of(left):
-        return
-    yield program.replace(left, f"round({left.id})", 3.2)
-    for name in program.variables(node):
-        if "int" in program.seen(name) and name != left.id:
-            yield program.replace(left, f"round({left.id}, {name})", 3.0)
-
-
-def placed(program: Program, node: ast.Tuple) -> Iterator[Splice]:
-    """An element by which things are ordered: as a number, in small letters, the other way."""
-    parent = program.parents.get(node)
-    if not isinstance(node.ctx, ast.Load) or len(node.elts) < 2:
-        return
-    if not isinstance(parent, ast.Return | ast.Lambda | ast.Assign):
-        return
-    for one in node.elts:
-        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
-            kinds, text = program.type_of(one), program.code(one)
-            if not kinds or "str" in kinds:
-                yield program.replace(one, f"int({text})", 3.0)
-                yield program.replace(one, f"{text}.lower()", 3.2)
-            if not kinds or kinds & NUMBERS:
-                yield program.replace(one, f"-{program.grouped(one, 12)}", 3.2)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from agent.repair.edits.calls import given_arguments, named_arguments, replaced_call
 from agent.repair.edits.classes import fields_of
-from agent.repair.program import Function, Program, Splice
+from agent.repair.program import Function, Program, Splice, parameters
 
 MOST_EXCEPTIONS, MOST_CALLS = 8, 6
 
@@ -22,7 +22,7 @@ def at_hand(program: Program, node: ast.Call) -> Iterator[Splice]:
         return
     variables, fields = {*program.variables(node)}, {*fields_of(program, node)}
     for function in program.defined:
-        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+        names = parameters(function, keywords=False)
         if function.name != name and not (function.name == "__init__" and _is_of(
             program, function, name
         )):

@@ -5,18 +5,18 @@ what is used up, what is handed out and changed by others. Proposed only where t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
+from agent.repair.edits.constants import together
 from agent.repair.edits.functions import changes
-from agent.repair.program import Function, Program, Splice
+from agent.repair.program import Function, Program, Splice, names_in, parameters
 from agent.repair.program.blocks import block_of, opening
 
 _MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _MAKING = frozenset({
     "list", "dict", "set", "deque", "defaultdict", "Counter", "OrderedDict", "bytearray",
 })
-_USED_UP = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
+USED_UP = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
 _ENDLESS = frozenset({"cycle", "count"})
 _PURE = (
     ast.Name, ast.Attribute, ast.Tuple, ast.Subscript, ast.Constant, ast.JoinedStr, ast.Call,
@@ -61,7 +61,7 @@ def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
     first = opening(program, node)
     if not program.together or first is None:
         return
-    own = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    own = names_in(node)
     for name, value in _tops(program).items():
         if name not in own or _binds(node, name) or _is_memo(program, node, name):
             continue
@@ -69,38 +69,9 @@ def begun_in_each_call(program: Program, node: Function) -> Iterator[Splice]:
             program.scope(one) for one in program.nodes
             if isinstance(one, ast.Name) and one.id == name
         }
-        if users <= {node, program.tree}:
-            if changes([node], name) or not _is_container(value):
-                yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
-        elif isinstance(value, _MADE) and _is_empty(value):
-            yield program.insert_before(first, [f"{name}.clear()"], 1.6)
-    for text in _fields_begun(program, node):
-        yield program.insert_before(first, [text], 1.4)
-
-
-def reset_too(program: Program, node: ast.Expr) -> Iterator[Splice]:
-    """What is kept beside that which a function empties, emptied too."""
-    match node.value if program.together else None:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="clear")):
-            for other, value in _tops(program).items():
-                if other != name and isinstance(value, _MADE) and _is_empty(value):
-                    yield program.insert_after(node, [f"{other}.clear()"], 0.8)
-
-
-def of_the_module(program: Program, node: Function) -> Iterator[Splice]:
-    """A name of the module that a function sets for itself alone."""
-    first = opening(program, node)
-    if not program.together or first is None:
-        return
-    tops = {name for one in program.tree.body for name in [_bound(one)[0]] if name}
-    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
-    for name in dict.fromkeys(one.id for one in names if isinstance(one.ctx, ast.Store)):
-        if name in tops and not any(
-            isinstance(one, ast.Global) and name in one.names for one in ast.walk(node)
-        ):
-            place = next(one for one in sorted(names, key=program.start) if one.id == name)
-            is_read = isinstance(place.ctx, ast.Load)
-            yield program.insert_before(first, [f"global {name}"], 2.0 if is_read else 0.6)
+        is_used_up = changes([node], name) or not is_container(value)
+        if users <= {node, program.tree} and is_used_up:
+            yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
 
 
 def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
@@ -118,96 +89,17 @@ def key_of_a_memo(program: Program, node: Function) -> Iterator[Splice]:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     if isinstance(key, ast.Name) and name == key.id and name not in given:
                         told = [value]
-        missing = [
-            name for name in given if name not in ("self", "cls") and not any(
-                isinstance(inner, ast.Name) and inner.id == name
-                for one in told for inner in ast.walk(one)
-            )
-        ]
+        known = {"self", "cls", *names_in(*told)}
+        missing = [name for name in given if name not in known]
         missing = [f"tuple(sorted({one}.items()))" if one == rest else one for one in missing]
         for names in [missing, *([one] for one in missing if len(missing) > 1)]:
             if names and all(isinstance(one, _PURE) for one in told):
-                yield _rewritten(program, told, lambda one, add=names: _joined(  # type: ignore[misc]
-                    program, one, add
-                ), 0.3 * (names is not missing))
-
-
-def handed_out(program: Program, node: Function) -> Iterator[Splice]:
-    """Copies of what is kept in a table, or at the top of the module, for whoever is given it."""
-    if not program.together:
-        return
-    held = {program.code(one.value) for memo in _tables(program, node) for one in _subscripts(
-        program, node, memo
-    ) if isinstance(one.ctx, ast.Store) for one in _assigned(program, one)}
-    tables = _tables(program, node)
-    tops = _tops(program)
-    given: list[ast.expr] = []
-    for one in ast.walk(node):
-        match one:
-            case ast.Return(value=ast.Name(id=name) as value):
-                if name in held or (name in tops and not _binds(node, name)):
-                    given.append(value)
-            case ast.Return(value=ast.Subscript(value=table) as value):
-                if program.code(table) in tables:
-                    given.append(value)
-    if not given:
-        return
-    kinds = frozenset[str]().union(*(program.type_of(one) for one in given))
-    names = [tops[one.id] for one in given if isinstance(one, ast.Name) and one.id in tops]
-    kinds |= frozenset[str]().union(*(program.type_of(one) for one in names))
-    for place, kind in enumerate([
-        *(one for one in ("list", "dict", "set") if one in kinds), *([] if kinds else ["copy"]),
-    ]):
-        def copied(one: ast.expr, kind: str = kind) -> str:
-            code = program.code(one)
-            return f"{code}.copy()" if kind == "copy" else f"{kind}({code})"
-
-        yield _rewritten(program, given, copied, 0.9 + 0.1 * place)
-
-
-def own_copy(program: Program, node: ast.Assign) -> Iterator[Splice]:
-    """A copy of what another function gives, where it is changed."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value):
-            block = block_of(program, node)
-            made = _called(value) in ("dict", "list", "copy", "deepcopy")
-            if program.together and not made and changes(block[block.index(node) + 1 :], name):
-                for kind in sorted(program.seen(name) & {"list", "dict", "set"} or {"list"}):
-                    yield program.replace(value, f"{kind}({program.code(value)})", 1.0)
-
-
-def used_up(program: Program, node: ast.Assign) -> Iterator[Splice]:
-    """A list of what at the top of the module can be gone through once."""
-    if not program.together or program.scope(node) is not program.tree:
-        return
-    value = node.value
-    if isinstance(value, ast.GeneratorExp):
-        inner = program.code(value)[1:-1]
-        yield program.replace(value, f"[{inner}]", 0.6)
-    elif _called(value) in _USED_UP:
-        yield program.replace(value, f"list({program.code(value)})", 0.6)
-
-
-def in_place(program: Program, node: ast.Expr) -> Iterator[Splice]:
-    """A sequence that is sorted or turned round where it belongs to others: the caller's, or the
-    module's where it is given back."""
-    block, scope = block_of(program, node), program.scope(node)
-    after = block[block.index(node) + 1 :][:1]
-    match node.value if program.together else None:
-        case ast.Call(
-            func=ast.Attribute(value=ast.Name(id=name), attr="sort" | "reverse" as how)
-        ) as call:
-            more = program.between(program.end(call.func), program.end(call))[1:]
-            text = f"{name}[::-1]" if how == "reverse" else (
-                f"sorted({name}{', ' if more != ')' else ''}{more}"
-            )
-            match after:
-                case [ast.Return(value=ast.Name(id=given)) as last] if name == given:
-                    end = program.end(last)
-                    yield Splice(program.start(node), end, f"return {text}", 1.0, node.lineno)
-                    return
-            if isinstance(scope, Function) and name in _given(scope):
-                yield program.replace_statement(node, f"{name} = {text}", 1.0)
+                edits = [
+                    (program.start(one), program.end(one), _joined(program, one, names))
+                    for one in told
+                ]
+                line = min(one.lineno for one in told)
+                yield together(program, edits, 0.3 * (names is not missing), line)
 
 
 def given_back(program: Program, node: ast.Expr) -> Iterator[Splice]:
@@ -254,37 +146,16 @@ def _tops(program: Program) -> dict[str, ast.expr]:
 
 def _lasts(value: ast.expr) -> bool:
     """Whether a value is filled or used up by those who share it."""
-    return _is_container(value) or isinstance(value, ast.GeneratorExp) or (
-        _called(value) in _USED_UP | _ENDLESS
+    return is_container(value) or isinstance(value, ast.GeneratorExp) or (
+        called(value) in USED_UP | _ENDLESS
     )
 
 
-def _fields_begun(program: Program, node: Function) -> Iterator[str]:
-    """Fields that a method reads and the constructor begins empty, begun again."""
-    owner = program.parents.get(node)
-    if not isinstance(owner, ast.ClassDef) or node.name == "__init__":
-        return
-    read = {program.code(one) for one in ast.walk(node) if isinstance(one, ast.Attribute)}
-    for made in owner.body:
-        if isinstance(made, ast.FunctionDef) and made.name == "__init__":
-            for one in made.body:
-                match one:
-                    case ast.Assign(targets=[ast.Attribute() as field], value=value):
-                        if _is_container(value) and _is_empty(value) and (
-                            program.code(field) in read
-                        ):
-                            yield program.code(one)
+def is_container(value: ast.expr) -> bool:
+    return isinstance(value, _MADE) or called(value) in _MAKING
 
 
-def _is_container(value: ast.expr) -> bool:
-    return isinstance(value, _MADE) or _called(value) in _MAKING
-
-
-def _is_empty(value: ast.expr) -> bool:
-    return not (getattr(value, "elts", ()) or getattr(value, "keys", ()))
-
-
-def _called(value: ast.expr) -> str:
+def called(value: ast.expr) -> str:
     match value:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return name
@@ -309,9 +180,8 @@ def _binds(node: Function, name: str) -> bool:
 
 def _given(node: Function) -> list[str]:
     """The names of a function's parameters."""
-    args = node.args
-    plain = [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, [args.vararg])]
-    return [one.arg for one in plain]
+    rest = node.args.vararg
+    return [*parameters(node), *([rest.arg] if rest else [])]
 
 
 def _tables(program: Program, node: Function) -> list[str]:
@@ -323,7 +193,7 @@ def _tables(program: Program, node: Function) -> list[str]:
     around = program.scope(node)
     outside = {
         name for one in getattr(around, "body", ()) for name, value in [_bound(one)]
-        if value is not None and _is_container(value)
+        if value is not None and is_container(value)
     }
     return [
         text for text in found
@@ -368,13 +238,6 @@ def _subscripts(program: Program, node: Function, memo: str) -> list[ast.Subscri
     ]
 
 
-def _assigned(program: Program, node: ast.Subscript) -> Iterator[Any]:
-    """The assignment in which an entry of a table is a target."""
-    above = program.parents.get(node)
-    if isinstance(above, ast.Assign) and isinstance(above.value, ast.Name):
-        yield above
-
-
 def _joined(program: Program, key: ast.expr, names: list[str]) -> str:
     """A key with names beside what it has."""
     inside = isinstance(program.parents.get(key), ast.Subscript)
@@ -383,16 +246,3 @@ def _joined(program: Program, key: ast.expr, names: list[str]) -> str:
     else:
         text = ", ".join([program.code(key), *names])
     return text if inside else f"({text})"
-
-
-def _rewritten(
-    program: Program, nodes: list[ast.expr], written: Callable[[ast.expr], str], cost: float
-) -> Splice:
-    """One edit of several expressions."""
-    places = sorted(nodes, key=program.start)
-    start = at = program.start(places[0])
-    text = ""
-    for one in places:
-        text += program.between(at, program.start(one)) + written(one)
-        at = program.end(one)
-    return Splice(start, at, text, cost, places[0].lineno)

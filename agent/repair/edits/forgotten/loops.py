@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.repair.program import Program, Splice
+from agent.repair.program import Function, Program, Splice, names_in
 from agent.repair.program.blocks import is_elif, is_generator
-from agent.repair.program.scopes import Function
 
 _GROWS = frozenset({"append", "extend", "add", "update", "insert"})
 
@@ -29,7 +28,9 @@ def order(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 def again(program: Program, node: ast.If) -> Iterator[Splice]:
     """A condition that is asked until it no longer holds: `while` for `if`."""
-    if node.orelse or is_elif(program, node) or not _names(node.test) & _stored(node.body):
+    if node.orelse or is_elif(program, node) or not (
+        {*names_in(node.test)} & {*names_in(*node.body, context=ast.Store)}
+    ):
         return
     start = program.start(node)
     yield Splice(start, start + 2, "while", 2.4, node.lineno)
@@ -40,7 +41,7 @@ def left_over(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
     if not program.alone(node):
         return
     scope = program.scope(node)
-    gathered = _stored(node.body) | {
+    gathered = {*names_in(*node.body, context=ast.Store)} | {
         one.func.value.id for one in ast.walk(node)
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)
         and one.func.attr in _GROWS and isinstance(one.func.value, ast.Name)
@@ -58,7 +59,7 @@ def left_over(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
                 handed[program.code(statement)] = value
     seen: set[str] = set()
     for text, value in handed.items():
-        for name in sorted(_names(value) & gathered):
+        for name in sorted({*names_in(value)} & gathered):
             if isinstance(value, ast.Name):
                 seen.add(name)
             lines = [f"if {name}:", f"{program.step}{text}"]
@@ -83,14 +84,3 @@ def rounds(program: Program, node: ast.BinOp) -> Iterator[Splice]:
         yield program.replace(node, up, 2.8)
         if isinstance(node.right, ast.Constant | ast.Name | ast.Attribute):
             yield program.replace(node, f"({left} + {right} - 1) // {right}", 3.0)
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-
-
-def _stored(body: list[ast.stmt]) -> set[str]:
-    return {
-        one.id for statement in body for one in ast.walk(statement)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-    }

@@ -8,27 +8,25 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agent.repair.edits.classes import class_of
+from agent.repair.edits.forgotten.kept import USED_UP, called, is_container
 from agent.repair.edits.functions import changes
 from agent.repair.evidence import plain
 from agent.repair.program import Function, Program
 from agent.repair.program.blocks import block_of, is_generator
-
-_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
-_CONTAINERS = frozenset({"list", "dict", "set", "deque", "defaultdict", "Counter", "OrderedDict"})
-_ITERATORS = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
 
 
 def _mutable(program: Program, node: ast.AST, bound: Any) -> bool:
     """An expression that makes a container."""
     if isinstance(bound, ast.BinOp):
         return isinstance(bound.op, ast.Mult) and _mutable(program, node, bound.left)
-    return isinstance(bound, _DISPLAYS) or _called(bound) in _CONTAINERS
+    return is_container(bound)
 
 
 def _once(program: Program, node: ast.AST, bound: Any) -> bool:
     """An expression whose items can be read only once."""
-    return isinstance(bound, ast.GeneratorExp) or _called(bound) in _ITERATORS or any(
-        one.name == _called(bound) and is_generator(one) for one in program.defined
+    name = called(bound)
+    return isinstance(bound, ast.GeneratorExp) or name in USED_UP or any(
+        one.name == name and is_generator(one) for one in program.defined
     )
 
 
@@ -211,11 +209,6 @@ def _scope(program: Program, node: ast.AST) -> str:
     """The text of the function around a node."""
     scope = program.scope(node)
     return program.code(scope) if isinstance(scope, Function) else program.text
-
-
-def _called(bound: Any) -> str:
-    is_name = isinstance(bound, ast.Call) and isinstance(bound.func, ast.Name)
-    return bound.func.id if is_name else ""
 
 
 def _returns(scope: ast.AST) -> bool:

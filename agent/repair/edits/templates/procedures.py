@@ -15,7 +15,7 @@ from agent.repair.edits.crashes.missing import import_place
 from agent.repair.edits.forgotten import kept
 from agent.repair.edits.functions import changes, mutable_default
 from agent.repair.evidence import plain
-from agent.repair.program import ATOM, BUILTINS, Program, Splice
+from agent.repair.program import ATOM, BUILTINS, Program, Splice, names_in
 from agent.repair.program.blocks import block_of, is_docstring, opening
 
 _THOUSANDS = re.compile(r"\D*\d{1,3}(,\d{3})+(\.\d+)?\D*")
@@ -29,10 +29,7 @@ Known = Mapping[str, Any]
 def late_binding(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """Variables of a loop that functions made in it read when they are called, too late."""
     inside = node.body if isinstance(node, ast.For) else [*ast.iter_child_nodes(node)]
-    bound = {
-        one.id for part in (node, *inside) for one in ast.walk(part)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-    }
+    bound = {*names_in(node, *inside, context=ast.Store)}
     edits: list[tuple[int, int, str]] = []
     for part in inside:
         for made in ast.walk(part):
@@ -173,21 +170,6 @@ def _not_text(program: Program, node: ast.BinOp) -> list[ast.expr]:
     parts.append(at)
     others = [one for one in parts if program.type_of(one) != {"str"}]
     return others if others and len(others) < len(parts) else []
-
-
-def helper(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """A function of the program that converts a value, in place of the plain conversion."""
-    match node:
-        case ast.Call(func=ast.Name(id="int" | "float" | "Decimal" as name), args=[value]):
-            for one in program.tree.body:
-                if isinstance(one, ast.FunctionDef) and one is not program.scope(node) and (
-                    len(one.args.args) - len(one.args.defaults) == 1
-                    and any(
-                        isinstance(call, ast.Call) and program.code(call.func) == name
-                        for call in ast.walk(one)
-                    )
-                ):
-                    yield program.replace(node, f"{one.name}({program.code(value)})", 0.0)
 
 
 def flag_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
@@ -341,27 +323,6 @@ def _target(node: ast.stmt) -> str:
     return ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else ""
 
 
-def cleaned_before(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
-    """A value as it was given, where a variable holds it in the spelling that is looked up."""
-    assert isinstance(node, ast.Assign)
-    target = program.code(node.targets[0])
-    given = [
-        one for one in ast.walk(node.value)
-        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript)
-        and isinstance(program.parents.get(one), ast.Attribute | ast.Call)
-    ]
-    texts = {program.code(one) for one in given if program.code(one) != target}
-    if not isinstance(node.value, ast.Call) or not isinstance(node.targets[0], ast.Name):
-        return
-    block = block_of(program, node)
-    for later in block[block.index(node) + 1 :]:
-        for one in ast.walk(later):
-            if isinstance(one, ast.expr) and isinstance(getattr(one, "ctx", None), ast.Load) and (
-                program.code(one) in texts
-            ):
-                yield program.replace(one, target, 0.0)
-
-
 def wraps(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     """The name and docstring of a function, kept by what a decorator puts in its place."""
     assert isinstance(node, ast.FunctionDef)
@@ -435,7 +396,6 @@ PROCEDURES: Mapping[
     "shadowed": ((ast.Call,), shadowed),
     "alternatives": ((ast.BoolOp,), alternatives),
     "concatenation": ((ast.BinOp,), concatenation),
-    "helper": ((ast.Call,), helper),
     "flag": ((ast.Call,), flag_of),
     "number text": ((ast.Call,), number_text),
     "wrong key": ((ast.Subscript,), wrong_key),
@@ -446,12 +406,9 @@ PROCEDURES: Mapping[
     "argument changed": ((ast.FunctionDef, ast.AsyncFunctionDef), argument_changed),
     "wraps": ((ast.FunctionDef,), wraps),
     "reset together": ((ast.Assign,), reset_together),
-    "cleaned before": ((ast.Assign,), cleaned_before),
     "mutable default": ((ast.FunctionDef, ast.AsyncFunctionDef), _plainly(mutable_default)),
     "field of each object": ((ast.ClassDef,), _plainly(kept.of_each_object)),
     "finally": ((ast.Expr,), _plainly(kept.given_back)),
     "key of a memo": ((ast.FunctionDef, ast.AsyncFunctionDef), _plainly(kept.key_of_a_memo)),
 }
 """By the names that rows use: the nodes that each looks at, and what proposes the edits."""
-
-

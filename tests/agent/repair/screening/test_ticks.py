@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.repair.edits import single_edits
 from agent.repair.program import Program, spliced
 from agent.repair.screening.programs import pieces, ticks
+from tests.agent.values import single_edits
 
 ENDLESS = (
     "while True:\n    pass\n",
