@@ -59,7 +59,7 @@ def run(opener: OpenSession, request: HealRequest, face: Display) -> int:
 
         show_failing(prepared.seen, face)
     elif (request.ask or settings.ask) and not attended(face):
-        face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
+        face.terminal.say("Not interactive: applying the top-ranked patch.", "yellow")
     task = prepared.task
     if task is None:
         standing_so = asyncio.run(standing(prepared, request.require_integrity))

@@ -52,7 +52,7 @@ Approve = Callable[[Waiting], "bool | Review"]
 
 
 class RunFault(Exception):
-    """A fault of ours ended the run; nothing can be said about the code."""
+    """An internal error ended the run; nothing can be said about the code."""
 
 
 class UnusableAnswer(BadAnswer):

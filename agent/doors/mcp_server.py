@@ -207,7 +207,7 @@ def _refusals() -> Iterator[None]:
     except (BadInput, BadSettings, LlmError, NotFixable, Usage) as error:
         raise ToolError(str(error)) from error
     except RunFault as error:
-        raise ToolError(f"a fault of ours ended the run: {error}") from error
+        raise ToolError(f"an internal error ended the run: {error}") from error
 
 
 # The protocol.

@@ -119,11 +119,8 @@ def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
         said = said[:1].lower() + said[1:]
     if result.outcome == "proposed" and step in ("apart", "surer"):
         said = words["proposed"].replace("{step}", said)
-    return said.format(result=result, longer=_longer(result), more=_more(result)) if said else ""
-
-
-def _longer(result: Result) -> str:
-    return "" if result.cut_after is None else ", or give it more seconds under “Options”"
+    longer = "" if result.cut_after is None else ", or give it more seconds under “Options”"
+    return said.format(result=result, longer=longer, more=_more(result))
 
 
 def _more(result: Result) -> str:

@@ -360,13 +360,14 @@ def seen_lines(one: Verdict) -> list[str]:
     return [*seen, *(f"    {cut(words)}" for words in verdict_words(one))]
 
 
-def message_lines(message: str, most: int = MOST_LINES) -> list[str]:
+def message_lines(message: str) -> list[str]:
     """The first lines of what a test says, each indented and none too long."""
     lines = [line.rstrip() for line in message.strip().split("\n") if line.strip()]
     if "Expected:" in lines:  # of a doctest the example, without the text above it
         lines = lines[max(0, lines.index("Expected:") - 1) :]
-    more = [f"    … {counted(len(lines) - most, 'more line')}"] if len(lines) > most else []
-    return [f"    {cut(line)}" for line in lines[:most]] + more
+    more = len(lines) - MOST_LINES
+    left = [f"    … {counted(more, 'more line')}"] if more > 0 else []
+    return [f"    {cut(line)}" for line in lines[:MOST_LINES]] + left
 
 
 def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:

@@ -1,11 +1,10 @@
 """Fixes and lessons that outlive a run, in one SQLite file."""
 
-from agent.memory.edits import remade
+from agent.memory.edits import is_local, remade
 from agent.memory.failures import Failure, failure_of, project_key, signature
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Fix, Memory, StoredFix, StoredLesson
 from agent.memory.lessons import FailureDescription, failure_description
-from agent.memory.locality import is_local
 from agent.memory.offers import Offer, offers, open_memory, project_offers
 
 __all__ = [

@@ -1,10 +1,13 @@
 """Makes a remembered edit again in another text that has the lines which it changed, whatever their
-comments, spaces and indentation; every other line stays."""
+comments, spaces and indentation; every other line stays. And whether an edit is a small one."""
 
 from __future__ import annotations
 
 import io
+import keyword
+import re
 import tokenize
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -14,6 +17,22 @@ from agent.core.trees import parse
 from agent.memory.failures import skeleton
 
 MOST_LINES = 5_000
+
+# A small edit, counted in words, so that it works for programs that do not parse.
+LEAST_KEPT = 0.6
+MOST_ADDED = 16
+MOST_VALUES = 3
+
+COMPUTING = frozenset({
+    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "int", "len",
+    "list", "max", "min", "pow", "range", "reversed", "round", "set", "sorted", "str", "sum",
+    "tuple", "zip",
+})
+_REACHING_OUT = frozenset({"import", "global", "nonlocal", "async", "await"})
+_NAME = re.compile(r"\b[^\W\d]\w*")
+_WORD = re.compile(r"\w+")
+_VALUE = re.compile(r"\b\d[\w.]*|'[^'\n]+'|\"[^\"\n]+\"")
+
 _LAYOUT = frozenset({
     tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
     tokenize.ENDMARKER,
@@ -166,3 +185,19 @@ def _lines(text: str) -> tuple[_Line, ...]:
             start, end = (start if words else begins), ends
             words.append(token.string)
     return tuple(lines)
+
+
+def is_local(before: str, after: str) -> bool:
+    """Whether `after` is `before` with a small edit."""
+    words, others = Counter(_WORD.findall(before)), Counter(_WORD.findall(after))
+    kept = (words & others).total()
+    if kept < LEAST_KEPT * words.total() or (others - words).total() > MOST_ADDED:
+        return False
+    values = Counter(_VALUE.findall(after)) - Counter(_VALUE.findall(before))
+    return values.total() <= MOST_VALUES
+
+
+def brings_no_names(before: str, after: str) -> bool:
+    """Whether an edit uses only the program's own names, keywords and computing builtins."""
+    added = {*_NAME.findall(after)} - {*_NAME.findall(before)}
+    return added <= COMPUTING | {*keyword.kwlist} - _REACHING_OUT

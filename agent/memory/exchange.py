@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from agent.core.domain import Lesson, ProofLevel, Value
+from agent.memory.edits import is_local
 from agent.memory.failures import LONGEST_MESSAGE, Failure
 from agent.memory.fixes import (
     LONGEST_PROGRAM,
@@ -23,7 +24,6 @@ from agent.memory.fixes import (
     Standing,
     StoredFix,
 )
-from agent.memory.locality import is_local
 from llm.redaction import may_hold_a_key
 
 VERSION = 5
@@ -91,7 +91,7 @@ _LINE: TypeAdapter[FixLine | LessonLine] = TypeAdapter(Line)
 
 @dataclass(frozen=True)
 class Exported:
-    """The lines of an export, and how many rows stayed at home."""
+    """The lines of an export, and how many rows were left out."""
 
     text: str
     fixes: int

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from agent.core.domain import Estimate, FileChange, Project, Solution
 from agent.intake import untouched
-from agent.memory.edits import remade
+from agent.memory.edits import brings_no_names, is_local, remade
 from agent.memory.failures import Failure, project_key
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Memory, StoredFix
-from agent.memory.locality import brings_no_names, is_local
 from agent.repair.wording import edit_in_words
 
 MOST_OFFERS = 6

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory import remade
-from agent.memory.locality import brings_no_names, is_local
+from agent.memory.edits import brings_no_names, is_local, remade
 
 BEFORE = "def f(a, b):\n    return a * 7 + b\n"
 AFTER = "def f(a, b):\n    return a * 9 + b\n"
