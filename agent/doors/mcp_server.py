@@ -139,7 +139,7 @@ class FolderTools:
         return self.workspace.diff
 
     async def copy_anew(self) -> list[str]:
-        """Take the private copy anew from the folder; changes made in the copy are gone.
+        """Copy the folder again; changes made in the private copy are discarded.
 
         It returns what was left out of the copy.
         """

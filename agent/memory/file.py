@@ -90,7 +90,7 @@ def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
     except NotOurs as error:
         with _alone(path, error):
             try:
-                return _opened(path), ""  # another process has begun anew meanwhile
+                return _opened(path), ""  # another process has begun a new one meanwhile
             except NotOurs as fault:
                 place = _set_aside(path)
                 return _opened(path), (

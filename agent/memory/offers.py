@@ -29,7 +29,7 @@ class Offer:
     made: str
     elsewhere: bool
     """The fix was made for another program, or for this one under other tests."""
-    at_home: bool
+    same_program: bool
 
     @property
     def settled(self) -> bool:
@@ -39,11 +39,11 @@ class Offer:
     @property
     def left_open(self) -> bool:
         """When it was learned for this program, other repairs passed too."""
-        return self.at_home and self.known.fix.standing == "open"
+        return self.same_program and self.known.fix.standing == "open"
 
     @property
     def caveat(self) -> str:
-        """What its replay leaves unsaid, which shows that the tests pass and no more."""
+        """What its replay does not show, beyond that the tests pass."""
         if self.left_open:
             return ""  # who asks says more of that
         if not self.settled:
@@ -60,17 +60,18 @@ class Offer:
     @property
     def estimate(self) -> Estimate:
         """How likely its replay is right: as when it was learned, less on another program."""
-        chance = self.known.fix.confidence * (ELSEWHERE if not self.at_home else 1.0)
+        chance = self.known.fix.confidence * (1.0 if self.same_program else ELSEWHERE)
         return Estimate.of(
-            chance, "the edit comes from another program" if not self.at_home
-            else "the fix was not certain when it was learned",
+            chance, "the fix was not certain when it was learned" if self.same_program
+            else "the edit comes from another program",
         )
 
     @property
     def note(self) -> str:
         """What is done, and where it comes from."""
-        source = "it was healed before" if self.at_home else "an edit that healed another program"
-        source += ", under other tests" if self.at_home and self.elsewhere else ""
+        source = "an edit that healed another program"
+        if self.same_program:
+            source = f"it was healed before{', under other tests' if self.elsewhere else ''}"
         source += ", one of several repairs that passed" if self.left_open else ""
         lender = "" if self.known.origin == OWN else f", {self.known.origin}"
         return f"from memory: {self.done} ({source}{lender})"
@@ -86,16 +87,16 @@ def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
     )
     for known, elsewhere in known_fixes:
         # Whatever the signature says, where the program differs it is a fix of another one.
-        at_home = known.fits(text)
-        if not (at_home or elsewhere):
+        same_program = known.fits(text)
+        if not (same_program or elsewhere):
             continue
-        made = remade(known.fix.before, known.fix.after, text, anywhere=not at_home)
+        made = remade(known.fix.before, known.fix.after, text, anywhere=not same_program)
         if made is None or made in seen or not is_local(text, made) or not untouched(text, made):
             continue
         if not (known.trusted or brings_no_names(text, made)):
             continue
         seen.add(made)
-        yield Offer(known, text, made, elsewhere, at_home)
+        yield Offer(known, text, made, elsewhere, same_program)
         if len(seen) > MOST_OFFERS:
             return
 

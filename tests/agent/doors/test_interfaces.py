@@ -18,7 +18,7 @@ from agent.doors.cli import app
 from agent.doors.exits import USUAL, Requirements
 from agent.doors.mcp_server import FolderTools
 from agent.doors.next_step import PAGE, TERMINAL, Words, next_step, step_of
-from agent.doors.prepared import judged, prepare, unsaid
+from agent.doors.prepared import judged, prepare, silent
 from agent.doors.project.sent import SentFile, received
 from agent.doors.request import HealRequest
 from agent.doors.terminal import Terminal
@@ -213,7 +213,7 @@ async def test_a_project_whose_failure_is_gone_is_flaky_and_not_healthy(
     folder: Path, tmp_path: Path
 ) -> None:
     """The run's own log says so, which every interface reads."""
-    prepared = await prepare(HealRequest("suite"), settings(tmp_path), unsaid)
+    prepared = await prepare(HealRequest("suite"), settings(tmp_path), silent)
     task = prepared.task
     assert task is not None and task.solution is not None
     mended = [
