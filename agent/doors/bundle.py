@@ -131,15 +131,12 @@ def _written(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> 
     elif names:
         head += [f"from {stem} import {', '.join(names)}", ""]
     if printed:
-        head += [*_runs_it(task, stem), ""]
+        head += [
+            "RUN = subprocess.run(",
+            f'    [sys.executable, str(Path(__file__).with_name("{stem}.py")), *{[*task.argv]!r}],',
+            f"    input={task.stdin!r}, capture_output=True, text=True, timeout=60,", ")", "",
+        ]
     return "\n".join([*head, *_functions(tests)])
-
-
-def _runs_it(task: Task, stem: str) -> Iterator[str]:
-    yield "RUN = subprocess.run("
-    yield f'    [sys.executable, str(Path(__file__).with_name("{stem}.py")), *{[*task.argv]!r}],'
-    yield f"    input={task.stdin!r}, capture_output=True, text=True, timeout=60,"
-    yield ")"
 
 
 def _functions(tests: Sequence[TestCase]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from agent.log.words import OUTCOME_WORDS, raised_words
 from agent.project.layout import find_layout
 
 if TYPE_CHECKING:
+    from agent.doors.project.look import Seen
     from agent.run.session import Session
 
 REFUSALS: dict[int, RunOutcome] = {NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled"}
@@ -58,7 +59,7 @@ def run(opener: OpenSession, request: HealRequest, face: Display) -> int:
 
         show_failing(prepared.seen, face)
     elif (request.ask or settings.ask) and not attended(face):
-        face.terminal.say("note: nobody can be asked here; the likeliest repair is taken", "yellow")
+        face.terminal.say("Not interactive: applying the top-ranked patch.", "yellow")
     task = prepared.task
     if task is None:
         standing_so = asyncio.run(standing(prepared, request.require_integrity))
@@ -88,21 +89,12 @@ def ended(
     result = against(result, request.least)
     if face.json:
         face.data(prepared.document(result, done.commits))
-    elif prepared.seen is not None:
-        from agent.doors.project.next_step import next_steps
-
-        seen = prepared.seen
-        face.terminal.result(
-            result, before=seen.tree.files, named=seen.wanted, steps=next_steps(result, seen)
-        )
-        if result.outcome in KEPT:
-            face.terminal.patch(result.diff)
-        if result.diff and not request.writes and code == HEALED:
-            done.kept.append("Next: nothing is written yet; add --apply, --commit or --out FILE.")
     else:
         written = request.out is not None and code == HEALED and not done.refusals
         in_words = prepared.brought is not None and request.path is None
-        show_result(result, face, program=in_words and not written)
+        show_result(result, face, program=in_words and not written, seen=prepared.seen)
+        if prepared.seen is not None and result.diff and not request.writes and code == HEALED:
+            done.kept.append("Next: nothing is written yet; add --apply, --commit or --out FILE.")
     for words in done.kept:
         face.terminal.say(words, "bold")
     for words in done.refusals:
@@ -132,7 +124,7 @@ def replay(source: str, face: Display) -> int:
     with face.terminal.progress() as progress:
         for stamped in log:
             progress.show(stamped.event)
-    show_result(fold(log), face, program=False)
+    show_result(fold(log), face)
     return HEALED
 
 
@@ -187,7 +179,7 @@ def resume(opener: OpenSession, run_id: str | None, request: HealRequest, face: 
             face.terminal.say("No run was interrupted.")
         for result in results:
             face.terminal.say(f"Run {result.run_id} {result.title}".rstrip(), "bold")
-            show_result(result, face, program=False)
+            show_result(result, face)
     return code
 
 
@@ -332,12 +324,14 @@ def _chosen(asked: str, rivals: Rivals, face: Display) -> str:
             return answer
 
 
-def show_result(result: Result, face: Display, *, program: bool) -> None:
+def show_result(
+    result: Result, face: Display, *, program: bool = False, seen: Seen | None = None
+) -> None:
     """The result: one document, or the talk and then the data, a patch or a program."""
     if face.json:
         face.data(document(result))
         return
-    face.terminal.result(result)
+    face.terminal.result(result, seen)
     if result.outcome in KEPT:
         if program:
             face.terminal.program(result.program)

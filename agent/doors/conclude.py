@@ -56,10 +56,10 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
         return refused(face, INTERRUPTED, "Interrupted; nothing was written.")
     except BrokenPipeError:
         raise
-    except Exception as error:  # the outermost floor: a fault of ours, said once
-        logging.getLogger("agent").error("a fault of ours", exc_info=error)
+    except Exception as error:  # the outermost handler of a bug
+        logging.getLogger("agent").error("internal error", exc_info=error)
         return refused(
-            face, INTERNAL, f"A fault of ours ended this: {type(error).__name__}: {error}"
+            face, INTERNAL, f"Internal error: {type(error).__name__}: {error}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The exit codes of the terminal face, and which one a run earns."""
+"""The exit codes of the terminal, and which one a run ends with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXIT_CODES: dict[int, str] = {
     "proposed with --accept-proposed; believed, at --require-integrity or above",
     NOT_HEALED: "not healed, or not approved yet (check: a test fails, or a pass is not believed)",
     USAGE: "usage: an argument, a path or a file that cannot be used or written",
-    INTERNAL: "a fault of ours",
+    INTERNAL: "internal error",
     NOT_FIXABLE: "not fixable by code: invalid tests, a missing package, missing input or "
     "arguments, the environment; or it needs a model, and none is set up",
     BUDGET: "the budget or the time is used up",

@@ -61,7 +61,11 @@ def show_run(name: str, iteration: int | None, face: Display) -> int:
     if face.json:
         face.data({"run_id": fold(log).run_id, **one.document})
         return HEALED
-    face.terminal.say(_words(one), "bold")
+    origin = "" if one.parent is None else f", made from that of iteration {one.parent}"
+    face.terminal.say(
+        f"Iteration {one.iteration}: a program by {one.by}{origin}; {one.passed} of "
+        f"{counted(one.of, 'test')} pass", "bold",
+    )
     face.terminal.tests(one.report, face.terminal.talk)
     face.terminal.talk.print(coloured(one.diff), end="")
     face.terminal.program(in_one_text([(file.path, file.text) for file in one.solution.files]))
@@ -146,14 +150,6 @@ def _show_all(log: tuple[Stamped, ...], face: Display) -> int:
     if result.best is not None:
         face.terminal.say(best_words(result), "bold")
     return HEALED
-
-
-def _words(one: Iteration) -> str:
-    origin = "" if one.parent is None else f", made from that of iteration {one.parent}"
-    return (
-        f"Iteration {one.iteration}: a program by {one.by}{origin}; {one.passed} of "
-        f"{counted(one.of, 'test')} pass"
-    )
 
 
 def _how(one: Iteration) -> str:

@@ -23,7 +23,7 @@ from agent.core.events import Stamped, Waiting
 from agent.core.loops import blocking
 from agent.core.measures import MEASURES
 from agent.core.settings import AgentConfig, Settings
-from agent.doors.prepared import NOTHING, OpenSession, Prepared, Say, prepare, unsaid
+from agent.doors.prepared import NOTHING, OpenSession, Prepared, Say, prepare, silent
 from agent.doors.request import HealRequest
 from agent.healing.models import OWNER
 from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
@@ -52,7 +52,7 @@ Approve = Callable[[Waiting], "bool | Review"]
 
 
 class RunFault(Exception):
-    """A fault of ours ended the run; nothing can be said about the code."""
+    """An internal error ended the run; nothing can be said about the code."""
 
 
 class UnusableAnswer(BadAnswer):
@@ -317,7 +317,7 @@ class SelfHealingAgent:
             **given | {name: value for name, value in own.items() if value is not None}
         )
 
-    async def healed(self, request: HealRequest, say: Say = unsaid) -> tuple[Prepared, Result]:
+    async def healed(self, request: HealRequest, say: Say = silent) -> tuple[Prepared, Result]:
         """Heals the file or project that a request means. Raises: BadInput, RunFault."""
         settings = await asyncio.to_thread(self.settings)
         prepared = NOTHING

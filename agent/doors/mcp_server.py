@@ -139,7 +139,7 @@ class FolderTools:
         return self.workspace.diff
 
     async def copy_anew(self) -> list[str]:
-        """Take the private copy anew from the folder; changes made in the copy are gone.
+        """Copy the folder again; changes made in the private copy are discarded.
 
         It returns what was left out of the copy.
         """
@@ -207,7 +207,7 @@ def _refusals() -> Iterator[None]:
     except (BadInput, BadSettings, LlmError, NotFixable, Usage) as error:
         raise ToolError(str(error)) from error
     except RunFault as error:
-        raise ToolError(f"a fault of ours ended the run: {error}") from error
+        raise ToolError(f"an internal error ended the run: {error}") from error
 
 
 # The protocol.

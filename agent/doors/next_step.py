@@ -1,13 +1,19 @@
-"""The next step after a run: which it is, is decided once; terminal and page word it; pure."""
+"""The next step after a run: which it is, is decided here; terminal and page have their words for
+it; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
+from agent.core.domain import counted
 from agent.core.settings import COMMAND
 from agent.doors.exits import USUAL, Requirements, lacking
 from agent.log.result import Result
 from agent.log.words import advice_words
+
+if TYPE_CHECKING:
+    from agent.doors.project.look import Seen
 
 Words = Mapping[str, str]
 
@@ -113,11 +119,8 @@ def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
         said = said[:1].lower() + said[1:]
     if result.outcome == "proposed" and step in ("apart", "surer"):
         said = words["proposed"].replace("{step}", said)
-    return said.format(result=result, longer=_longer(result), more=_more(result)) if said else ""
-
-
-def _longer(result: Result) -> str:
-    return "" if result.cut_after is None else ", or give it more seconds under “Options”"
+    longer = "" if result.cut_after is None else ", or give it more seconds under “Options”"
+    return said.format(result=result, longer=longer, more=_more(result))
 
 
 def _more(result: Result) -> str:
@@ -125,3 +128,44 @@ def _more(result: Result) -> str:
     added = result.offered.model_dump(exclude={"kind"}) if result.offered is not None else {}
     unit = next((name for name, more in added.items() if more), "").replace("usd", "dollars")
     return f"more {unit} under “Options”, or " if unit else ""
+
+
+UNHEALED = ("unresolved", "budget")
+"""Outcomes after which a project has several next steps."""
+LONGER = 5
+"""Factor for the time of a search that was cut short."""
+
+
+def next_steps(result: Result, seen: Seen | None = None) -> list[str]:
+    """What to do next at a terminal, a line each, unless the reason says it; of a project that was
+    not healed all that may help."""
+    step = step_of(result, USUAL)
+    if seen is not None and result.outcome in UNHEALED and step not in ("no answer", "disbelieved"):
+        return ["Next, any of these:", *(f"  - {one}" for one in _helping(result, seen))]
+    said = next_step(result, TERMINAL)
+    if not said or result.outcome == "proposed" or said.rstrip(".") in result.reason:
+        return []
+    return [f"Next: {said}"]
+
+
+def _helping(result: Result, seen: Seen) -> Iterator[str]:
+    request, root = seen.request, seen.project.root
+    others = len(seen.run.failing) - len(seen.wanted)
+    failure = result.smallest_failure
+    if result.cut_after is not None or result.stopped == "time":
+        given = result.start.limit_s if result.start is not None else seen.settings.budget_s
+        longer = LONGER * given
+        yield f"give it more time: --timeout {longer:g} (it was cut short)"
+    if others > 0:
+        more = counted(others, "more test fails", "more tests fail")
+        yield f"heal all that fails, as {more}: `{COMMAND} run {root}`"
+    if len(seen.wanted) > 1 and failure is not None:
+        yield f"heal one test alone, if the causes differ: `{COMMAND} run '{failure.name}'`"
+    if not (request.since or seen.project.changed or seen.project.command):
+        yield "say since which commit it fails: --since REV; what changed since is searched first"
+    likely = [*dict(seen.project.changed), *(one.file for one in result.suspects)]
+    if likely and not request.only and len(seen.project.editable) > 1:
+        yield f"name the file, where you know it: --only {likely[0]}"
+    yield "read the places above, and mend it by hand; or add a failing test of a smaller part"
+    if result.provider == "mock":
+        yield f"ask a model: `{COMMAND} plan` says who would answer; --report FILE has the question"

@@ -42,7 +42,8 @@ def write(
     writers = [_new(request.log if log else None, lambda: to_jsonl(log).encode(), request,
                     "The run's log")]
     if request.writes and (code != HEALED or (seen is not None and not result.diff)):
-        done.kept += _nothing_written(result)
+        if result.outcome != "cancelled":  # of which it is said already, with the best program
+            done.kept.append("Nothing was written.")
     elif request.writes:
         writers += [
             _out(result, request, prepared), _applied(result, request, prepared),
@@ -72,11 +73,6 @@ def _new(
     if path is not None:
         write_new(path, content(), overwrite=request.force)
         yield f"{what} is in {path}."
-
-
-def _nothing_written(result: Result) -> Iterator[str]:
-    if result.outcome != "cancelled":  # of which it is said already, with the best program
-        yield "Nothing was written."
 
 
 def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:

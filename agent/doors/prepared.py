@@ -29,7 +29,7 @@ Say = Callable[[str, str], None]
 NOTE = "yellow"
 
 
-def unsaid(text: str, style: str) -> None:
+def silent(text: str, style: str) -> None:
     """Drops what is said."""
 
 
@@ -93,7 +93,7 @@ async def checked(
 
 
 async def judged(
-    session: Session, task: Task | None, title: str = "", say: Say = unsaid,
+    session: Session, task: Task | None, title: str = "", say: Say = silent,
     visitor: str | None = None,
 ) -> Result:
     """What its tests say of a task's program. Raises: NotFixable, Usage."""

@@ -89,7 +89,7 @@ class HealRequest(Inputs):
         """Whether a project is meant, which its own suite judges."""
         if self.path is None or self.means_project:
             return self.means_project
-        from agent.doors.project.meant import is_of_project
+        from agent.doors.project.choice import is_of_project
 
         return is_of_project(self.path, brings_tests=bool(self.tests or self.tests_file))
 

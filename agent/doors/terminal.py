@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from io import TextIOWrapper
-from typing import Literal, Self, TextIO
+from typing import TYPE_CHECKING, Literal, Self, TextIO
 
 from rich.console import Console
 from rich.status import Status as Spinner
@@ -43,7 +43,7 @@ from agent.core.events import (
     TestsFrozen,
 )
 from agent.core.settings import COMMAND
-from agent.doors.next_step import TERMINAL, next_step
+from agent.doors.next_step import next_steps
 from agent.log.result import KEPT, Result
 from agent.log.words import (
     STANDING_SIGNS,
@@ -61,6 +61,9 @@ from agent.log.words import (
     verdict_words,
 )
 from agent.repair.ranking.question import in_words
+
+if TYPE_CHECKING:
+    from agent.doors.project.look import Seen
 
 STYLES: dict[RunOutcome, str] = {
     "healthy": "bold green", "healed": "bold green", "proposed": "bold yellow",
@@ -131,13 +134,11 @@ class Terminal:
             sys.stdout.write(text)
             sys.stdout.flush()
 
-    def result(
-        self, result: Result, *, before: Mapping[str, str] = {}, named: Sequence[str] | None = None,
-        steps: Sequence[str] | None = None,
-    ) -> None:
-        """The result, except the patch of a run that has one. Of a project: files as they were
-        `before`, tests that were `named`, its own next `steps`."""
+    def result(self, result: Result, seen: Seen | None = None) -> None:
+        """The result, except the patch of a run that has one; `seen` is the project before it."""
         own = result.of_submitted
+        before = seen.tree.files if seen is not None else {}
+        named = seen.wanted if seen is not None else None
         unhealed = result.outcome in ("unresolved", "budget", "cancelled")
         self.talk.print(status_line(result))
         if result.reason:
@@ -155,7 +156,7 @@ class Terminal:
         self.not_kept(result)
         for line in node_words(result) if self.verbose else ():
             self.say(line)
-        for line in _steps(result) if steps is None else steps:
+        for line in next_steps(result, seen):
             self.say(line, "bold")
 
     def question(self, rivals: Rivals) -> None:
@@ -359,13 +360,14 @@ def seen_lines(one: Verdict) -> list[str]:
     return [*seen, *(f"    {cut(words)}" for words in verdict_words(one))]
 
 
-def message_lines(message: str, most: int = MOST_LINES) -> list[str]:
+def message_lines(message: str) -> list[str]:
     """The first lines of what a test says, each indented and none too long."""
     lines = [line.rstrip() for line in message.strip().split("\n") if line.strip()]
     if "Expected:" in lines:  # of a doctest the example, without the text above it
         lines = lines[max(0, lines.index("Expected:") - 1) :]
-    more = [f"    … {counted(len(lines) - most, 'more line')}"] if len(lines) > most else []
-    return [f"    {cut(line)}" for line in lines[:most]] + more
+    more = len(lines) - MOST_LINES
+    left = [f"    … {counted(more, 'more line')}"] if more > 0 else []
+    return [f"    {cut(line)}" for line in lines[:MOST_LINES]] + left
 
 
 def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
@@ -434,13 +436,6 @@ def suspect_words(one: SuspectFile) -> str:
         f"{function.name} (line {function.line})" for function in one.functions[:3]
     )
     return f"{one.file} ({one.suspicion:.2f}){f': {functions}' if functions else ''}"
-
-
-def _steps(result: Result) -> Iterator[str]:
-    """The next step, unless the reason names it."""
-    step = next_step(result, TERMINAL)
-    if step and result.outcome != "proposed" and step.rstrip(".") not in result.reason:
-        yield f"Next: {step}"
 
 
 def proof_words(seen: Evidence | None) -> list[str]:

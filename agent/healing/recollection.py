@@ -11,8 +11,7 @@ from agent.core.events import Ambiguous, CodeWritten, Judged, PatchProposed
 from agent.core.state import State
 from agent.healing.context import Context
 from agent.intake import untouched
-from agent.memory import Fix, Offer, is_local
-from agent.memory.placing import returned
+from agent.memory import Fix, Offer, is_local, remade
 from agent.repair.ranking.question import choices, in_words
 
 OTHERS_PASSED = "other repairs passed these tests too when it was learned, and no one has chosen"
@@ -54,7 +53,7 @@ async def with_rivals(
     return RecalledFix(
         solution=candidate, report=report, caveat=offer.caveat, left_open=offer.left_open,
         rivals=rivals, refuted=known and rivals is None, other_tests=offer.elsewhere,
-        transferred=offer.done(candidate.text) if offer.elsewhere else "",
+        transferred=offer.done if offer.elsewhere else "",
     )
 
 
@@ -110,7 +109,7 @@ def _telling(rivals: Rivals) -> Rivals | None:
 
 
 def _made(fix: Fix, text: str, after: str) -> str | None:
-    made = after if text == fix.before else returned(fix.before, after, text)
+    made = remade(fix.before, after, text)
     if made is None or not is_local(text, made) or not untouched(text, made):
         return None
     return made

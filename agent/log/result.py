@@ -487,7 +487,7 @@ def _after(result: Result, stamped: Stamped) -> Result:
         case Recalled():
             return replace(result, recalled=event)
         case PatchProposed():
-            # What else would do is known of each patch anew.
+            # Which other repairs fit is found for each patch again.
             return replace(result, patch=event, rivals=None)
         case Outdone():
             return replace(result, outdone=(*result.outdone, event))

@@ -290,7 +290,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
                 word += f", below {result.below}"
             return word, tuple(_facts(result))
         case "failed":
-            return "FAULT OF OURS", (result.error,)
+            return "INTERNAL ERROR", (result.error,)
         case "waiting":
             assert result.waiting is not None
             word = "WAITING"

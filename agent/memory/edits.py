@@ -1,207 +1,203 @@
-"""An edit that another program can take over. A hunk is the smallest group of changed statements,
-as patterns (see `patterns`), and carries no constants but common ones: a way to mend, never an
-answer."""
+"""Makes a remembered edit again in another text that has the lines which it changed, whatever their
+comments, spaces and indentation; every other line stays. And whether an edit is a small one."""
 
 from __future__ import annotations
 
-import ast
+import io
+import keyword
+import re
+import tokenize
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import Annotated, Literal
 
-from pydantic import Field
+from agent.core.trees import parse
+from agent.memory.failures import skeleton
 
-from agent.core.domain import Value
-from agent.core.trees import tree_of
-from agent.memory.patterns import (
-    BLOCKS,
-    Abstraction,
-    constant_kind,
-    header,
-    is_common,
-    standard_imports,
-)
+MOST_LINES = 5_000
 
-MOST_CHANGES = 4
-LONGEST_HUNK = 600  # characters
-Kind = Literal["line", "statements", "before", "after"]
-"""What is done: one statement without its blocks, or whole statements, or insertions beside one."""
+# A small edit, counted in words, so that it works for programs that do not parse.
+LEAST_KEPT = 0.6
+MOST_ADDED = 16
+MOST_VALUES = 3
 
-_UNSEEN = frozenset({"ctx", "type_comment", "kind"})
-_Text = Annotated[str, Field(max_length=LONGEST_HUNK)]
+COMPUTING = frozenset({
+    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "int", "len",
+    "list", "max", "min", "pow", "range", "reversed", "round", "set", "sorted", "str", "sum",
+    "tuple", "zip",
+})
+_REACHING_OUT = frozenset({"import", "global", "nonlocal", "async", "await"})
+_NAME = re.compile(r"\b[^\W\d]\w*")
+_WORD = re.compile(r"\w+")
+_VALUE = re.compile(r"\b\d[\w.]*|'[^'\n]+'|\"[^\"\n]+\"")
 
-
-class TooDifferent(Exception):
-    """The programs differ in more, or elsewhere, than a small edit does."""
+_LAYOUT = frozenset({
+    tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
+    tokenize.ENDMARKER,
+})
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError)
 
 
 @dataclass(frozen=True)
-class Change:
-    """Statements of one program, and what stands for them in the other, or beside them."""
+class _Line:
+    """A logical line: what it says, and its text without its indentation and comment."""
 
-    kind: Kind
-    old: tuple[ast.stmt, ...]
-    new: tuple[ast.stmt, ...]
-
-
-class Hunk(Value):
-    """One change: `new` stands for `old`, or is put before or after it."""
-
-    kind: Kind
-    context: _Text = ""
-    """The pattern of the first changed statement alone, by which places are looked up."""
-    old: _Text = ""
-    new: _Text = ""
-
-
-class Edit(Value):
-    """The hunks of one repair; placeholders mean the same in all of them."""
-
-    hunks: Annotated[tuple[Hunk, ...], Field(min_length=1, max_length=MOST_CHANGES)]
+    words: tuple[str, ...]
+    depth: int
+    indent: str
+    text: str
+    start: int
+    """The character of the program at which it begins, behind its indentation."""
 
     @property
-    def context(self) -> str:
-        """The pattern of the first edited statement, by which the edit is found again."""
-        return self.hunks[0].context
+    def end(self) -> int:
+        return self.start + len(self.text)
 
 
-def edit_between(before: str, after: str) -> Edit | None:
-    """The edit in a form another program can take over; `None` where it has none."""
+def remade(before: str, after: str, text: str, *, anywhere: bool = False) -> str | None:
+    """`text` with the edit that made `after` of `before`, where `text` is `before` in another
+    layout. With `anywhere` it may be any program that has the changed lines exactly once. `None`
+    where that fails."""
+    if text == before:
+        return after
     try:
-        found = changes(tree_of(before).body, before, after)
-        modules = standard_imports(tree_of(before)) | standard_imports(tree_of(after))
-        words = Abstraction(modules)
-        # What is put in may use only words that some statement has shown before.
-        shown = [_shown(one.old, whole=one.kind == "statements") for one in found]
-        olds = [words.source(*old) for old in shown]
-        news = [_shown(one.new, whole=one.kind != "line") for one in found]
-        own = {ast.dump(node) for old in shown for one in old for node in ast.walk(one)}
-        for one, new in zip(found, news, strict=True):
-            _refuse_foreign(new, words, own, defines=one.kind == "line")
-        return Edit(hunks=tuple(
-            Hunk(
-                kind=one.kind, old=old, new=words.source(*new),
-                context=Abstraction(modules).source(header(one.old[0])),
-            )
-            for one, old, new in zip(found, olds, news, strict=True)
-        ))
-    except (SyntaxError, ValueError, RecursionError, MemoryError, TooDifferent):
-        return None  # a `ValueError` is also a hunk that is too long
+        old, new, now = _lines(before), _lines(after), _lines(text)
+        same = len(old) == len(now) and skeleton(before) == skeleton(text)
+        if not (same or anywhere) or max(map(len, (old, new, now))) > MOST_LINES:
+            return None
+        made = _spliced(text, old, new, now, same=same)
+        if made is None or made == text:
+            return None
+        parse(made)
+        return made if not same or skeleton(made) == skeleton(after) else None
+    except _UNREADABLE:
+        return None
 
 
-def changes(statements: Sequence[ast.stmt], before: str, after: str) -> list[Change]:
-    """What differs, in the order of the text. Raises: TooDifferent."""
-    found = list(_blocks(statements, tree_of(after).body, dumps(before), dumps(after)))
-    if not 0 < len(found) <= MOST_CHANGES:
-        raise TooDifferent
-    return found
+def _spliced(
+    text: str, old: Sequence[_Line], new: Sequence[_Line], now: Sequence[_Line], *, same: bool
+) -> str | None:
+    indents = {line.depth: line.indent for line in reversed(now)}
+    newline = "\r\n" if "\r\n" in text else "\n"
+    splices: list[tuple[int, int, str]] = []
+    for change in _changes(old, new, by_line=same):
+        # An insertion is placed by the line before it.
+        inserts = change.first == change.last
+        first = max(0, change.first - inserts)
+        anchor = old[first : max(change.last, first + 1)]
+        at = first if same else _only_place(anchor, now)
+        if at is None or not anchor:
+            return None
+        window = now[at : at + len(anchor)]
+        shift = window[0].depth - anchor[0].depth
+        put = newline.join(
+            indents.get(depth, indents.get(1, "    ") * max(0, depth)) + line.text
+            for line in change.new for depth in (line.depth + shift,)
+        )
+        start, end = window[0].start - len(window[0].indent), window[-1].end
+        if inserts and change.first > 0:
+            start = end = _line_end(text, end)
+            put = newline + put
+        elif inserts:
+            end, put = start, put + newline
+        else:
+            end = end if put else min(len(text), _line_end(text, end) + 1)
+            if any(start <= one < end for one in _comments(text)):
+                return None
+        splices.append((start, end, put))
+    for start, end, put in reversed(splices):
+        text = text[:start] + put + text[end:]
+    return text
+
+
+@dataclass(frozen=True)
+class _Change:
+    """New lines in place of the old ones from `first` up to `last`."""
+
+    first: int
+    last: int
+    new: Sequence[_Line]
+
+
+def _changes(old: Sequence[_Line], new: Sequence[_Line], *, by_line: bool) -> Iterator[_Change]:
+    matcher = SequenceMatcher(None, _key(old), _key(new), autojunk=False)
+    for tag, first, last, start, end in matcher.get_opcodes():
+        if by_line and tag == "replace" and last - first == end - start:
+            for at in range(first, last):
+                yield _Change(at, at + 1, [new[at - first + start]])
+        elif tag != "equal":
+            yield _Change(first, last, new[start:end])
+
+
+def _only_place(lines: Sequence[_Line], now: Sequence[_Line]) -> int | None:
+    """Where the only lines stand that say the same."""
+    wanted = [line.words for line in lines]
+    found = [
+        at for at in range(len(now) - len(wanted) + 1)
+        if [line.words for line in now[at : at + len(wanted)]] == wanted
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _line_end(text: str, at: int) -> int:
+    """The end of the line in which a character stands."""
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _key(lines: Iterable[_Line]) -> list[tuple[int, tuple[str, ...]]]:
+    return [(line.depth, line.words) for line in lines]
 
 
 @lru_cache(maxsize=8)
-def dumps(text: str) -> tuple[str, ...]:
-    """A program's statements without comments and layout; raises what parsing raises."""
-    return tuple(map(ast.dump, tree_of(text).body))
-
-
-def differing(old: ast.AST, new: ast.AST) -> list[tuple[ast.expr, ast.expr]] | None:
-    """The smallest differing expressions of two nodes, blocks apart; `None` where more differs."""
-    if type(old) is type(new):
-        pairs: list[tuple[ast.expr, ast.expr]] = []
-        for name, value in ast.iter_fields(old):
-            if name in _UNSEEN or (name in BLOCKS and isinstance(old, ast.stmt)):
-                continue
-            found = _in_field(value, getattr(new, name))
-            if found is None:
-                break
-            pairs += found
-        else:
-            # The places of the parts of an f-string are not told before Python 3.12.
-            if not (pairs and isinstance(old, ast.JoinedStr)):
-                return pairs
-    if _stands_alone(old) and _stands_alone(new):
-        return [(old, new)]  # type: ignore[list-item]  # what stands alone is an expression
-    return None
-
-
-def _blocks(
-    before: Sequence[ast.stmt], after: Sequence[ast.stmt],
-    lines: Sequence[str] = (), others: Sequence[str] = (),
-) -> Iterator[Change]:
-    matcher = SequenceMatcher(
-        None, lines or [*map(ast.dump, before)], others or [*map(ast.dump, after)], autojunk=False
-    )
-    for tag, i, j, k, end in matcher.get_opcodes():
-        old, new = tuple(before[i:j]), tuple(after[k:end])
-        if tag == "insert":
-            if not before:
-                raise TooDifferent
-            at_end = i == len(before)
-            yield Change("after" if at_end else "before", (before[i - at_end],), new)
-        elif tag == "replace" and len(old) == len(new):
-            for one, other in zip(old, new, strict=True):
-                yield from _between(one, other)
-        elif tag != "equal":
-            yield Change("statements", old, new)
-
-
-def _between(one: ast.stmt, other: ast.stmt) -> Iterator[Change]:
-    if type(one) is not type(other):
-        yield Change("statements", (one,), (other,))
-        return
-    if ast.dump(header(one)) != ast.dump(header(other)):
-        if hasattr(one, "body") and differing(one, other) is None:
-            raise TooDifferent
-        yield Change("line", (one,), (other,))
-    for name in BLOCKS:
-        if hasattr(one, name):
-            yield from _blocks(getattr(one, name), getattr(other, name))
-
-
-def _in_field(old: object, new: object) -> list[tuple[ast.expr, ast.expr]] | None:
-    if isinstance(old, list) and isinstance(new, list):
-        if len(old) != len(new):
-            return None
-        pairs = []
-        for one, other in zip(old, new, strict=True):
-            found = _in_field(one, other)
-            if found is None:
-                return None
-            pairs += found
-        return pairs
-    if isinstance(old, ast.AST) and isinstance(new, ast.AST):
-        return differing(old, new)
-    return [] if type(old) is type(new) and old == new else None
-
-
-def _stands_alone(node: ast.AST) -> bool:
-    if isinstance(node, ast.Tuple):
-        return all(_stands_alone(one) for one in node.elts)
-    return isinstance(node, ast.expr) and not isinstance(
-        node, ast.Slice | ast.Starred | ast.FormattedValue
+def _tokens(text: str) -> tuple[tuple[tokenize.TokenInfo, int, int], ...]:
+    """The tokens of a program, each with the characters that it spans. Raises what `tokenize`
+    does."""
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    return tuple(
+        (one, starts[one.start[0] - 1] + one.start[1], starts[one.end[0] - 1] + one.end[1])
+        for one in tokenize.generate_tokens(io.StringIO(text).readline)
     )
 
 
-def _shown(statements: Iterable[ast.stmt], *, whole: bool) -> list[ast.stmt]:
-    return [one if whole else header(one) for one in statements]
+def _comments(text: str) -> list[int]:
+    """The characters at which comments begin."""
+    return [start for token, start, _ in _tokens(text) if token.type == tokenize.COMMENT]
 
 
-def _refuse_foreign(
-    new: Iterable[ast.stmt], words: Abstraction, own: set[str], *, defines: bool
-) -> None:
-    for one in (inner for statement in new for inner in ast.walk(statement)):
-        match one:
-            case ast.Constant(value=value):
-                known = is_common(value) or (constant_kind(one), value) in words.given
-                foreign = not known and ast.dump(one) not in own  # a text in an f-string is kept
-            case ast.Name(id=name, ctx=ast.Store()):
-                foreign = ("NAME", name) not in words.given
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                foreign = not defines
-            case ast.Import() | ast.ImportFrom():
-                foreign = True
-            case _:
-                foreign = False
-        if foreign:
-            raise TooDifferent
+@lru_cache(maxsize=8)
+def _lines(text: str) -> tuple[_Line, ...]:
+    """The logical lines of a program. Raises what `tokenize` does."""
+    lines: list[_Line] = []
+    words: list[str] = []
+    depth = start = end = 0
+    for token, begins, ends in _tokens(text):
+        depth += (token.type == tokenize.INDENT) - (token.type == tokenize.DEDENT)
+        if token.type == tokenize.NEWLINE and words:
+            indent = text[text.rfind("\n", 0, start) + 1 : start]
+            lines.append(_Line(tuple(words), depth, indent, text[start:end], start))
+            words = []
+        elif token.type not in (*_LAYOUT, tokenize.NEWLINE):
+            start, end = (start if words else begins), ends
+            words.append(token.string)
+    return tuple(lines)
+
+
+def is_local(before: str, after: str) -> bool:
+    """Whether `after` is `before` with a small edit."""
+    words, others = Counter(_WORD.findall(before)), Counter(_WORD.findall(after))
+    kept = (words & others).total()
+    if kept < LEAST_KEPT * words.total() or (others - words).total() > MOST_ADDED:
+        return False
+    values = Counter(_VALUE.findall(after)) - Counter(_VALUE.findall(before))
+    return values.total() <= MOST_VALUES
+
+
+def brings_no_names(before: str, after: str) -> bool:
+    """Whether an edit uses only the program's own names, keywords and computing builtins."""
+    added = {*_NAME.findall(after)} - {*_NAME.findall(before)}
+    return added <= COMPUTING | {*keyword.kwlist} - _REACHING_OUT

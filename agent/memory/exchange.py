@@ -1,5 +1,5 @@
-"""Fixes and lessons as JSON lines. Imported lines are untrusted: they are validated, and edits
-derived again. What looks like a key or a home folder is not exported."""
+"""Fixes and lessons as JSON lines. Imported lines are untrusted and validated. What looks like a
+key or a home folder is not exported."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from agent.core.domain import Lesson, ProofLevel, Value
+from agent.memory.edits import is_local
 from agent.memory.failures import LONGEST_MESSAGE, Failure
-from agent.memory.file import FORMAT
 from agent.memory.fixes import (
     LONGEST_PROGRAM,
     OF_PROJECT,
@@ -24,9 +24,9 @@ from agent.memory.fixes import (
     Standing,
     StoredFix,
 )
-from agent.memory.locality import is_local
 from llm.redaction import may_hold_a_key
 
+VERSION = 5
 LARGEST_FILE = 20_000_000  # characters
 MOST_LINES = 10_000
 LONGEST_NOTE = 1_000
@@ -53,7 +53,7 @@ class BadExchange(Exception):
 
 class Header(Value):
     kind: Literal["heal-memory"] = "heal-memory"
-    version: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
+    version: Annotated[int, Field(ge=1, le=VERSION)] = VERSION
 
 
 class FixLine(Value):
@@ -91,7 +91,7 @@ _LINE: TypeAdapter[FixLine | LessonLine] = TypeAdapter(Line)
 
 @dataclass(frozen=True)
 class Exported:
-    """The lines of an export, and how many rows stayed at home."""
+    """The lines of an export, and how many rows were left out."""
 
     text: str
     fixes: int
@@ -205,7 +205,7 @@ def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
         Header.model_validate_json(lines[0][1] if lines else "")
     except ValidationError as error:
         raise BadExchange(
-            f"its first line is not the header of an export up to version {FORMAT}"
+            f"its first line is not the header of an export up to version {VERSION}"
         ) from error
     return ((number, _line(line)) for number, line in lines[1:])
 

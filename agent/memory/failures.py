@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from agent.core.domain import Project, Report, Solution, TestCase, Value, address, passing
-from agent.core.trees import readable_nodes
+from agent.core.trees import readable_nodes, tree_of
 from agent.intake import failures_of
 from agent.intake.task import PASTED
-from agent.memory.edits import dumps
 
 LONGEST_MESSAGE = 300
 
@@ -104,10 +104,11 @@ def project_signature(project: Project, report: Report) -> str:
     return address("\1".join([project_key(project), *failing]))
 
 
+@lru_cache(maxsize=8)
 def skeleton(text: str) -> str:
     """A program without comments and layout; the text itself where it does not parse."""
     try:
-        return f"Module(body=[{', '.join(dumps(text))}], type_ignores=[])"
+        return ast.dump(tree_of(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
 

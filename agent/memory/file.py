@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from agent.core.sqlite import PATIENCE_S, changing, use_wal
 
-FORMAT = 5
+FORMAT = 6
 """The version of the tables."""
 APPLICATION = 0x6865616C
 
@@ -22,9 +22,9 @@ _TABLES = (
     """
 create table fixes(
     id integer primary key,
-    signature text not null, alike text not null, context text not null,
+    signature text not null, alike text not null,
     exception text not null, message text not null, place text not null, shape text not null,
-    before text not null, after text not null, edit text not null, note text not null,
+    before text not null, after text not null, note text not null,
     proof_before text not null, proof_after text not null, confidence real not null,
     standing text not null default 'unknown', rivals text not null default '',
     successes integer not null default 0, failures integer not null default 0,
@@ -34,7 +34,7 @@ create table fixes(
     others text not null default '[]',
     origin text not null default 'own', trusted integer not null default 1,
     version integer not null, unique(signature, after))""",
-    "create index fixes_alike on fixes(alike, context)",
+    "create index fixes_alike on fixes(alike)",
     """
 create table lessons(
     id integer primary key, text text not null, category text not null,
@@ -58,7 +58,18 @@ create trigger lesson_changed after update on lessons begin
     values('delete', old.id, old.words, old.names);
     insert into lesson_index(rowid, words, names) values(new.id, new.words, new.names);
 end""",
+    f"pragma application_id={APPLICATION}",
+    f"pragma user_version={FORMAT}",
 )
+UPGRADED = 5
+"""The version whose tables are changed into those of this one."""
+_UPGRADE = (
+    "drop index fixes_alike", "alter table fixes drop column context",
+    "alter table fixes drop column edit", "create index fixes_alike on fixes(alike)",
+    f"pragma user_version={FORMAT}",
+)
+
+_STATEMENTS = {"new": _TABLES, "old": _UPGRADE, "ours": ()}
 
 _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
@@ -79,7 +90,7 @@ def open_file(path: Path) -> tuple[sqlite3.Connection, str]:
     except NotOurs as error:
         with _alone(path, error):
             try:
-                return _opened(path), ""  # another process has begun anew meanwhile
+                return _opened(path), ""  # another process has begun a new one meanwhile
             except NotOurs as fault:
                 place = _set_aside(path)
                 return _opened(path), (
@@ -107,7 +118,8 @@ def _alone(path: Path, fault: NotOurs) -> Iterator[None]:
 def open_nowhere() -> sqlite3.Connection:
     """A memory that is forgotten with its process."""
     db = _connected(":memory:")
-    _create(db)
+    for statement in _TABLES:
+        db.execute(statement)
     return db
 
 
@@ -134,14 +146,15 @@ def _opened(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise MemoryFault(f"The fix memory {path} cannot be opened: {error}.") from error
     try:
-        is_new = _is_new(db, path)  # before a byte of it is changed
+        begins = _begins_as(db, path)  # before a byte of it is changed
         use_wal(db)
         db.execute("pragma synchronous=normal")
         db.execute("pragma secure_delete=on")
-        if is_new:
+        if begins != "ours":
             with changing(db):
-                if _is_new(db, path):  # another process may have been here meanwhile
-                    _create(db)
+                begins = _begins_as(db, path)  # another process may have been here meanwhile
+                for statement in _STATEMENTS[begins]:
+                    db.execute(statement)
     except sqlite3.Error as error:
         db.close()
         if error.sqlite_errorcode & 0xFF in _BROKEN:
@@ -153,15 +166,16 @@ def _opened(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _is_new(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether a file has no tables yet. Raises: NotOurs, MemoryFault (a newer version)."""
+def _begins_as(db: sqlite3.Connection, path: Path) -> Literal["new", "old", "ours"]:
+    """Whether a file has no tables yet, or those of the version before. Raises: NotOurs,
+    MemoryFault (a newer version)."""
     checked = str(db.execute("pragma quick_check(1)").fetchone()[0])
     if checked != "ok":
         raise NotOurs(f"is damaged ({checked.splitlines()[-1]})")
     version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
     tables = _tables(db)
     if not (application or version or tables):
-        return True
+        return "new"
     if application != APPLICATION:
         raise NotOurs("belongs to another program")
     if version > FORMAT:
@@ -169,6 +183,8 @@ def _is_new(db: sqlite3.Connection, path: Path) -> bool:
             f"The fix memory {path} is of a newer version ({version}; this one reads {FORMAT}). "
             "It is left as it is."
         )
+    if version == UPGRADED:
+        return "old"
     if version < FORMAT:
         raise NotOurs(
             f"is of an older version ({version}; this one reads {FORMAT}): what the program that "
@@ -176,7 +192,7 @@ def _is_new(db: sqlite3.Connection, path: Path) -> bool:
         )
     if tables != _tables(open_nowhere()):
         raise NotOurs("has other tables than ours")
-    return False
+    return "ours"
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, set[str]]:
@@ -188,13 +204,6 @@ def _tables(db: sqlite3.Connection) -> dict[str, set[str]]:
         name: {row["name"] for row in db.execute("select name from pragma_table_info(?)", (name,))}
         for (name,) in names
     }
-
-
-def _create(db: sqlite3.Connection) -> None:
-    for statement in _TABLES:
-        db.execute(statement)
-    db.execute(f"pragma application_id={APPLICATION}")
-    db.execute(f"pragma user_version={FORMAT}")
 
 
 def _set_aside(path: Path) -> Path:

@@ -1,5 +1,5 @@
-"""Fixes and lessons in one SQLite file. A fix is found by its exact failure, or by its edit for a
-similar failure of another program; it is replayed under the full verdict before use."""
+"""Fixes and lessons in one SQLite file. A fix is found by its exact failure, or by a similar
+failure of another program; it is replayed under the full verdict before use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pydantic import Field, ValidationError
 
 from agent.core.domain import FileChange, Lesson, ProofLevel, Rivals, Value
 from agent.core.sqlite import changing
-from agent.memory.edits import Edit, edit_between
 from agent.memory.failures import Failure, skeleton
 from agent.memory.file import FORMAT, open_file, open_nowhere, working
 from agent.memory.lessons import MOST_LESSONS, FailureDescription, query_of, words_of
@@ -76,11 +75,6 @@ class Fix(Value):
     def files(self) -> tuple[FileChange, ...]:
         """What was changed, by file."""
         return (FileChange(path=self.path, before=self.before, after=self.after), *self.others)
-
-    @property
-    def edit(self) -> Edit | None:
-        """The edit in transferable form; derived from the texts, never taken from a record."""
-        return edit_between(self.before, self.after)
 
 
 class StoredFix(Value):
@@ -146,21 +140,12 @@ class Memory:
         found = self._fixes("where signature = ? and after = ?", (failure.signature, after))
         return found[0] if found else None
 
-    def knows_alike(self, failure: Failure) -> bool:
-        """Whether there is any fix of a failure like that one."""
-        with working(self._name):
-            return self._db.execute(
-                "select 1 from fixes where alike = ? and project = '' limit 1", (failure.alike,)
-            ).fetchone() is not None
-
-    def alike(self, failure: Failure, contexts: Sequence[str]) -> tuple[StoredFix, ...]:
-        """Fixes of other failures like that one, whose edited statement has one of these forms."""
+    def alike(self, failure: Failure) -> tuple[StoredFix, ...]:
+        """Fixes of other failures like that one."""
         return self._fixes(
             "where alike = ? and signature != ? and project = '' and misfits <= transfers "
-            "and context in (select value from json_each(?)) "
-            "order by trusted desc, transfers - misfits desc, length(context) desc, created desc "
-            "limit ?",
-            (failure.alike, failure.signature, json.dumps(contexts), MOST_LOOKED_AT),
+            "order by trusted desc, transfers - misfits desc, created desc limit ?",
+            (failure.alike, failure.signature, MOST_LOOKED_AT),
         )
 
     def of_project(self, failure: Failure, project: str) -> tuple[StoredFix, ...]:
@@ -177,11 +162,9 @@ class Memory:
     ) -> None:
         """Keeps a proven fix, or updates it with the newest proof; `record`: replays that helped
         and failed."""
-        failure, edit = fix.failure, fix.edit
+        failure = fix.failure
         values = {
             **failure.model_dump(exclude={"passed"}), "alike": failure.alike,
-            "context": edit.context if edit is not None else "",
-            "edit": edit.to_json() if edit is not None else "",
             "before": fix.before, "after": fix.after, "note": fix.note,
             "proof_before": failure.passed, "proof_after": fix.proof,
             "confidence": fix.confidence, "standing": fix.standing,

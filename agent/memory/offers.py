@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from agent.core.domain import Estimate, FileChange, Project, Solution
 from agent.intake import untouched
-from agent.memory.edits import edit_between
+from agent.memory.edits import brings_no_names, is_local, remade
 from agent.memory.failures import Failure, project_key
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Memory, StoredFix
-from agent.memory.locality import brings_no_names, is_local
-from agent.memory.placing import applied, contexts, returned
 from agent.repair.wording import edit_in_words
 
 MOST_OFFERS = 6
 ELSEWHERE = 0.9
 MOST_PROJECT_OFFERS = 3
-MOST_PLACES_OFFERED = 3
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A remembered fix, and the texts it makes of the failing program."""
+    """A remembered fix, and what it makes of the failing program."""
 
     known: StoredFix
     text: str
-    texts: tuple[str, ...]
+    made: str
     elsewhere: bool
     """The fix was made for another program, or for this one under other tests."""
-    at_home: bool
+    same_program: bool
 
     @property
     def settled(self) -> bool:
@@ -41,11 +39,11 @@ class Offer:
     @property
     def left_open(self) -> bool:
         """When it was learned for this program, other repairs passed too."""
-        return self.at_home and self.known.fix.standing == "open"
+        return self.same_program and self.known.fix.standing == "open"
 
     @property
     def caveat(self) -> str:
-        """What its replay leaves unsaid, which shows that the tests pass and no more."""
+        """What its replay does not show, beyond that the tests pass."""
         if self.left_open:
             return ""  # who asks says more of that
         if not self.settled:
@@ -54,70 +52,53 @@ class Offer:
         known = self.known.origin == OWN and fix.proof > "E1"
         return f"when it was learned, it reached {fix.proof}" if known else ""
 
-    def done(self, made: str) -> str:
-        """What one of the texts does to the program."""
-        return edit_in_words(self.text, made)
+    @property
+    def done(self) -> str:
+        """What it does to the program."""
+        return edit_in_words(self.text, self.made)
 
     @property
     def estimate(self) -> Estimate:
         """How likely its replay is right: as when it was learned, less on another program."""
-        chance = self.known.fix.confidence * (ELSEWHERE if not self.at_home else 1.0)
+        chance = self.known.fix.confidence * (1.0 if self.same_program else ELSEWHERE)
         return Estimate.of(
-            chance, "the edit comes from another program" if not self.at_home
-            else "the fix was not certain when it was learned",
+            chance, "the fix was not certain when it was learned" if self.same_program
+            else "the edit comes from another program",
         )
 
-    def note(self, made: str) -> str:
+    @property
+    def note(self) -> str:
         """What is done, and where it comes from."""
-        source = "it was healed before" if self.at_home else "an edit that healed another program"
-        source += ", under other tests" if self.at_home and self.elsewhere else ""
+        source = "an edit that healed another program"
+        if self.same_program:
+            source = f"it was healed before{', under other tests' if self.elsewhere else ''}"
         source += ", one of several repairs that passed" if self.left_open else ""
         lender = "" if self.known.origin == OWN else f", {self.known.origin}"
-        return f"from memory: {self.done(made)} ({source}{lender})"
+        return f"from memory: {self.done} ({source}{lender})"
 
 
 def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
-    """Fixes of this failure, then of similar ones, at most `MOST_OFFERS` texts: small edits of the
+    """Fixes of this failure, then of similar ones, at most `MOST_OFFERS`: small edits of the
     program with its own tests untouched. Raises: MemoryFault."""
     seen = {text}
-    for known, elsewhere in _known(memory, failure, text):
-        at_home = known.fits(text)
-        # Whatever the signature says, where it does not fit it is a fix of another program.
-        made = _replayed(known, text) if at_home else _carried(known, text) if elsewhere else ()
-        fresh = [
-            one for one in dict.fromkeys(made)
-            if one not in seen and is_local(text, one)
-            and (known.trusted or brings_no_names(text, one))
-        ]
-        fresh = fresh[: MOST_OFFERS + 1 - len(seen)]
-        if fresh:
-            seen.update(fresh)
-            yield Offer(known, text, tuple(fresh), elsewhere, at_home)
+    known_fixes = chain(
+        ((known, False) for known in memory.exact(failure)),
+        ((known, True) for known in memory.alike(failure)),
+    )
+    for known, elsewhere in known_fixes:
+        # Whatever the signature says, where the program differs it is a fix of another one.
+        same_program = known.fits(text)
+        if not (same_program or elsewhere):
+            continue
+        made = remade(known.fix.before, known.fix.after, text, anywhere=not same_program)
+        if made is None or made in seen or not is_local(text, made) or not untouched(text, made):
+            continue
+        if not (known.trusted or brings_no_names(text, made)):
+            continue
+        seen.add(made)
+        yield Offer(known, text, made, elsewhere, same_program)
         if len(seen) > MOST_OFFERS:
             return
-
-
-def _known(
-    memory: Memory, failure: Failure, text: str
-) -> Iterator[tuple[StoredFix, bool]]:
-    """Fixes, and whether each is one of another failure."""
-    for known in memory.exact(failure):
-        yield known, False
-    if memory.knows_alike(failure):
-        for known in memory.alike(failure, contexts(text)):
-            yield known, True
-
-
-def _replayed(known: StoredFix, text: str) -> tuple[str, ...]:
-    if text == known.fix.before:
-        return (known.fix.after,) if untouched(text, known.fix.after) else ()
-    again = returned(known.fix.before, known.fix.after, text)
-    return () if again is None else (again,)
-
-
-def _carried(known: StoredFix, text: str) -> tuple[str, ...]:
-    edit = known.fix.edit
-    return () if edit is None else applied(edit, text, MOST_PLACES_OFFERED)
 
 
 def project_offers(
@@ -149,10 +130,7 @@ def project_offers(
 def _made_again(change: FileChange, text: str | None, exact: bool) -> str | None:
     if text is None:
         return None
-    made = change.after if text == change.before else returned(change.before, change.after, text)
-    if made is None and exact:
-        edit = edit_between(change.before, change.after)
-        made = next(iter(applied(edit, text, 1)), None) if edit is not None else None
+    made = remade(change.before, change.after, text, anywhere=exact)
     return made if made is not None and is_local(text, made) and untouched(text, made) else None
 
 

@@ -22,7 +22,7 @@ MOST_FILES = 200
 
 
 class Planner:
-    """Plans a task over the tools of a workspace, and plans anew what is left after a failure."""
+    """Plans a task over the tools of a workspace, and plans what is left after a failure again."""
 
     def __init__(self, task: str, workspace: Workspace, ctx: Context) -> None:
         self._task = task

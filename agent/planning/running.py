@@ -27,8 +27,8 @@ async def run_plan(
 ) -> None:
     """Runs the steps that can be; how each came out is in the plan.
 
-    Where a file is missing it is searched for by its name; else `replan`, if given, may plan anew
-    what is left. `approve` is asked in a thread, in the mode `interactive` alone.
+    Where a file is missing it is searched for by its name; else `replan`, if given, may plan what
+    is left again. `approve` is asked in a thread, in the mode `interactive` alone.
     """
     check_mode(mode, approve)
     while ready := plan.ready():

@@ -1,8 +1,8 @@
 """A private copy of a folder's files, on which tools work.
 
-The copy is held in memory and laid anew into the jail of each command. So there is no folder that
-a command and we look at together, no link in it to follow and no race to lose; the user's own is
-read once, at the start, and never touched.
+The copy is held in memory and written into the jail of each command. So no folder is shared with
+a command, there is no link to follow and no race to lose; the user's own folder is read once, at
+the start, and never changed.
 """
 
 from __future__ import annotations

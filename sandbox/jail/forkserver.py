@@ -120,8 +120,7 @@ class ForkServer:
 
     # ---------------------------------------------------------------- life
 
-    def begin(self) -> None:
-        """Starts the process and does not wait for it."""
+    def _begin(self) -> None:
         self._began = time.monotonic()
         inner = ("slots", "root", "control", "control/inner")
         self._place = self._workspaces.make("server-", inner)
@@ -141,10 +140,8 @@ class ForkServer:
         self._control.setblocking(False)
 
     async def start(self) -> None:
-        """Starts the process, unless it was begun, and waits until it is jailed; raises
-        `NotGranted`."""
-        if not self._began:
-            self.begin()
+        """Starts the process and waits until it is jailed; raises `NotGranted`."""
+        self._begin()
         loop = asyncio.get_running_loop()
         try:
             answer = await asyncio.wait_for(loop.sock_recv(self._control, 1 << 16), START_S)

@@ -41,25 +41,13 @@ class Servers:
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._ungranted: set[tuple[str, ...]] = set()
         """What was tried to be granted to jobs, and could not be."""
-        self._begun: dict[tuple[Profile, bool], ForkServer] = {}
-        """Servers whose processes start while the host does something else."""
         self._host = os.getpid()
 
     def close(self) -> None:
         """Ends all servers, at the end of this process."""
         if os.getpid() == self._host:
-            kept = [one for some in self._all.values() for one in some]
-            for server in (*kept, *self._begun.values()):
+            for server in [one for some in self._all.values() for one in some]:
                 server.close("the host ended")
-
-    def begin(self, job: Job) -> None:
-        """Starts the process of a server for such jobs, which a later one of them will find."""
-        profile = profile_of(job, "L4")
-        if any(not one.broken for one in self._all.get((profile, True), ())):
-            return
-        server = self._begun[profile, True] = ForkServer(profile, workspaces())
-        self._ends_with_the_host()
-        server.begin()
 
     def level(self, at_most: JailLevel) -> JailLevel | None:
         """The level seen to hold; `None` before the first start."""
@@ -131,7 +119,7 @@ class Servers:
 
     async def _started(self, profile: Profile, ready: bool) -> ForkServer:
         self._retire()
-        server = self._begun.pop((profile, ready), None) or ForkServer(profile, workspaces(), ready)
+        server = ForkServer(profile, workspaces(), ready)
         self._ends_with_the_host()
         await server.start()
         try:

@@ -52,15 +52,6 @@ def facts(known: StoredFix) -> Iterator[tuple[str, str]]:
     yield "replays", _record(known.successes, known.failures)
     yield "elsewhere", _record(known.transfers, known.misfits)
     yield "kept", f"{age(known.created)}, {known.origin}{'' if known.trusted else ', untrusted'}"
-    if fix.edit is None:
-        yield "edit", "stays with its own program"
-        return
-    for hunk in fix.edit.hunks:
-        match hunk.kind:
-            case "line" | "statements":
-                yield "edit", f"`{hunk.old}` becomes `{hunk.new}`"
-            case "before" | "after":
-                yield "edit", f"`{hunk.new}` {hunk.kind} `{hunk.old}`"
 
 
 def fix_document(known: StoredFix, *, whole: bool = False) -> dict[str, object]:
@@ -75,8 +66,7 @@ def fix_document(known: StoredFix, *, whole: bool = False) -> dict[str, object]:
     if not whole:
         return short
     return short | {
-        "before": fix.before, "after": fix.after,
-        "edit": fix.edit.model_dump() if fix.edit is not None else None, "diff": patch_of(known),
+        "before": fix.before, "after": fix.after, "diff": patch_of(known),
     }
 
 

@@ -1,4 +1,4 @@
-"""Which tests of a project are meant: node ids, files and folders as typed, `-k`, `--lf`."""
+"""Whether a PATH means a project, and which of its tests: ids, files, folders, `-k`, `--lf`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,32 @@ from typing import TYPE_CHECKING
 
 from agent.intake.errors import BadInput
 from agent.project.layout import ROOT_MARKS, TEST_FILES, ProjectLayout, find_layout
-from agent.project.tree import ProjectTree, is_collected, is_unittest
+from agent.project.tree import ProjectTree, is_collected, is_unittest, telling_patterns
 
 if TYPE_CHECKING:
     from agent.doors.request import HealRequest
 
 UNITTEST = ("-o", "python_files=test*.py")
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
+
+
+def is_of_project(path: str, *, brings_tests: bool = False) -> bool:
+    """Whether a PATH names a project or its tests, and no program."""
+    place = Path(path)
+    if brings_tests and place.is_file():
+        return False
+    return "::" in path or place.is_dir() or (place.is_file() and _is_test_file(place))
+
+
+def _is_test_file(place: Path) -> bool:
+    if place.suffix != ".py" or is_collected(place.name, TEST_FILES):
+        return place.suffix == ".py"
+    try:
+        layout = find_layout(place)
+        telling = telling_patterns(layout.test_files)
+    except BadInput:
+        return False  # settings that cannot be read say nothing of a file
+    return is_collected(node_at(str(place), layout), telling)
 
 
 def project_around(folder: Path) -> Path | None:

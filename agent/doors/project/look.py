@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from agent.core.domain import REST, File, Project, Report, Script, Solution, Task, counted, tally
 from agent.core.events import Stamped
 from agent.core.settings import Settings
-from agent.doors.prepared import NOTE, Say, unsaid
+from agent.doors.prepared import NOTE, Say, silent
 from agent.doors.project.choice import UNITTEST, chosen, named_for_unittest, node_at
 from agent.doors.project.obstacles import (
     broken_by,
@@ -61,7 +61,7 @@ class Seen:
         return bool(self.wanted or self.broken)
 
 
-async def look(request: HealRequest, settings: Settings, say: Say = unsaid) -> Seen:
+async def look(request: HealRequest, settings: Settings, say: Say = silent) -> Seen:
     """Finds the project and runs its suite once. Raises: BadInput, NotFixable."""
     started = time.monotonic()
     tree, interpreter = await asyncio.to_thread(_found, request)

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from agent.core.domain import Report, Verdict, counted
-from agent.doors.project.next_step import next_steps, question
+from agent.core.settings import GENERATOR
+from agent.doors.next_step import UNHEALED, next_steps
+from agent.doors.project.look import Seen, task_to_heal
 from agent.doors.project.shown import judged_words
 from agent.doors.terminal import edits, evidence_words, rival_words, suspect_words
+from agent.healing.context import PROMPTS
 from agent.judge.project_run import SuiteRun
 from agent.log.result import KEPT, Result, document
 from agent.log.words import (
@@ -22,10 +25,11 @@ from agent.log.words import (
     partial_words,
     passing_words,
 )
+from agent.thinking.wording import diagnosis, repair_question, suspects_of
+from llm.asking.prompts import load
 
 if TYPE_CHECKING:
     from agent.doors.project.branch import Committed
-    from agent.doors.project.look import Seen
 
 MOST_LISTED = 20
 MESSAGE = 300
@@ -152,6 +156,23 @@ def _code(text: str) -> str:
 def _fenced(text: str, kind: str) -> str:
     ticks = "`" * max(3, 1 + max((len(one) for one in re.findall("`+", text)), default=0))
     return f"{ticks}{kind}\n{text}{ticks}"
+
+
+def question(result: Result, seen: Seen) -> str:
+    """What a model would be asked of a project that was not healed; else empty."""
+    if result.outcome not in UNHEALED or result.report is None or not seen.is_red:
+        return ""
+    task = task_to_heal(seen)
+    assert task.solution is not None
+    seen_of_it = result.of_submitted.diagnosis
+    found = diagnosis(seen_of_it) if seen_of_it is not None else ""
+    prompt = load(PROMPTS, GENERATOR)
+    suspected = result.suspects or suspects_of((), task.solution)
+    known = result.recalled.lessons if result.recalled is not None else ()
+    return f"{prompt.instructions()}\n\n" + prompt.render("edit_files", repair_question(
+        task, task.solution, result.report, task.tests, found=found, suspected=suspected,
+        known=known,
+    ))
 
 
 # JUnit.

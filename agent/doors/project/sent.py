@@ -162,7 +162,7 @@ def _safe(name: str) -> PurePosixPath:
     if odd or len(name) > LONGEST_PATH or any(part in ("", ".", "..") for part in parts):
         raise BadInput(
             f"{_shown(name)} is no plain name of a file below one folder. Rename it, or pack the "
-            "folder anew."
+            "folder again."
         )
     return PurePosixPath(name)
 

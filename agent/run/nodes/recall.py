@@ -206,34 +206,30 @@ async def _looked_back(
     for offer in offers(ctx.memory, failure, base.text):
         codes = [test.code for test in tests]
         # Whoever wrote the memory's file may have written the answer into it.
-        texts = [one for one in offer.texts if blindness(base.text, one, codes) != "refused"]
-        if not texts:
+        if blindness(base.text, offer.made, codes) == "refused":
             ctx.emit(Recalled(
                 hit=False, note="a remembered fix only gives the expected value: it is not replayed"
             ))
             continue
-        for text in texts:
-            candidate = base.with_text(
-                text, origin="memory", note=offer.note(text), estimate=offer.estimate
-            )
-            report = await ctx.judge(candidate, tests)
-            if report.passed:
-                _credit(ctx, offer.known, helped=True, elsewhere=offer.elsewhere)
-                found = await with_rivals(ctx, base, tests, candidate, report, offer)
-                if ctx.least_proof > "E1" or (ctx.asks and not offer.settled):
-                    why = f"its replay proves E1, and {ctx.least_proof} is required" if (
-                        ctx.least_proof > "E1"
-                    ) else "other repairs may pass too, and there is someone to ask"
-                    ctx.emit(Recalled(hit=False, note=(
-                        f"a remembered fix passes, but the search goes on: {why} ({candidate.note})"
-                    )))
-                    return {"reserve_id": ctx.store.put(found)}
-                ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))
-                return apply_recalled_fix(ctx, base, found, iteration=1) | {"recalled": True}
-        _credit(ctx, offer.known, helped=False, elsewhere=offer.elsewhere)
-        done = offer.note(offer.texts[0])
+        candidate = base.with_text(
+            offer.made, origin="memory", note=offer.note, estimate=offer.estimate
+        )
+        report = await ctx.judge(candidate, tests)
+        _credit(ctx, offer.known, helped=report.passed, elsewhere=offer.elsewhere)
+        if report.passed:
+            found = await with_rivals(ctx, base, tests, candidate, report, offer)
+            if ctx.least_proof > "E1" or (ctx.asks and not offer.settled):
+                why = f"its replay proves E1, and {ctx.least_proof} is required" if (
+                    ctx.least_proof > "E1"
+                ) else "other repairs may pass too, and there is someone to ask"
+                ctx.emit(Recalled(hit=False, note=(
+                    f"a remembered fix passes, but the search goes on: {why} ({candidate.note})"
+                )))
+                return {"reserve_id": ctx.store.put(found)}
+            ctx.emit(Recalled(hit=True, replayed=True, note=candidate.note))
+            return apply_recalled_fix(ctx, base, found, iteration=1) | {"recalled": True}
         ctx.emit(Recalled(
-            hit=True, note=f"a remembered fix failed its replay and was demoted: {done}"
+            hit=True, note=f"a remembered fix failed its replay and was demoted: {offer.note}"
         ))
         if time.monotonic() - began > REPLAY_S:
             ctx.emit(Recalled(

@@ -18,8 +18,7 @@ from agent.doors.cli import app
 from agent.doors.exits import USUAL, Requirements
 from agent.doors.mcp_server import FolderTools
 from agent.doors.next_step import PAGE, TERMINAL, Words, next_step, step_of
-from agent.doors.prepared import judged, prepare, unsaid
-from agent.doors.project.early import head_start
+from agent.doors.prepared import judged, prepare, silent
 from agent.doors.project.sent import SentFile, received
 from agent.doors.request import HealRequest
 from agent.doors.terminal import Terminal
@@ -179,21 +178,12 @@ def test_a_file_brings_the_modules_that_it_imports(
     assert {one.path for one in task.support} == {"beside.py", "further.py"}
 
 
-def started_early(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether the jail of a suite is begun before a command is known to need one."""
-    begun: list[object] = []
-    monkeypatch.setattr("sandbox.jail.servers.SERVERS.begin", begun.append)
-    head_start(arguments)
-    return bool(begun)
-
-
 @pytest.mark.parametrize(("path", "is_project"), [
     ("sum.py", False), ("suite/sum.py", False), ("suite", True), ("suite/test_sum.py", True),
     ("suite/test_sum.py::test_add", True),
 ])
 def test_file_or_project_is_decided_alike(
-    path: str, is_project: bool, folder: Path, healing: ReplayedSession,
-    monkeypatch: pytest.MonkeyPatch,
+    path: str, is_project: bool, folder: Path, healing: ReplayedSession
 ) -> None:
     tests = () if is_project else ("--tests", TEST)
     typed("run", path, *tests)(healing)
@@ -203,7 +193,6 @@ def test_file_or_project_is_decided_alike(
     sent = received([SentFile(name, b"") for name in names])
     found = [task.project is not None for task, _ in healing.started]
     assert [*found, sent.program is None] == [is_project] * 3
-    assert started_early(("run", path, *tests), monkeypatch) == is_project
 
 
 def test_the_same_failure_is_the_smallest_for_all() -> None:
@@ -224,7 +213,7 @@ async def test_a_project_whose_failure_is_gone_is_flaky_and_not_healthy(
     folder: Path, tmp_path: Path
 ) -> None:
     """The run's own log says so, which every interface reads."""
-    prepared = await prepare(HealRequest("suite"), settings(tmp_path), unsaid)
+    prepared = await prepare(HealRequest("suite"), settings(tmp_path), silent)
     task = prepared.task
     assert task is not None and task.solution is not None
     mended = [

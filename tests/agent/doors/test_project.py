@@ -15,10 +15,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agent.doors.cli import app
-from agent.doors.project.early import head_start
-from sandbox.jail.servers import SERVERS
 from tests.agent.doors.conftest import a_line_has
-from tests.agent.project.small_project import FAILING, FILES, HEALED, laid
+from tests.agent.project.small_project import FAILING, FILES, laid
 
 MONEY = "src/till/money.py"
 TESTS = "tests/test_money.py"
@@ -230,25 +228,3 @@ def test_options_that_would_do_nothing_are_refused(
     laid(tmp_path / "till")
     done = heal(*arguments)
     assert (done.exit_code, fact in done.stderr) == (2, True), done.stderr
-
-
-def test_the_jail_that_was_begun_early_is_the_one_that_is_used(
-    heal: Callable[..., Result], tmp_path: Path
-) -> None:
-    """A guess that differs from what the command wants would cost a process, and no test more."""
-    laid(tmp_path / "till", {MONEY: HEALED})
-    for arguments in (["run", "."], ["run", ".", "--python", sys.executable]):
-        SERVERS.close()
-        head_start(arguments)
-        begun = [*SERVERS._begun]
-        assert len(begun) == 1
-        assert heal(*arguments).exit_code == 0
-        assert not SERVERS._begun
-
-
-def test_no_jail_is_begun_where_no_project_is_meant(tmp_path: Path) -> None:
-    laid(tmp_path / "till")
-    (tmp_path / "till/one.py").write_text("")
-    for arguments in (["check", "."], ["run", str(tmp_path / "till/one.py")], ["run"], ["plan"]):
-        head_start(arguments)
-    assert not SERVERS._begun

@@ -10,10 +10,10 @@ import pytest
 from agent.core.domain import Diagnosis, Report, SuspectFile, SuspectFunction
 from agent.core.events import PartialFound
 from agent.core.settings import Settings
+from agent.doors.next_step import next_steps
 from agent.doors.project.look import Seen
-from agent.doors.project.next_step import next_steps, question
 from agent.doors.project.obstacles import refuse_what_does_not_run
-from agent.doors.project.reports import markdown, project_document
+from agent.doors.project.reports import markdown, project_document, question
 from agent.doors.request import HealRequest
 from agent.doors.terminal import message_lines
 from agent.intake.errors import NotFixable
@@ -90,7 +90,7 @@ def test_a_misspelt_module_of_a_project_is_answered_with_what_may_be_meant(
 
 def test_where_the_reason_says_what_to_do_nothing_is_added(seen: Seen, unhealed: Result) -> None:
     for outcome in ("healed", "healthy", "not_fixable"):
-        assert next_steps(replace(unhealed, outcome=outcome), seen) == []
+        assert next_steps(replace(unhealed, outcome=outcome, proof="E1"), seen) == []
     (told,) = next_steps(replace(unhealed, unanswered="the key is refused."), seen)
     assert "the key is refused." in told
 

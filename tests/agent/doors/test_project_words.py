@@ -14,10 +14,10 @@ from agent.core.domain import Report, SuspectFile, SuspectFunction, Verdict
 from agent.doors.project.choice import (
     chosen,
     is_below,
+    is_of_project,
     node_at,
     project_around,
 )
-from agent.doors.project.meant import is_of_project
 from agent.doors.project.reports import junit
 from agent.doors.request import HealRequest
 from agent.doors.terminal import Terminal, edits, evidence_words

@@ -24,8 +24,8 @@ LIKE = '''\
 """Prices."""
 
 
-def price( count,each ):   # in cents
-    return  count + each
+def price( width,height ):   # in cents
+    return  width + height  # copied
 
 
 def label(text):
@@ -54,13 +54,13 @@ async def test_a_second_run_says_from_memory_no_model_and_no_cost(
     assert third.proof == "E1" and "E4" in third.proof_why
 
 
-async def test_a_program_that_fails_alike_gets_the_edit_and_keeps_every_other_byte(
+async def test_a_program_with_a_copy_of_the_mended_line_gets_the_edit_and_keeps_every_other_line(
     session: Session,
 ) -> None:
     await healed(session, BROKEN, TESTS)
     end = last(await healed(session, LIKE, LIKE_TESTS))
     assert (end.strategy, end.proof, end.candidates) == ("memory", "E1", 0)
-    assert end.code == LIKE.replace("count + each", "count * each")
+    assert end.code == LIKE.replace("return  width + height", "return width * height")
     assert len(session.memory().fixes()) == 2  # the edit, and what it was made into here
     again = last(await healed(session, LIKE, LIKE_TESTS))
     assert (again.code, len(session.memory().fixes())) == (end.code, 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.doors.project.meant import is_of_project
+from agent.doors.project.choice import is_of_project
 from agent.project.layout import layout_at
 from agent.project.tree import ProjectTree, is_collected, read_tree
 
