@@ -20,7 +20,7 @@ from agent.healing.project_search import (
     _ProjectSearch,
     search_project,
 )
-from agent.judge.project_run import project_report
+from agent.judge import check
 from agent.project.blame import Suspect
 from agent.project.suite import Coverage, Suite, TestRow
 from agent.repair.facts import Budget, Candidate, Facts, Findings
@@ -33,7 +33,7 @@ async def searched(told: list[Searched], wall_s: float) -> ProjectFound:
     sandbox = open_sandbox()
 
     async def verify(solution: Solution) -> Report:
-        return await project_report(solution, scripts([*FAILING]), task(), PROJECT, sandbox)
+        return await check(solution, scripts([*FAILING]), task(), sandbox)
 
     return await search_project(
         task(), PROJECT, base(), [*FAILING], sandbox, budget_s=20.0, wall_s=wall_s,
@@ -138,8 +138,8 @@ async def test_a_test_that_fails_beside_another_alone_is_screened_beside_it() ->
     sandbox, files = open_sandbox(), task(**{money: KEPT, tests: BESIDE})
 
     async def verify(solution: Solution) -> Report:
-        return await project_report(
-            solution, scripts([f"{tests}::test_places"]), files, PROJECT, sandbox
+        return await check(
+            solution, scripts([f"{tests}::test_places"]), files, sandbox
         )
 
     found = await search_project(

@@ -13,9 +13,9 @@ import pytest
 
 from agent.core.domain import Project, Report
 from agent.intake import with_outside_failures
-from agent.judge import project_run
+from agent.judge import check, project_run
 from agent.judge.jail_modules import beside_pytest, pytest_site
-from agent.judge.project_run import gone, project_report, run_suite, verdicts
+from agent.judge.project_run import gone, run_suite, verdicts
 from agent.project.programs.item_runs import ItemRun
 from agent.project.programs.suite_session import _SHARED_BYTES, _Rows, _Suite
 from agent.project.suite import Suite, open_suite
@@ -52,20 +52,20 @@ async def test_outcomes_are_pytests_own() -> None:
 
 
 async def test_a_report_tells_of_each_test_and_where_it_fails() -> None:
-    report = await project_report(base(), scripts([*FAILING]), task(), PROJECT, open_sandbox())
+    report = await check(base(), scripts([*FAILING]), task(), open_sandbox())
     failing = {one.name: one for one in report.failing}
     assert failing.keys() == FAILING
     assert "tests/test_money.py:40" in failing["tests/test_money.py::Cases::test_shares"].message
     healed = base().with_file(MONEY, HEALED)
-    report = await project_report(healed, scripts([*FAILING]), task(), PROJECT, open_sandbox())
+    report = await check(healed, scripts([*FAILING]), task(), open_sandbox())
     # What was expected to fail passes now, which sets it aside.
     assert report.passed and not report.failing
     assert report.integrity == "in-process"
 
 
 async def test_a_test_that_is_not_there_is_an_error() -> None:
-    report = await project_report(
-        base(), scripts(["tests/test_money.py::test_gone"]), task(), PROJECT, open_sandbox()
+    report = await check(
+        base(), scripts(["tests/test_money.py::test_gone"]), task(), open_sandbox()
     )
     gone = next(one for one in report.verdicts if one.test.endswith("test_gone"))
     assert gone.status == "error"
@@ -73,7 +73,8 @@ async def test_a_test_that_is_not_there_is_an_error() -> None:
 
 async def test_known_failures_are_set_aside() -> None:
     aside = Project.model_validate({**PROJECT.model_dump(), "aside": tuple(FAILING)})
-    report = await project_report(base(), scripts([]), task(), aside, open_sandbox())
+    excluded = task().model_copy(update={"project": aside})
+    report = await check(base(), scripts([]), excluded, open_sandbox())
     assert not report.failing
     assert sum(bool(one.aside) for one in report.verdicts) == len(FAILING)
 
