@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -39,28 +41,21 @@ DONE = "TRUTH OK"
 """What a truth prints at its end: a program that ends the process early must not pass. One that
 does not print it is asserts beside the program's names."""
 TRUTH_S = 30.0
-_AGREE = """
-import importlib.util, itertools, json, math
-def load(path):
-    spec = importlib.util.spec_from_file_location("one", path)
-    module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)
-    return module
-def answer(module, given):
-    try:
-        value = eval("module." + {entry!r})(*json.loads(given))
-        return "gives", list(itertools.islice(value, 1000)) if hasattr(value, "__next__") else value
-    except Exception as error:
-        return "raises", type(error).__name__
-def same(a, b):
-    if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=1e-9) or a != a and b != b
-    if isinstance(a, (list, tuple)) and type(a) is type(b) and len(a) == len(b):
-        return all(map(same, a, b))
-    return a == b or type(a).__name__ == type(b).__name__ and repr(a) == repr(b)
-left, right = load("program.py"), load("_fixed.py")
+_ANSWERS = """
+import contextlib, io, itertools, json, program, sys
 for given in json.load(open("_inputs.json")):
-    assert same(answer(left, given), answer(right, given)), given
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            value = eval("program." + {entry!r})(*json.loads(given))
+            if hasattr(value, "__next__"):
+                value = list(itertools.islice(value, 1000))
+            answer = ["gives", type(value).__name__, repr(value)]
+        except Exception as error:
+            answer = ["raises", type(error).__name__, ""]
+    print(json.dumps(answer), file=sys.__stdout__)
 """
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_NO_NUMBER = re.compile(r"\bnan\b")
 
 
 class BadSuite(Exception):
@@ -178,18 +173,23 @@ class Case(BaseModel):
                 return Script(files, ["-m", "pytest", "-q"])
 
     def verified(self, changed: Mapping[str, str]) -> Script:
-        """The truth, with these texts of some files."""
+        """The truth in words of Python, with these texts of some files."""
         files = {**self.submitted, **changed}
         truth = self.truth or "\n".join(self.held_out)
         if DONE not in truth:
             truth = f"{NAMES}{truth}\n"
-        if self.plus_inputs:
-            files["_fixed.py"] = str(self.fixed)
-            files["_inputs.json"] = json.dumps([json.dumps(one) for one in self.plus_inputs])
-            truth += _AGREE.replace("{entry!r}", repr(self.entry_point))
         if DONE not in truth:
             truth += f"print({DONE!r})\n"
         return Script({**files, "_truth.py": truth}, ["_truth.py"], DONE)
+
+    def answering(self, changed: Mapping[str, str]) -> Script:
+        """Prints what the program answers to the inputs, with these texts of some files."""
+        files = {
+            **self.submitted, **changed,
+            "_inputs.json": json.dumps([json.dumps(one) for one in self.plus_inputs]),
+            "_answers.py": _ANSWERS.replace("{entry!r}", repr(self.entry_point)),
+        }
+        return Script(files, ["_answers.py"])
 
     def passes(self, changed: Mapping[str, str]) -> bool:
         """Whether the tests pass, or the crash is gone, with these texts of some files."""
@@ -197,7 +197,12 @@ class Case(BaseModel):
 
     def is_right(self, changed: Mapping[str, str]) -> bool:
         """Whether the truth holds with these texts of some files."""
-        return self.verified(changed).holds()
+        if (self.truth or self.held_out) and not self.verified(changed).holds():
+            return False
+        if not self.plus_inputs:
+            return True
+        ran = [self.answering(one).ran() for one in (self.reference, changed)]
+        return agree(*("" if done is None else done.stdout for done in ran))
 
     def failure(self) -> str:
         """The last line of what the user sees of it; empty for a task, or a project."""
@@ -216,6 +221,38 @@ class Case(BaseModel):
         if isinstance(self.fixed, dict):
             return self.fixed
         return {"program.py": self.fixed} if self.fixed else {}
+
+
+def agree(fixed: str, other: str) -> bool:
+    """Whether two programs print the same answers, each in a process of its own."""
+    lefts, rights = fixed.splitlines(), other.splitlines()
+    try:
+        return bool(lefts) and len(lefts) == len(rights) and all(
+            _same_answer(json.loads(left), json.loads(right))
+            for left, right in zip(lefts, rights, strict=True)
+        )
+    except (ValueError, TypeError, RecursionError):
+        return False
+
+
+def _same_answer(left: list[str], right: list[str]) -> bool:
+    if left[:2] != right[:2]:
+        return False
+    texts = [_NO_NUMBER.sub("'nan'", _ADDRESS.sub("", one)) for one in (left[2], right[2])]
+    try:
+        return texts[0] == texts[1] or _same(*map(ast.literal_eval, texts))
+    except (ValueError, SyntaxError):
+        return False
+
+
+def _same(left: object, right: object) -> bool:
+    if isinstance(left, float) and isinstance(right, float):
+        return math.isclose(left, right, rel_tol=1e-9)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return type(left) is type(right) and len(left) == len(right) and all(
+            map(_same, left, right)
+        )
+    return left == right
 
 
 def read_cases(path: Path) -> tuple[Case, ...]:

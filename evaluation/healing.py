@@ -7,17 +7,26 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from agent.core.domain import Task
+from agent.core.domain import File, Solution, Task
 from agent.core.events import Stamped
-from agent.intake import BadInput, NotFixable, TestText, make_task, site_folders
+from agent.intake import (
+    BadInput,
+    NotFixable,
+    TestText,
+    make_task,
+    site_folders,
+    tests_from_snippet,
+)
+from agent.judge import check
 from agent.log.result import Result, fold
 from agent.run.session import Settings, open_session
-from agent.tools.python_run import run_python
-from evaluation.cases import TRUTH_S, Case, Script
+from agent.tools.python_run import CodeResult, run_python
+from evaluation.cases import TRUTH_S, Case, Script, agree
 from sandbox import Limits, Sandbox, SandboxError
 
 HEALED = ("healed", "proposed", "healthy")
@@ -110,17 +119,46 @@ async def _with_truth(line: Line, case: Case, result: Result, sandbox: Sandbox) 
         return line
     shown = [one.solution.text for one in result.rivals.behaviours] if result.rivals else []
     right = {
-        text: await holds(case.verified({"program.py": text}), sandbox)
+        text: await is_right(case, {"program.py": text}, sandbox)
         for text in dict.fromkeys(shown if line["outcome"] not in HEALED else [result.code, *shown])
     }
     first = line["outcome"] in HEALED and right[result.code]
     return {**line, "rank1_held_out": first, "any_held_out": any(right.values())}
 
 
+async def is_right(case: Case, changed: Mapping[str, str], sandbox: Sandbox) -> bool:
+    """Whether the truth holds with these texts of some files. Asserts that are held out are judged
+    as any test is; answers to inputs are compared here. Raises `SandboxError`."""
+    if case.held_out:
+        files = {**case.submitted, **changed}
+        program = Solution(
+            files=tuple(File(path=path, text=text) for path, text in files.items()),
+            entry="program.py",
+        )
+        tests = [
+            test for code in case.held_out
+            for test in tests_from_snippet(code, "user", program.text)
+        ]
+        task = Task(sites=site_folders().sites)
+        report = await check(program, tests, task, sandbox, run_program=False)
+        if not (report.verdicts and report.passed):
+            return False
+    elif case.truth and not await holds(case.verified(changed), sandbox):
+        return False
+    if not case.plus_inputs:
+        return True
+    ran = [await _ran(case.answering(one), sandbox) for one in (case.reference, changed)]
+    return agree(*(done.stdout for done in ran))
+
+
 async def holds(script: Script, sandbox: Sandbox) -> bool:
     """Whether a script ends well in the jail. Raises `SandboxError`."""
-    done = await run_python(
+    done = await _ran(script, sandbox)
+    return done.success and script.prints in done.stdout
+
+
+async def _ran(script: Script, sandbox: Sandbox) -> CodeResult:
+    return await run_python(
         script.arguments, script.files, sandbox, Limits(wall_s=TRUTH_S, cpu_s=TRUTH_S),
         sites=site_folders().sites,
     )
-    return done.success and script.prints in done.stdout

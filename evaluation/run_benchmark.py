@@ -33,7 +33,7 @@ from agent.healing.context import TESTS_IN_A_BUDGET
 from agent.run.session import BadSettings, Settings, open_session
 from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.figures import grouped, table
-from evaluation.healing import Line, Measured, holds, line_of, measured
+from evaluation.healing import Line, Measured, holds, is_right, line_of, measured
 from evaluation.lines import Lines, count, for_each, positive
 from llm import LlmError
 from sandbox import SandboxError, open_sandbox
@@ -142,7 +142,7 @@ async def validate(rows: Iterable[Case], settings: Settings) -> None:
     for row in rows:
         if row.reference and not await holds(row.tested(row.reference), sandbox):
             found.append(f"{row.id}: the fixed program fails the tests")
-        elif row.reference and not await holds(row.verified(row.reference), sandbox):
+        elif row.reference and not await is_right(row, row.reference, sandbox):
             found.append(f"{row.id}: the fixed program fails what is held out")
     if found:
         raise BadSuite("these rows contradict themselves: " + "; ".join(found))

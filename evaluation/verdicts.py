@@ -139,10 +139,9 @@ def plain(case: Case) -> dict[str, str]:
     """What plain pytest, or plain Python, says; run in a folder of its own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write({
-            "mod.py": case.program, **dict(case.support), "test_mod.py": case.tests,
-            "both.py": f"{case.program}\n{case.tests}\n",
-        }, folder)
+        both = {"both.py": f"{case.program}\n{case.tests}\n"}
+        tests = both if case.snippet else {"test_mod.py": case.tests}
+        write({"mod.py": case.program, **dict(case.support), **tests}, folder)
         command = ["both.py"] if case.snippet else [
             *PYTEST, "-p", "no:xdist", "-p", "no:cov", "test_mod.py",
         ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.cases import BadSuite, Case, read_cases
-from evaluation.healing import holds
+from evaluation.healing import is_right
 from sandbox import open_sandbox
 
 HALF = "def half(number):\n    return number / 2\n"
@@ -103,6 +103,16 @@ async def test_the_truth_tells_right_programs_from_wrong_ones(
     case: Case, right: str, wrong: str
 ) -> None:
     sandbox = open_sandbox()
-    assert await holds(case.verified({"program.py": right}), sandbox)
-    assert not await holds(case.verified({"program.py": wrong}), sandbox)
-    assert not await holds(case.verified({"program.py": "raise SystemExit"}), sandbox)
+    assert await is_right(case, {"program.py": right}, sandbox)
+    assert not await is_right(case, {"program.py": wrong}, sandbox)
+    assert not await is_right(case, {"program.py": "raise SystemExit"}, sandbox)
+
+
+@pytest.mark.parametrize("program", [
+    "import json\njson.dumps = lambda value: '[\"gives\", \"float\", \"2.0\"]'\nf = len\n",
+    "class Any(float):\n    def __eq__(self, other):\n        return True\nf = Any\n",
+])
+async def test_a_program_does_not_judge_its_own_answers(program: str) -> None:
+    case = by_example("def f(n):\n    return n / 2\n", [4], [3])
+
+    assert not await is_right(case, {"program.py": program}, open_sandbox())
