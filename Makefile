@@ -27,6 +27,7 @@ fix: .venv/.test
 	$(BIN)/ruff check --fix .
 
 bench: .venv/.test
+	$(BIN)/python -m evaluation.bench
 	$(BIN)/python -m sandbox bench
 
 # The pictures of README and documents, taken from the page as it is; they need Chromium.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 from agent.core.dotenv_files import read_dotenv
-from agent.core.settings import BadSettings, Settings
+from agent.core.settings import BadSettings, Settings, data_folder
 from agent.thinking.drafts import by_words, read_drafts
 from demo.serving.access import PROXIES, Access, duplicate_link, is_public
 from demo.serving.host import Host
@@ -79,6 +79,7 @@ def main() -> int:
     except BadSettings as error:
         print(error, file=sys.stderr)
         return 2
+    from demo.panels.measured import measured
     from demo.serving.server import serve
     from demo.web import MOST_PASTED, build
 
@@ -94,6 +95,8 @@ def main() -> int:
             # The platform sets the latter for a Space with `hf_oauth: true`; elsewhere gradio would
             # have this machine's own account stand in.
             most_pasted=min(MOST_PASTED, settings.largest_input) if public else MOST_PASTED,
+            # Strangers do not run any: an empty tab is of no use to them.
+            benchmarks=not public or bool(measured(data_folder(settings)[0])),
             sign_in=os.environ.get("SYSTEM") == "spaces" and "OAUTH_CLIENT_ID" in os.environ,
             duplicate=duplicate_link(os.environ),
         ), host, name, port, share=settings.share, settings=settings)

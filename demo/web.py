@@ -24,7 +24,7 @@ from demo.browser_state import (
 from demo.layout.inputs import examples, lay_chips, lay_examples, lay_inputs
 from demo.layout.login import lay_login, wire_login
 from demo.layout.output import lay_output
-from demo.layout.panels import lay_api, lay_memory, lay_runs
+from demo.layout.panels import lay_api, lay_benchmarks, lay_memory, lay_runs
 from demo.layout.parts import ADDRESS, ANSWERED, QUICK, STREAMED, Parts
 from demo.layout.theme import ASSETS
 from demo.models.panel import SHOWN
@@ -53,7 +53,7 @@ FOLLOWED = ("bench", "said", "writing")
 ARRIVED = ("kept", "said", "bench", "heal", "stop")
 """Those that change on arrival, but where by then a run is begun; and those that do so then too."""
 KNOWN = (*WISHES, *SHOWN, "banner")
-PANELS = {"runs": lay_runs, "memory": lay_memory, "api": lay_api}
+PANELS = {"runs": lay_runs, "memory": lay_memory, "benchmarks": lay_benchmarks, "api": lay_api}
 """The tabs beside that of the workbench."""
 MOST_PASTED = 1_000_000
 IDLE_S = 0.05
@@ -64,9 +64,11 @@ that nobody uses takes a twentieth of a core. There is no setting for it."""
 def build(
     host: Host, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
     sign_in: bool = False, most_pasted: int = MOST_PASTED, duplicate: str = "",
+    benchmarks: bool = True,
 ) -> gr.Blocks:
     """The page, not served yet; with `sign_in` visitors may do so with Hugging Face. `most_pasted`
-    is how many characters an editor takes at once, and `duplicate` where a Space is duplicated."""
+    is how many characters an editor takes at once, `duplicate` where a Space is duplicated, and
+    `benchmarks` whether they have a tab."""
     parts = Parts()
     ui = Answering(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
@@ -91,7 +93,8 @@ def build(
                     lay_examples(parts)
             for name, lay in PANELS.items():
                 label = "API" if name == "api" else name.capitalize()
-                with parts.add(f"{name}-panel", gr.Tab(label)):
+                shown = benchmarks or name != "benchmarks"
+                with parts.add(f"{name}-panel", gr.Tab(label, visible=shown)):
                     lay(parts)
                     parts.add(f"{name}-again", gr.Button(name, elem_classes="faceless"))
         page = Page(host)
@@ -126,6 +129,7 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
             done.then(None, parts["runs-go"], None, js=_GO, **QUICK)
             for event in (done.then, parts["replay-at"].change):
                 event(None, parts["replay-at"], None, js=_REPLAY, **QUICK)
+    parts.on(_opened(parts, "benchmarks"), panels.benchmarks, (), ("benchmarks-list",))
     parts.on(_opened(parts, "api"), panels.endpoints, ("visit",), ("api-list",))
 
 

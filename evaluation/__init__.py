@@ -1,1 +1,1 @@
-"""Measures the product; see `docs/benchmarks.md`."""
+"""Measures the product: `python -m evaluation.bench` prints figures, as ratios in one run."""

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import TypedDict
 
 from agent.core.events import PatchProposed, Proved, from_jsonl
+from agent.core.measures import interval
 from evaluation.cases import BadSuite, Case, read_cases, write
-from evaluation.lines import Lines, interval
+from evaluation.lines import Lines
 
 CASE_S = 600.0
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.0)

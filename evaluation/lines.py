@@ -6,13 +6,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import math
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-Z = 1.96
-"""Of an interval that holds the true share 19 times out of 20."""
 Line = TypeVar("Line", bound=Any)  # a `TypedDict` with an `id`
 Item = TypeVar("Item")
 
@@ -55,17 +52,6 @@ async def for_each(
     async with asyncio.TaskGroup() as group:
         for _ in range(workers):
             group.create_task(work())
-
-
-def interval(hits: int, of: int) -> tuple[float, float]:
-    """Wilson's score interval of a share; see Wilson, JASA 22 (1927)."""
-    if not of:
-        return 0.0, 1.0
-    share, square = hits / of, Z * Z
-    middle = share + square / (2 * of)
-    half = Z * math.sqrt((share * (1 - share) + square / (4 * of)) / of)
-    whole = 1 + square / of
-    return max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole)
 
 
 def positive(text: str) -> float:

@@ -24,11 +24,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from agent.core.measures import interval
 from agent.core.settings import GENERATOR, Settings
 from agent.healing.models import OWNER, Models
 from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.claims import Claim, healed
-from evaluation.lines import Lines, interval
+from evaluation.lines import Lines
 from llm import Message, Provider, Reply, Request
 from llm.asking.answers import code_of
 from llm.errors import BadReply

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "llm": {"llm"},
     "agent": {"agent", "llm", "sandbox"},
     "demo": {"demo", "agent", "llm", "sandbox"},
-    "evaluation": {"evaluation", "agent", "llm", "sandbox"},
+    "evaluation": {"evaluation", "agent", "llm", "sandbox", "demo"},
 }
 
 INSIDE_AGENT = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping
 
 from agent.core.trees import is_legible, nodes_of
@@ -53,3 +54,18 @@ MEASURES: Mapping[str, Measure] = {
 def measured(text: str) -> dict[str, int | bool | None]:
     """Every measure of a text."""
     return {name: measure(text) for name, measure in MEASURES.items()}
+
+
+_Z = 1.96
+"""Of an interval that holds the true share 19 times out of 20."""
+
+
+def interval(hits: int, of: int) -> tuple[float, float]:
+    """Wilson's score interval of a share; see Wilson, JASA 22 (1927)."""
+    if not of:
+        return 0.0, 1.0
+    share, square = hits / of, _Z * _Z
+    middle = share + square / (2 * of)
+    half = _Z * math.sqrt((share * (1 - share) + square / (4 * of)) / of)
+    whole = 1 + square / of
+    return max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole)

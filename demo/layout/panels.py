@@ -60,6 +60,11 @@ def lay_memory(parts: Parts) -> None:
     parts.add("memory-list", gr.HTML("", js_on_load=ACTS))
 
 
+def lay_benchmarks(parts: Parts) -> None:
+    """What was measured on this machine."""
+    parts.add("benchmarks-list", gr.HTML(""))
+
+
 def lay_api(parts: Parts) -> None:
     """The endpoints by name."""
     parts.add("api-list", gr.HTML("", js_on_load=ADDRESSED))

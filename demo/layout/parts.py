@@ -31,7 +31,7 @@ STREAMED: dict[str, Any] = {
     "concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private",
     **MULTIPLE,
 }
-TOLD_IN = ("said", "runs-told", "memory-told")
+TOLD_IN = ("said", "runs-told", "memory-told", "benchmarks-list")
 """The parts that say why an act could not be."""
 AS_SENT: dict[str, Any] = {"preprocess": False}
 """A value that no field has, as a program may send, is refused in words, or cleaned, by who reads

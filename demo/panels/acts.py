@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import gradio as gr
 
+from agent.core.settings import data_folder
 from agent.log.history import History
 from demo.browser_state import Update, Visit
 from demo.models.choice import BadModelChoice
@@ -128,7 +129,16 @@ class Panels:
                 memory.forget_all()
         return {}
 
-    # Endpoints.
+    # Benchmarks and endpoints.
+
+    async def benchmarks(self) -> Update:
+        """What was measured on this machine."""
+        from demo.panels import shown
+        from demo.panels.measured import command, measured
+
+        folder, _ = data_folder((await self._host.session()).settings)
+        shown_folder = None if self._host.access.public else folder
+        return {"benchmarks-list": shown.benchmarks(measured(folder), command(shown_folder))}
 
     async def endpoints(self, visit: Visit) -> Update:
         """The endpoints by name."""

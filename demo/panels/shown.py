@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from agent.core.domain import counted
+from agent.core.measures import interval
 from agent.doors.memory.tables import facts, patch_of
 from agent.log.history import Listed
 from agent.log.iterations import Comparison
 from agent.log.result import Result
 from agent.log.words import OUTCOME_WORDS, headline, open_words, outcome_words
 from agent.memory import StoredFix, StoredLesson
+from demo.panels.measured import Measured, Share
 from demo.shown.diff import diff
 from demo.shown.escape import escaped, prose
 from demo.shown.panes import fact_list, pane
@@ -189,6 +191,41 @@ def _lesson(row: StoredLesson) -> tuple[str, str]:
         f"{_when(row.created)}</small></p>{_act('forget', key, 'Forget this lesson', sure=asked)}"
         "</details></li>", f"{row.lesson.text} {row.lesson.category}",
     )
+
+
+def benchmarks(found: Sequence[Measured], command: str) -> str:
+    """What was measured here, each figure with how far it can be off; nothing else is shown."""
+    if not found:
+        return (
+            '<p class="none">No benchmark was run on this machine, and no figures of others are '
+            "shown. This runs one, without a model:</p>"
+            f'<pre tabindex="0">{escaped(command)}</pre>'
+        )
+    return "".join(map(_measured, found))
+
+
+def _measured(one: Measured) -> str:
+    rows = "".join(
+        f"<tr><th scope=row>{escaped(name, 80)}</th>"
+        + "".join(f"<td>{_share(share)}</td>" for share in shares)
+        + f"<td>{seconds:.1f} s</td></tr>"
+        for name, shares, seconds in one.rows
+    )
+    return (
+        f'<section class="measured"><h2>{escaped(one.name, 200)}</h2>'
+        f"{fact_list(*one.provenance)}"
+        '<table><thead><tr><th scope=col>rows</th><th scope=col>pass their tests</th>'
+        "<th scope=col>right, the first shown</th><th scope=col>right, any shown</th>"
+        f"<th scope=col>median</th></tr></thead><tbody>{rows}</tbody></table></section>"
+    )
+
+
+def _share(share: Share) -> str:
+    hits, of = share
+    if not of:
+        return "none"
+    low, high = interval(hits, of)
+    return f"{hits} of {of} <small>{low:.0%} to {high:.0%}</small>"
 
 
 def endpoints(documented: Iterable[tuple[str, str, Mapping[str, object]]]) -> str:

@@ -185,9 +185,10 @@ def test_every_panel_keeps_the_rules_with_what_is_opened_on_it_and_does_what_it_
     shown.locator("[data-act=forget-all]").click()
     expect(rows).to_have_count(0)
 
-    opened(shown, "API")
-    expect(shown.locator(".endpoint pre").first).to_be_visible()
-    keeps_the_rules(shown, next(themes))
+    for name, part in (("Benchmarks", "#benchmarks-list pre"), ("API", ".endpoint pre")):
+        opened(shown, name)
+        expect(shown.locator(part).first).to_be_visible()
+        keeps_the_rules(shown, next(themes))
     call = shown.locator(".endpoint pre").first.inner_text()
     assert f'Client("{page.home}")' in call
     exec(compile(call, "heal_code", "exec"), {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -177,6 +178,26 @@ def test_what_a_program_wrote_is_text_in_every_moment_that_is_replayed(name: str
     text = to_jsonl(recorded(name)).replace("late_fee", "<img src=x onerror=alert(1)>")
     pieces = "".join("".join(shown) for shown in replayed(moments(from_jsonl(text))))
     assert ("<img" in pieces, "&lt;img" in pieces) == (False, True)
+
+
+async def test_only_what_was_measured_here_is_shown_with_its_interval(tmp_path: Path) -> None:
+    async with opened(tmp_path, public=False) as (panels, _, _session):
+        empty = (await panels.benchmarks())["benchmarks-list"]
+        assert f"--out {tmp_path}/benchmarks/seen" in Reader(empty).text
+        assert not re.search(r"\d+ of \d+", empty)
+        folder = tmp_path / "benchmarks" / "seen"
+        folder.mkdir(parents=True)
+        figures = {"rows": 20, "plausible": 15, "correct": 9, "with_truth": 10, "any": 10,
+                   "seconds_median": 1.25}
+        (folder / "summary.json").write_text(json.dumps(
+            {"suite": "seen.jsonl", "provider": "mock", "figures": {"all": figures},
+             "version": "1a2b3c4", "cores": 2, "measured": "2026-03-04T05:06+00:00"}
+        ))
+        text = Reader((await panels.benchmarks())["benchmarks-list"]).text
+        for fact in ("15 of 20", "53%", "89%", "9 of 10", "seen.jsonl", "1a2b3c4", "04 Mar 2026"):
+            assert fact in text, fact
+        (folder / "summary.json").write_text("{")
+        assert "15 of 20" not in (await panels.benchmarks())["benchmarks-list"]
 
 
 async def test_each_visitor_of_a_public_page_is_shown_a_word_for_programs(

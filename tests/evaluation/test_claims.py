@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from agent.core.measures import interval
 from evaluation.calibration import reliability
 from evaluation.cases import read_cases
 from evaluation.claims import healed, table
-from evaluation.lines import interval
 from evaluation.with_model import question
 from evaluation.with_model import table as compared
 

@@ -1,0 +1,78 @@
+"""Benchmarks that were run on this machine, as they lie in its data folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+FOLDER = "benchmarks"
+MOST_SHOWN = 20
+LARGEST_BYTES = 1_000_000
+
+
+Share = tuple[int, int]
+"""So many of so many."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One benchmark: where its figures are from, and a row for each group."""
+
+    name: str
+    provenance: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, tuple[Share, Share, Share], float], ...]
+    """Its name; what passes its tests, is right at first, and at all; its median seconds."""
+
+
+def measured(data: Path) -> tuple[Measured, ...]:
+    """The newest first. A file that is no summary is left out by its name."""
+    found = sorted(
+        data.glob(f"{FOLDER}/*/summary.json"), key=lambda path: path.stat().st_mtime, reverse=True
+    )
+    return tuple(_read(path) for path in found[:MOST_SHOWN])
+
+
+def command(data: Path | None) -> str:
+    """What measures here, and leaves its figures where this page reads them; without `data` for
+    those who need not know where that is."""
+    return (
+        "python -m evaluation.run_benchmark --suite evaluation/bench/seen.jsonl "
+        f"--provider mock --out {data or 'HEAL_DATA_DIR'}/{FOLDER}/seen"
+    )
+
+
+def _read(path: Path) -> Measured:
+    when = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    told = [("figures", f"{FOLDER}/{path.parent.name}/{path.name}")]
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise ValueError("it is too large")
+        found = json.loads(path.read_text(encoding="utf-8"))
+        rows = tuple(_rows(found["figures"]))
+        when = datetime.fromisoformat(found.get("measured") or when.isoformat())
+        told += [
+            (name.replace("_", " "), str(found[name]))
+            for name in ("version", "cores", "suite", "provider", "budget_s", "max_candidates",
+                         "hold_out", "workers")
+            if found.get(name) is not None
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        told, rows = [*told, ("cannot be read", str(error))], ()
+    at = ("measured", f"{when:%d %b %Y, %H:%M} UTC, on this machine")
+    return Measured(path.parent.name, (at, *told), rows)
+
+
+def _rows(
+    figures: Mapping[str, Mapping[str, Any]]  # as JSON has them; a wrong one raises
+) -> Iterator[tuple[str, tuple[Share, Share, Share], float]]:
+    for name, one in figures.items():
+        shares = (
+            (int(one["plausible"]), int(one["rows"])),
+            (int(one["correct"]), int(one["with_truth"])),
+            (int(one["any"]), int(one["with_truth"])),
+        )
+        yield name, shares, float(one["seconds_median"])
