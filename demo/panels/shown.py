@@ -129,8 +129,12 @@ def comparison(two: Comparison, names: tuple[str, str]) -> str:
         f"<th scope=col>second</th></tr></thead><tbody>{rows}</tbody></table>"
         if rows else '<p class="none">No test that both have came out differently.</p>'
     )
-    alone = len(two.differing) - rows.count("<tr>")
-    more = f'<p class="none">{counted(alone, "test")} in one of them alone.</p>' if alone else ""
+    alone = (
+        ("first", sum(not one.right for one in two.differing)),
+        ("second", sum(not one.left for one in two.differing)),
+    )
+    only = "; ".join(f"{counted(many, 'test')} in the {side} alone" for side, many in alone if many)
+    more = f'<p class="none">{only}.</p>' if only else ""
     changed = diff(two.diff) if two.diff else '<p class="none">Both leave the same program.</p>'
     return (
         f'<section class="two-runs"><h2>Two runs</h2>{related}<div class="sides">'
