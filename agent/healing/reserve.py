@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from agent.core.domain import ProofLevel, Report, RunOutcome, Solution, Strategy, Value
 from agent.core.events import CodeWritten, Event, Judged, Notice, PatchProposed, Proved
-from agent.core.rounds import Round, Rounds
-from agent.core.state import State, Suite, is_repaired
+from agent.core.state import Round, Rounds, State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore
 from agent.healing.rounds import begun, go_on, may_ask

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from agent.core.domain import Approach, Diagnosis, Report, Solution
 from agent.core.events import Extended, Judged, Notice, RoundEnded, Stamped, StepStarted
-from agent.core.rounds import Round, Rounds, Stop
 from agent.core.settings import GENERATOR
-from agent.core.state import State, Suite
+from agent.core.state import Round, Rounds, State, Stop, Suite
 from agent.core.trees import tree_of
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore, Situation, next_approach

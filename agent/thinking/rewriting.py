@@ -7,8 +7,8 @@ from contextlib import aclosing, suppress
 
 from agent.core.domain import Approach, Report, Solution, TestCase, counted
 from agent.core.events import ModelCalled, Notice, Recalled
-from agent.core.rounds import Try
 from agent.core.settings import GENERATOR
+from agent.core.state import Try
 from agent.core.trees import tree_of
 from agent.healing.confidence import of_a_draft
 from agent.healing.context import Context

@@ -23,9 +23,8 @@ from collections.abc import Sequence
 from copy import deepcopy
 from heapq import heappop, heappush
 
-from agent.core.domain import Example, Raises, Script, TestCase
+from agent.core.domain import Example, Origin, Raises, Script, TestCase
 from agent.core.trees import is_literal
-from agent.core.trust import Origin
 from agent.intake.errors import NotFixable
 from agent.intake.found.effects import keeps_state
 from agent.intake.parsing import (

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from agent.core.events import Notice
-from agent.core.rounds import Rounds, Try
 from agent.core.settings import GENERATOR
-from agent.core.state import State
+from agent.core.state import Rounds, State, Try
 from agent.healing.context import Context
 from agent.healing.rounds import attempt_of, least_s, may_ask
 from agent.thinking.rewriting import one_try

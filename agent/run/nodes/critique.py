@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from agent.core.domain import Report, RunOutcome, Solution, TestCase
 from agent.core.events import Critiqued
-from agent.core.rounds import Rounds
-from agent.core.state import State, Suite
+from agent.core.state import Rounds, State, Suite
 from agent.healing.context import Context
 from agent.healing.strategies import say_enough
 from agent.run.nodes.specify import announce, derived_test, is_asked

@@ -8,9 +8,8 @@ from langgraph.types import interrupt
 
 from agent.core.domain import Solution
 from agent.core.events import CodeWritten, PatchProposed, fold_attempts
-from agent.core.rounds import Round, Rounds
 from agent.core.settings import GENERATOR
-from agent.core.state import State, Suite, is_repaired
+from agent.core.state import Round, Rounds, State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore
 from agent.healing.reserve import second_opinion

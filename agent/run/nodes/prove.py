@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.core.domain import (
+    VETOING_ORIGINS,
     Alternatives,
     Estimate,
     Evidence,
@@ -15,9 +16,7 @@ from agent.core.domain import (
 )
 from agent.core.events import Ambiguous, Proved
 from agent.core.loops import aside
-from agent.core.rounds import Rounds
-from agent.core.state import UNHELD_WORDS, State, Suite, is_repaired
-from agent.core.trust import VETOING_ORIGINS
+from agent.core.state import UNHELD_WORDS, Rounds, State, Suite, is_repaired
 from agent.healing.confidence import confidence
 from agent.healing.context import Context
 from agent.healing.proving import (

@@ -14,9 +14,8 @@ from agent.core.events import (
     Searched,
 )
 from agent.core.loops import aside
-from agent.core.rounds import Round, Rounds, Try
 from agent.core.settings import GENERATOR
-from agent.core.state import State, Suite
+from agent.core.state import Round, Rounds, State, Suite, Try
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore
 from agent.healing.recollection import RecalledFix, apply_recalled_fix

@@ -9,11 +9,19 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from agent.core.domain import Example, Raises, Report, Solution, TestCase, counted
+from agent.core.domain import (
+    HOLD_OUT_FROM,
+    VETOING_ORIGINS,
+    Example,
+    Raises,
+    Report,
+    Solution,
+    TestCase,
+    counted,
+)
 from agent.core.events import Notice, TestInfo, TestsFrozen
 from agent.core.state import State, Suite
 from agent.core.trees import expression, is_literal, plain, readable
-from agent.core.trust import HOLD_OUT_FROM, VETOING_ORIGINS
 from agent.healing.context import Context
 from agent.intake import calls_made, fixes_a_value, makes_new_calls
 from agent.intake.asked.held_out import contains_test, file_without_test

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent.core.rounds import Try
 from agent.core.settings import Settings
-from agent.core.state import State
+from agent.core.state import State, Try
 from agent.run.nodes import attempt as module
 
 RIGHT = Try(by="a model")
