@@ -79,7 +79,7 @@ GRADIO_MODULES = {
       for name in ("inputs", "login", "output", "panels", "parts", "theme")),
 }
 LANGGRAPH_ROOMS = {
-    "agent/run/graph.py", "agent/run/nodes/ask.py", "agent/run/nodes/gate.py",
+    "agent/run/graph.py", "agent/run/nodes/gate.py",
 }
 
 DATA = (

@@ -64,17 +64,18 @@ class Suite(Value):
 
     def urging(self, names: Collection[str]) -> Suite:
         """The same tests, of which these forbid success alone for now."""
-        return self._with_origins({name: "urged" for name in names}).model_copy(
+        return self.with_origins({name: "urged" for name in names}).model_copy(
             update={"was_urged": True}
         )
 
     def settled(self) -> Suite:
         """The same tests, with none urged any more."""
-        return self._with_origins(
+        return self.with_origins(
             {test.name: "confirmed" for test in self.all if test.origin == "urged"}
         )
 
-    def _with_origins(self, origins: Mapping[str, Origin]) -> Suite:
+    def with_origins(self, origins: Mapping[str, Origin]) -> Suite:
+        """The same tests, some with another origin, by their names."""
         def of(tests: Sequence[TestCase]) -> tuple[TestCase, ...]:
             return tuple(
                 one.model_copy(update={"origin": origins.get(one.name, one.origin)})

@@ -89,9 +89,7 @@ def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> Sta
     ))
     announce(ctx, fresh)
     rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    rounds = rounds.model_copy(update={
-        "notes": (*rounds.notes, f"A reviewer of a program that was tried says: {answer.note}"),
-    })
+    rounds = rounds.with_note(f"A reviewer of a program that was tried says: {answer.note}")
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
     return {
         "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(rounds),

@@ -10,7 +10,7 @@ import pytest
 
 from agent.core.settings import Settings
 from agent.core.state import State, Try
-from agent.run.nodes import attempt as module
+from agent.run.nodes import repair as module
 
 RIGHT = Try(by="a model")
 
