@@ -18,7 +18,7 @@ from typing import Any
 
 from agent.core.domain import File, Solution, Task
 from agent.intake import site_folders, tests_from_snippet
-from agent.intake.brought import PASTED
+from agent.intake.task import PASTED
 from agent.judge import check
 from agent.judge.compared import plain
 from agent.judge.compared.examples import asking

@@ -9,7 +9,6 @@ from agent.core.lazy import loaded_later
 if TYPE_CHECKING:
     from agent.intake.asked.calls import calls_made, makes_new_calls
     from agent.intake.asked.claims import fixes_a_value
-    from agent.intake.brought import Brought, Inputs, TestText
     from agent.intake.environment import site_folders
     from agent.intake.errors import BadInput, NotFixable
     from agent.intake.failing.aside import (
@@ -23,7 +22,16 @@ if TYPE_CHECKING:
     from agent.intake.found.words import tests_from_words
     from agent.intake.program import protected_lines, untouched, without_added_asserts
     from agent.intake.source import SourceFile
-    from agent.intake.task import PreparedTask, from_command_line, from_page, make_task, task_of
+    from agent.intake.task import (
+        Brought,
+        Inputs,
+        PreparedTask,
+        TestText,
+        from_command_line,
+        from_page,
+        make_task,
+        task_of,
+    )
 
 __all__ = [
     "BadInput", "Brought", "Inputs", "NotFixable", "PreparedTask", "SourceFile", "TestText",
@@ -36,7 +44,6 @@ __all__ = [
 __getattr__ = loaded_later(__name__, {
     "asked.calls": "calls_made makes_new_calls",
     "asked.claims": "fixes_a_value",
-    "brought": "Brought Inputs TestText",
     "environment": "site_folders",
     "errors": "BadInput NotFixable",
     "failing.aside": "outside_failure_words still_counting_tests with_lost_tests "
@@ -46,5 +53,5 @@ __getattr__ = loaded_later(__name__, {
     "found.words": "tests_from_words",
     "program": "protected_lines untouched without_added_asserts",
     "source": "SourceFile",
-    "task": "PreparedTask from_command_line from_page make_task task_of",
+    "task": "Brought Inputs PreparedTask TestText from_command_line from_page make_task task_of",
 })

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from agent.core.domain import TestCase
 from agent.core.literals import literal_source
 from agent.core.trees import expression, literal
-from agent.intake.asked.signatures import imported, signatures, target
+from agent.intake.asked.calls import imported, signatures, target
 from agent.intake.found.effects import may_keep_state
 from agent.intake.found.snippets import asserted
 from agent.intake.parsing import BUILTIN_NAMES, dotted, is_import, statements_of
