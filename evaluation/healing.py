@@ -15,7 +15,9 @@ from typing import TypedDict
 from agent.core.domain import File, Rivals, Solution, Task
 from agent.core.events import Stamped
 from agent.doors.bundle import true_name
-from agent.intake import BadInput, NotFixable, TestText, make_task, site_folders
+from agent.intake.environment import site_folders
+from agent.intake.errors import BadInput, NotFixable
+from agent.intake.task import TestText, make_task
 from agent.log.result import Result, fold
 from agent.run.session import Settings, open_session
 from evaluation.suite import BadRow, Broken, Row, Truth

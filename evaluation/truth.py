@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.core.domain import File, Solution, Task
-from agent.intake import site_folders, tests_from_snippet
+from agent.intake.environment import site_folders
+from agent.intake.found.snippets import tests_from_snippet
 from agent.intake.task import PASTED
 from agent.judge import check
 from agent.judge.compared import plain

@@ -12,7 +12,7 @@ from agent.core.events import Event, Judged, Stamped
 from agent.core.settings import GENERATOR, Settings
 from agent.core.state import State
 from agent.healing.screenings import SearchCache
-from agent.intake import with_lost_tests
+from agent.intake.failing.aside import with_lost_tests
 from agent.judge import check
 from agent.judge.signs import introduced
 from agent.log.bus import Writer

@@ -10,7 +10,7 @@ from agent.core.domain import Behaviour, Report, Rivals, Solution, TestCase, Val
 from agent.core.events import Ambiguous, CodeWritten, Judged, PatchProposed
 from agent.core.state import State
 from agent.healing.context import Context
-from agent.intake import untouched
+from agent.intake.program import untouched
 from agent.memory import Fix, Offer, is_local
 from agent.memory.placing import returned
 from agent.repair.ranking.question import choices, in_words

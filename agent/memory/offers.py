@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.core.domain import Estimate, FileChange, Project, Solution
-from agent.intake import untouched
+from agent.intake.program import untouched
 from agent.memory.edits import edit_between
 from agent.memory.failures import Failure, project_key
 from agent.memory.file import MemoryFault

@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from textwrap import indent
 
 from agent.core.trees import parse
-from agent.intake import protected_lines
+from agent.intake.program import protected_lines
 from agent.memory.edits import (
     Change,
     Edit,

@@ -14,7 +14,7 @@ from agent.healing.confidence import of_a_draft
 from agent.healing.context import Context
 from agent.healing.rounds import fingerprint, is_small
 from agent.healing.strategies import Attempt, pins, searched_near
-from agent.intake import untouched, without_added_asserts
+from agent.intake.program import untouched, without_added_asserts
 from agent.repair.ranking.blindness import blindness
 from agent.repair.wording import edit_in_words
 from agent.thinking.branching import ALTERNATIVES, branches

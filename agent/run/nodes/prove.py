@@ -29,7 +29,7 @@ from agent.healing.proving import (
 from agent.healing.reserve import Reserve
 from agent.healing.rivalry import ProofCase, ProofEvidence
 from agent.healing.rounds import fingerprint, is_small
-from agent.intake import makes_new_calls
+from agent.intake.asked.calls import makes_new_calls
 from agent.intake.asked.held_out import contains_test
 from agent.memory import Failure
 from agent.repair.proof.doubts import calls, dropped_calls, undefined_exceptions, unread_names

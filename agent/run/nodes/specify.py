@@ -25,7 +25,8 @@ from agent.core.events import CodeWritten, Judged, Notice, TestInfo, TestsFrozen
 from agent.core.state import State, Suite, is_repaired
 from agent.core.trees import expression, is_call, is_literal, plain, readable
 from agent.healing.context import Context
-from agent.intake import calls_made, fixes_a_value, makes_new_calls
+from agent.intake.asked.calls import calls_made, makes_new_calls
+from agent.intake.asked.claims import fixes_a_value
 from agent.intake.asked.held_out import contains_test, file_without_test
 from agent.intake.parsing import BUILTIN_NAMES
 from agent.thinking import wording

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.intake import NotFixable, TestText, from_page, make_task
+from agent.intake.errors import NotFixable
+from agent.intake.task import TestText, from_page, make_task
 
 PROGRAM = "def f(a, b=3):\n    return a + b\n\ndef g():\n    return 1\n"
 COUNTED = "total = 0\n\ndef f(x):\n    global total\n    total += x\n    return total\n"

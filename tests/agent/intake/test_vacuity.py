@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent import intake
-from agent.intake import TestText, from_page, make_task
 from agent.intake.asked.vacuity import vacuous
+from agent.intake.found import snippets
+from agent.intake.task import TestText, from_page, make_task
 
 PROGRAM = "def f(x):\n    return x\n\nclass Box:\n    pass\n\nLIMIT = 3\n"
 
@@ -52,14 +52,14 @@ SOMETHING = (
 
 @pytest.mark.parametrize("code", NOTHING)
 def test_a_snippet_that_asks_nothing_is_found(code: str) -> None:
-    reasons = vacuous(intake.tests_from_snippet(code, program=PROGRAM), PROGRAM)
+    reasons = vacuous(snippets.tests_from_snippet(code, program=PROGRAM), PROGRAM)
 
     assert [NOTHING[code] in reason for reason in reasons.values()] == [True]
 
 
 @pytest.mark.parametrize("code", SOMETHING)
 def test_a_snippet_that_may_ask_something_is_kept(code: str) -> None:
-    assert vacuous(intake.tests_from_snippet(code, program=PROGRAM), PROGRAM) == {}
+    assert vacuous(snippets.tests_from_snippet(code, program=PROGRAM), PROGRAM) == {}
 
 
 def test_a_reason_counts_lines_in_the_user_s_text() -> None:

@@ -31,7 +31,7 @@ from agent.core.events import (
     to_jsonl,
 )
 from agent.healing.strategies import Proposal
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import fold
 from agent.log.store import Store
 from agent.run import run as run_module

@@ -18,7 +18,7 @@ from langsmith import Client, utils
 from langsmith.run_helpers import tracing_context
 
 from agent.core.settings import BadSettings, Settings
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.run.session import open_session
 from agent.run.uploads import PROJECT, Uploads, address, uploads
 from llm.redaction import Redactor
