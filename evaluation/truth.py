@@ -96,7 +96,7 @@ async def _holds(
     truth: Truth, program: Solution, sites: tuple[str, ...], sandbox: Sandbox
 ) -> bool:
     tests = [
-        test for code in truth.held_out for test in tests_from_snippet(code, "user", program.text)
+        test for code in truth.held_out for test in tests_from_snippet(code, program.text)
     ]
     report = await check(program, tests, Task(sites=sites), sandbox, run_program=False)
     return bool(report.verdicts) and report.passed

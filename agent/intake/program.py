@@ -135,7 +135,7 @@ def _asserts(text: str, body: list[ast.stmt]) -> Sequence[Located]:
         return []
     code = _laid_out(text, _repeated(flat, wanted))
     made = frozenset().union(*(names_in(node).binds for node in flat if _is_plain(node)))
-    return located_tests(code, "user", text, made)
+    return located_tests(code, text, made)
 
 
 def _is_plain(node: ast.stmt) -> bool:

@@ -402,7 +402,7 @@ def _of_text(test: TestText, brought: Brought, notices: list[str]) -> Sequence[L
     if not (collected(body) or makes_tests(body)) and (
         not test.name.endswith(".py") or _checks_at_top(body)
     ):
-        return located_tests(test.text, "user", brought.program)
+        return located_tests(test.text, brought.program)
     text, line = borrowed(test.text, brought.program, brought.entry)
     if line:
         notices.append(

@@ -9,10 +9,10 @@ import json
 from langgraph.types import interrupt
 
 from agent.core.domain import Alternatives, Rivals, Solution, TestCase
-from agent.core.events import Ambiguous, CodeWritten, Notice, PatchProposed, fold_attempts
+from agent.core.events import Ambiguous, Notice, fold_attempts
 from agent.core.settings import GENERATOR
-from agent.core.state import Round, Rounds, State, Suite, is_repaired
-from agent.healing.context import Context
+from agent.core.state import Round, State, Suite, is_repaired
+from agent.healing.context import Context, propose
 from agent.healing.ladder import NoMore
 from agent.healing.reserve import second_opinion
 from agent.healing.rounds import STOPPED, begun, go_on, may_ask
@@ -97,8 +97,7 @@ async def help_(state: State, ctx: Context) -> State:
         return update | {"outcome": None, "stopped": None} if kept else update
     if not answer.hint.strip() or ctx.plan.of(GENERATOR) is None:
         return {"helped": True, "asking": False}
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    rounds = rounds.with_note(f"A person says: {answer.hint.strip()}")
+    rounds = ctx.rounds(state).with_note(f"A person says: {answer.hint.strip()}")
     return {
         "rounds_id": ctx.store.put(rounds), "approach": "rewrite", "paid": True, "asking": False,
         "outcome": None, "stopped": None, "escalated": True, "taken": False,
@@ -128,10 +127,7 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     note = f"{state['note']}, changed by a person" if state.get("note") else "changed by a person"
     edited = edited.model_copy(update={"note": note})
-    ctx.emit(CodeWritten(iteration=state["iteration"], solution=edited))
-    ctx.emit(PatchProposed(
-        iteration=state["iteration"], strategy="person", note=note, diff=edited.diff(base),
-    ))
+    propose(ctx.emit, state["iteration"], "person", edited, base)
     if suite.held_out:  # whoever writes it has seen every test
         suite = suite.shown().model_copy(update={"unheld": "seen"})
     return {
@@ -148,8 +144,7 @@ def _unhinted(state: State, ctx: Context) -> str:
         return NO_READER
     if not may_ask(ctx):
         return "no time is left for a model to read it"
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    following = go_on(state, ctx, rounds)
+    following = go_on(state, ctx, ctx.rounds(state))
     return STOPPED.get(following.why, "") if isinstance(following, NoMore) else ""
 
 
@@ -161,8 +156,7 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
     if why or not hint.strip():
         return over | {"reason": f"{reason}; {why}" if why else reason}
     base = ctx.store.get(state["base_id"], Solution)
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    rounds = rounds.with_note(
+    rounds = ctx.rounds(state).with_note(
         f"{solution.diff(base)}\nA person has rejected this, and says: {hint.strip()}"
     )
     last = rounds.all[-1] if rounds.all else Round(approach="search")
@@ -231,11 +225,7 @@ def _chosen(state: State, ctx: Context, base: Solution, left: Alternatives) -> S
     }
     key = ctx.store.put(first.solution)
     if key != state["solution_id"]:
-        ctx.emit(CodeWritten(iteration=state["iteration"], solution=first.solution))
-        ctx.emit(PatchProposed(
-            iteration=state["iteration"], strategy="search", note=first.note,
-            diff=first.solution.diff(base),
-        ))
+        propose(ctx.emit, state["iteration"], "search", first.solution, base)
         update |= {"solution_id": key, "note": first.note}
     further = question(left, base)
     if further is not None:

@@ -16,7 +16,7 @@ from agent.core.domain import (
 )
 from agent.core.events import Ambiguous, Proved
 from agent.core.loops import aside
-from agent.core.state import UNHELD_WORDS, Rounds, State, Suite, is_repaired
+from agent.core.state import UNHELD_WORDS, State, Suite, is_repaired
 from agent.healing.confidence import confidence
 from agent.healing.context import Context
 from agent.healing.proving import (
@@ -284,8 +284,8 @@ def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
 
 def _read(state: State, ctx: Context, base: Solution) -> str:
     """All texts that a model had read when it wrote the repair."""
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    return "\n".join([*(file.text for file in base.files), ctx.task.text, *rounds.notes])
+    notes = ctx.rounds(state).notes
+    return "\n".join([*(file.text for file in base.files), ctx.task.text, *notes])
 
 
 async def _evidence(

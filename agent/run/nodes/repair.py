@@ -40,7 +40,7 @@ async def repair(state: State, ctx: Context) -> State:
 
 async def attempt(state: State, ctx: Context) -> State:
     """Asks the generator for one repair, which is judged at once."""
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    rounds = ctx.rounds(state)
     place = state.get("place", 0)
     if may_ask(ctx):
         bound = ctx.seconds_left - least_s(ctx) if state["approach"] == "tournament" else None
