@@ -30,7 +30,7 @@ MAY_IMPORT = {
 
 INSIDE_AGENT = [
     {"core"}, {"intake"}, {"judge"}, {"repair"}, {"memory", "log"}, {"project"}, {"tools"},
-    {"healing"}, {"thinking"}, {"planning"}, {"run.nodes", "run.uploads"}, {"run.graph"},
+    {"healing"}, {"thinking"}, {"planning"}, {"run.nodes"}, {"run.graph"},
     {"run.resources", "run.fork"}, {"run.run"}, {"run.session"}, {"doors"},
     {"__main__"},
 ]

@@ -15,8 +15,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from agent.core.domain import Solution, TestCase, address
-from agent.core.literals import literal_source
-from agent.core.trees import expression, literal
+from agent.core.trees import expression, literal, literal_source
 from agent.intake.found.effects import keeps_state
 from agent.intake.parsing import (
     BUILTIN_NAMES,

@@ -11,8 +11,7 @@ import ast
 from collections.abc import Iterable
 
 from agent.core.domain import TestCase
-from agent.core.literals import literal_source
-from agent.core.trees import expression, literal
+from agent.core.trees import expression, literal, literal_source
 from agent.intake.asked.calls import imported, signatures, target
 from agent.intake.found.effects import may_keep_state
 from agent.intake.found.snippets import asserted

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.literals import literal_source
+from agent.core.trees import literal_source
 
 ATOMS = st.none() | st.booleans() | st.integers() | st.text() | st.binary()
 PLAIN = st.recursive(
