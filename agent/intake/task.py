@@ -14,8 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from agent.core.domain import REST, File, Script, Solution, Task, TestCase
 from agent.core.pytest_settings import CONFIGURATIONS
-from agent.intake.asked.contradictions import contradiction, unwritten
-from agent.intake.asked.vacuity import vacuous
+from agent.intake.asked.unusable import contradiction, unwritten, vacuous
 from agent.intake.environment import (
     installed_modules,
     nearest_module,

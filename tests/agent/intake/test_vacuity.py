@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.intake.asked.vacuity import vacuous
+from agent.intake.asked.unusable import vacuous
 from agent.intake.found import snippets
 from agent.intake.task import TestText, from_page, make_task
 
