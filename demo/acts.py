@@ -260,7 +260,7 @@ class Page:
         if not kept["answer"]:
             yield {}
             return
-        from agent.intake import BadInput  # the session has imported it
+        from agent.intake.errors import BadInput
 
         self._newest.pop(visit["page"], None)
         try:
@@ -494,7 +494,7 @@ class Page:
     ) -> Update:
         """Answers the question that this page showed, and no later one, for whoever started the
         run."""
-        from agent.intake import BadInput  # the session has imported it
+        from agent.intake.errors import BadInput
 
         try:
             if refused := await self._refused_to(visit, kept["run"]):
@@ -557,7 +557,7 @@ class Page:
         """The same click can come twice: one of them begins the run, and the other waits for that.
         Yields whether it is still to be begun. Raises `TooMuch`, and `BadInput` for an identifier
         that no page gave out."""
-        from agent.intake import BadInput  # the session has imported it
+        from agent.intake.errors import BadInput
 
         while begun := self._preparing.get(run):
             with self._host.following(self.panel.visitor(visit), visit["address"]):

@@ -17,18 +17,11 @@ from agent.doors.prepared import Prepared
 from agent.doors.project.look import look
 from agent.doors.project.sent import Sent, SentFile, received
 from agent.doors.request import HealRequest
-from agent.intake import (
-    BadInput,
-    Brought,
-    NotFixable,
-    PreparedTask,
-    TestText,
-    from_page,
-    site_folders,
-    task_of,
-)
+from agent.intake.environment import site_folders
+from agent.intake.errors import BadInput, NotFixable
 from agent.intake.parsing import statements_of
 from agent.intake.source import from_bytes
+from agent.intake.task import Brought, PreparedTask, TestText, from_page, task_of
 from agent.log.history import LONGEST_TITLE
 from demo.browser_state import TYPED, Visit
 from demo.models.panel import Panel

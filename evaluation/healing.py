@@ -14,14 +14,10 @@ from typing import TypedDict
 
 from agent.core.domain import File, Solution, Task
 from agent.core.events import Stamped
-from agent.intake import (
-    BadInput,
-    NotFixable,
-    TestText,
-    make_task,
-    site_folders,
-    tests_from_snippet,
-)
+from agent.intake.environment import site_folders
+from agent.intake.errors import BadInput, NotFixable
+from agent.intake.found.snippets import tests_from_snippet
+from agent.intake.task import TestText, make_task
 from agent.judge import check
 from agent.log.result import Result, fold
 from agent.run.session import Settings, open_session
@@ -137,7 +133,7 @@ async def is_right(case: Case, changed: Mapping[str, str], sandbox: Sandbox) -> 
         )
         tests = [
             test for code in case.held_out
-            for test in tests_from_snippet(code, "user", program.text)
+            for test in tests_from_snippet(code, program.text)
         ]
         task = Task(sites=site_folders().sites)
         report = await check(program, tests, task, sandbox, run_program=False)

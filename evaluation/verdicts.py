@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.core.domain import REST, File, Project, Report, Script, Verdict
-from agent.intake import BadInput, NotFixable, TestText, make_task
 from agent.intake.environment import site_folders
+from agent.intake.errors import BadInput, NotFixable
+from agent.intake.task import TestText, make_task
 from agent.judge import check
 from agent.judge.project_run import run_suite
 from evaluation.cases import write

@@ -30,7 +30,7 @@ MAY_IMPORT = {
 
 INSIDE_AGENT = [
     {"core"}, {"intake"}, {"judge"}, {"repair"}, {"memory", "log"}, {"project"}, {"tools"},
-    {"healing"}, {"thinking"}, {"planning"}, {"run.nodes", "run.uploads"}, {"run.graph"},
+    {"healing"}, {"thinking"}, {"planning"}, {"run.nodes"}, {"run.graph"},
     {"run.resources", "run.fork"}, {"run.run"}, {"run.session"}, {"doors"},
     {"__main__"},
 ]
@@ -79,7 +79,7 @@ GRADIO_MODULES = {
       for name in ("inputs", "login", "output", "panels", "parts", "theme")),
 }
 LANGGRAPH_ROOMS = {
-    "agent/run/graph.py", "agent/run/nodes/ask.py", "agent/run/nodes/gate.py",
+    "agent/run/graph.py", "agent/run/nodes/gate.py",
 }
 
 DATA = (

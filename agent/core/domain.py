@@ -13,14 +13,27 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.core.trust import (
-    DERIVED_ORIGINS,
-    PINNING_ORIGINS,
-    VETO,
-    VETOING_ORIGINS,
-    WEIGHTS,
-    Origin,
+Origin = Literal[
+    "user", "doctest", "task", "held-out", "urged", "confirmed", "spec", "contested", "adversarial"
+]
+"""`task`: an example in the task's words; `spec`: derived from them; `confirmed`: stood in a
+dispute; `urged`: confirmed, and decisive while another repair is tried; `contested`: a dispute left
+open."""
+
+ALONE = 1.0
+WEIGHTS: dict[Origin, float] = {
+    "user": ALONE, "doctest": ALONE, "task": ALONE, "held-out": ALONE,
+    "urged": ALONE, "confirmed": 0.7, "spec": 0.4, "contested": 0.1, "adversarial": 0.0,
+}
+VETO = 0.6
+"""The weight at which failing derived tests forbid success: one confirmed test, or two others."""
+
+VETOING_ORIGINS: frozenset[Origin] = frozenset(one for one, w in WEIGHTS.items() if w >= ALONE)
+PINNING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest"})
+DERIVED_ORIGINS: frozenset[Origin] = frozenset(
+    one for one, weight in WEIGHTS.items() if 0 < weight < ALONE
 )
+HOLD_OUT_FROM = 4
 
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
 """How a test came out, in pytest's classes; `timeout` is ours."""
@@ -451,7 +464,7 @@ class Report(Value):
 
     @property
     def failing(self) -> tuple[Verdict, ...]:
-        """The verdicts that forbid success: derived ones only together (`core.trust`)."""
+        """The verdicts that forbid success: derived ones only together."""
         failing = tuple(verdict for verdict in self.oracle if verdict.fails)
         derived = sum(WEIGHTS[one.origin] for one in failing if one.origin in DERIVED_ORIGINS)
         if derived >= VETO:

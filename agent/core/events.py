@@ -14,6 +14,7 @@ from agent.core.domain import (
     Integrity,
     Jail,
     JailLayer,
+    Origin,
     Proof,
     ProofLevel,
     Report,
@@ -24,8 +25,7 @@ from agent.core.domain import (
     SuspectFile,
     Value,
 )
-from agent.core.rounds import Ruled, Stop
-from agent.core.trust import Origin
+from agent.core.state import Ruled, Stop
 from llm.types import Finish
 
 Step = Literal[

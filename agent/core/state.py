@@ -4,22 +4,25 @@ store, as the checkpoint's codec returns unknown types as dicts and tuples as li
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import Field
 
 from agent.core.domain import (
+    DERIVED_ORIGINS,
+    PINNING_ORIGINS,
+    VETOING_ORIGINS,
     Approach,
+    Origin,
     ProofLevel,
     Report,
     RunOutcome,
+    Solution,
     Strategy,
     TestCase,
     Unheld,
     Value,
 )
-from agent.core.rounds import Stop
-from agent.core.trust import DERIVED_ORIGINS, PINNING_ORIGINS, VETOING_ORIGINS, Origin
 
 UNHELD_WORDS: dict[Unheld, str] = {
     "": "",
@@ -61,17 +64,18 @@ class Suite(Value):
 
     def urging(self, names: Collection[str]) -> Suite:
         """The same tests, of which these forbid success alone for now."""
-        return self._with_origins({name: "urged" for name in names}).model_copy(
+        return self.with_origins({name: "urged" for name in names}).model_copy(
             update={"was_urged": True}
         )
 
     def settled(self) -> Suite:
         """The same tests, with none urged any more."""
-        return self._with_origins(
+        return self.with_origins(
             {test.name: "confirmed" for test in self.all if test.origin == "urged"}
         )
 
-    def _with_origins(self, origins: Mapping[str, Origin]) -> Suite:
+    def with_origins(self, origins: Mapping[str, Origin]) -> Suite:
+        """The same tests, some with another origin, by their names."""
         def of(tests: Sequence[TestCase]) -> tuple[TestCase, ...]:
             return tuple(
                 one.model_copy(update={"origin": origins.get(one.name, one.origin)})
@@ -230,3 +234,64 @@ class State(TypedDict, total=False):
 def is_repaired(state: State) -> bool:
     """Whether the program now judged is another than the first."""
     return state.get("solution_id") != state.get("base_id")
+
+
+Stop = Literal["iterations", "no_model", "stuck", "model", "time", "critic", "person"]
+"""Why no further iteration is tried."""
+
+Ruled = Literal["confirmed", "set aside", "contested", "undecided"]
+"""What comes of a derived test in dispute; the last two leave it open."""
+
+
+class Try(Value):
+    """One program that a model brought, with its verdict; or why it brought none."""
+
+    solution: Solution | None = None
+    report: Report | None = None
+    fault: str = ""
+    """What is wrong with it, in words; empty where it passes."""
+    by: str = ""
+    is_models_fault: bool = False
+    """There is no program, since the model gave no usable answer."""
+    capped: bool = False
+    """The model was not asked: a cap was reached."""
+    candidates: int = 1
+    """Programs that were tried for it: itself, and those of a search around it."""
+
+
+class Round(Value):
+    """One judged round."""
+
+    approach: Approach
+    program: str = ""
+    """The hash of its program's syntax tree; empty where it brought none."""
+    signature: str = ""
+    better: bool = False
+    refuted: bool = False
+    """Its program passed all that it had seen, and failed another test."""
+    told: str = ""
+    """What the next round is told of it: the change, and what was wrong with it."""
+
+
+class Rounds(Value):
+    """All rounds of a run, in order."""
+
+    all: tuple[Round, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What whoever reviewed has said against programs that passed."""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What earlier attempts of models and their reviewers said, for the next one."""
+        tried = [one.told for one in self.all if one.told and one.approach != "search"]
+        return (*dict.fromkeys(tried), *self.notes)
+
+    def with_note(self, note: str) -> Rounds:
+        """The same, with something that was said against its last program."""
+        return self.model_copy(update={"notes": (*self.notes, note)})
+
+    def refuted(self) -> Rounds:
+        """The same, its last program refuted by a test that it had not seen."""
+        *before, last = self.all
+        last = last.model_copy(update={"refuted": True})
+        return self.model_copy(update={"all": (*before, last)})

@@ -9,14 +9,13 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 
-from agent.core.domain import File, Script, Task, TestCase
+from agent.core.domain import VETOING_ORIGINS, File, Script, Task, TestCase
 from agent.core.events import Stamped, to_jsonl
 from agent.core.trees import parse
-from agent.core.trust import VETOING_ORIGINS
 from agent.doors.project.reports import junit, markdown
-from agent.intake.brought import PASTED
 from agent.intake.parsing import visible_names
 from agent.intake.project import module_stem
+from agent.intake.task import PASTED
 from agent.log.result import KEPT, Result, fold
 from agent.log.words import partial_words
 

@@ -38,7 +38,7 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
     from agent.doors.commands import refused
     from agent.doors.request import Usage
     from agent.doors.writeback import NotWritten
-    from agent.intake import BadInput, NotFixable
+    from agent.intake.errors import BadInput, NotFixable
     from llm import LlmError
     from sandbox import SandboxError
 

@@ -16,9 +16,8 @@ from agent.doors.prepared import OpenSession
 from agent.doors.request import HealRequest, Usage
 from agent.doors.terminal import TONE_STYLES, age, coloured, shown_lines, status_line, table
 from agent.healing.models import OWNER
-from agent.intake import TestText
 from agent.intake.source import read_source
-from agent.intake.task import snippet_texts
+from agent.intake.task import TestText, snippet_texts
 from agent.log.history import History, open_history
 from agent.log.iterations import (
     Iteration,

@@ -26,7 +26,9 @@ from agent.core.settings import AgentConfig, Settings
 from agent.doors.prepared import NOTHING, OpenSession, Prepared, Say, prepare, silent
 from agent.doors.request import HealRequest
 from agent.healing.models import OWNER
-from agent.intake import NotFixable, TestText, from_page, make_task, site_folders
+from agent.intake.environment import site_folders
+from agent.intake.errors import NotFixable
+from agent.intake.task import TestText, from_page, make_task
 from agent.log.history import Listed, open_history
 from agent.log.iterations import Comparison, Iteration, compared, iterations
 from agent.log.result import Result, fold

@@ -19,7 +19,7 @@ from agent.doors.library import RunFault, SelfHealingAgent
 from agent.doors.prepared import OpenSession, Prepared, checked
 from agent.doors.project.reports import markdown
 from agent.doors.request import HealRequest, Usage
-from agent.intake import BadInput, NotFixable
+from agent.intake.errors import BadInput, NotFixable
 from agent.log.result import Result
 from agent.project.layout import find_layout
 from agent.tools import ToolRegistry, ToolResult, Workspace, open_tools

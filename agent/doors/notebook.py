@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from agent.core.settings import BadSettings
 from agent.doors.library import HealResult, RunFault, SelfHealingAgent
 from agent.doors.terminal import Terminal
-from agent.intake import BadInput
+from agent.intake.errors import BadInput
 from llm import LlmError
 from sandbox import SandboxError
 

@@ -21,7 +21,7 @@ from agent.log.words import STANDING_SIGNS
 if TYPE_CHECKING:
     from agent.doors.project.branch import Committed
     from agent.doors.project.look import Seen
-    from agent.intake import PreparedTask
+    from agent.intake.task import PreparedTask
     from agent.run.session import Session
 
 OpenSession = Callable[[Settings], AbstractAsyncContextManager["Session"]]
@@ -98,7 +98,7 @@ async def judged(
 ) -> Result:
     """What its tests say of a task's program. Raises: NotFixable, Usage."""
     from agent.healing.models import OWNER
-    from agent.intake import outside_failure_words, with_outside_failures
+    from agent.intake.failing.aside import outside_failure_words, with_outside_failures
 
     if task is None or task.solution is None:
         raise Usage("There is no program to judge; give a PATH.")
@@ -143,7 +143,7 @@ def _unshown(report: Report) -> str:
 async def prepare(request: HealRequest, settings: Settings, say: Say) -> Prepared:
     """Reads a request; a project's suite is run once. Raises: BadInput, NotFixable."""
     if not request.is_project:
-        from agent.intake import from_command_line
+        from agent.intake.task import from_command_line
 
         brought = await asyncio.to_thread(from_command_line, request)
         for notice in brought.notices:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.core.settings import Autonomy, Settings
 from agent.doors.exits import Requirements
-from agent.intake.brought import Inputs
+from agent.intake.task import Inputs
 from agent.project.layout import find_layout
 from llm.plan import parse_roles
 

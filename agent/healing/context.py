@@ -7,12 +7,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.core.domain import REST, ProofLevel, Report, Script, Solution, Task, TestCase
-from agent.core.events import Event, Judged, Stamped
+from agent.core.domain import (
+    REST,
+    ProofLevel,
+    Report,
+    Script,
+    Solution,
+    Strategy,
+    Task,
+    TestCase,
+)
+from agent.core.events import CodeWritten, Event, Judged, PatchProposed, Stamped
 from agent.core.settings import GENERATOR, Settings
-from agent.core.state import State
+from agent.core.state import Rounds, State
 from agent.healing.screenings import SearchCache
-from agent.intake import with_lost_tests
+from agent.intake.failing.aside import with_lost_tests
 from agent.judge import check
 from agent.judge.signs import introduced
 from agent.log.bus import Writer
@@ -90,6 +99,10 @@ class Context:
     def test_s(self) -> float:
         """A test's deadline in this run: a few that hang must not use up its budget."""
         return min(self.settings.test_wall_s, self.settings.budget_s / TESTS_IN_A_BUDGET)
+
+    def rounds(self, state: State) -> Rounds:
+        """The judged rounds so far."""
+        return self.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
 
     def free(self, state: State) -> bool:
         """Whether nothing may be spent yet: code was brought, and the search without a model has
@@ -171,3 +184,14 @@ def doubted(
         verdict.model_copy(update={"doubt": sign, "integrity": None})
         if verdict.passed else verdict for verdict in report.verdicts
     )})
+
+
+def propose(
+    emit: Callable[[Event], object], iteration: int, strategy: Strategy, solution: Solution,
+    base: Solution,
+) -> None:
+    """Logs a changed program as an iteration's patch of `base`."""
+    emit(CodeWritten(iteration=iteration, solution=solution))
+    emit(PatchProposed(
+        iteration=iteration, strategy=strategy, note=solution.note, diff=solution.diff(base)
+    ))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.core.domain import Approach
-from agent.core.rounds import Round, Stop
+from agent.core.state import Round, Stop
 
 BROUGHT: tuple[Approach, ...] = ("search", "minimal", "tournament", "rewrite", "fresh")
 """For a program that a user brought, or has brought tests for."""

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from agent.core.crowds import Crowds
 from agent.core.settings import GENERATOR, ROLES, Settings
+from agent.memory.visitors import Crowds
 from llm import Connection, NoProvider, Plan, Provider, Secret, open_provider, resolve
 from llm.errors import NeedsKey
 from llm.plan import Choice, connection, with_preset

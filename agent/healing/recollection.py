@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Sequence
 
 from agent.core.domain import Behaviour, Report, Rivals, Solution, TestCase, Value
-from agent.core.events import Ambiguous, CodeWritten, Judged, PatchProposed
+from agent.core.events import Ambiguous, Judged
 from agent.core.state import State
-from agent.healing.context import Context
-from agent.intake import untouched
+from agent.healing.context import Context, propose
+from agent.intake.program import untouched
 from agent.memory import Fix, Offer, is_local, remade
 from agent.repair.ranking.question import choices, in_words
 
@@ -60,12 +60,7 @@ async def with_rivals(
 def apply_recalled_fix(ctx: Context, base: Solution, found: RecalledFix, iteration: int) -> State:
     """The state with a remembered program as the current one, which has had its verdict."""
     solution = found.solution
-    ctx.emit(CodeWritten(iteration=iteration, solution=solution))
-    ctx.emit(
-        PatchProposed(
-            iteration=iteration, strategy="memory", note=solution.note, diff=solution.diff(base)
-        )
-    )
+    propose(ctx.emit, iteration, "memory", solution, base)
     if found.rivals is not None:
         ctx.emit(Ambiguous(iteration=iteration, rivals=found.rivals))
     # The replay was the full verdict: the next step need not run the same tests again.

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent.core.domain import ProofLevel, Report, RunOutcome, Solution, Strategy, Value
-from agent.core.events import CodeWritten, Event, Judged, Notice, PatchProposed, Proved
-from agent.core.rounds import Round, Rounds
-from agent.core.state import State, Suite, is_repaired
-from agent.healing.context import Context
+from agent.core.events import Event, Judged, Notice, Proved
+from agent.core.state import Round, State, Suite, is_repaired
+from agent.healing.context import Context, propose
 from agent.healing.ladder import NoMore
 from agent.healing.rounds import begun, go_on, may_ask
 from agent.log.store import Store
@@ -43,7 +42,7 @@ def second_opinion(state: State, ctx: Context) -> State | None:
         or state["strategy"] == "person" or not may_ask(ctx) or first is None
     ):
         return None
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    rounds = ctx.rounds(state)
     following = go_on(state, ctx, rounds)
     if isinstance(following, NoMore):
         return None
@@ -80,10 +79,7 @@ def restored(
         return state, None
     base = store.get(state["base_id"], Solution)
     number = state["iteration"] + 1
-    emit(CodeWritten(iteration=number, solution=kept.solution))
-    emit(PatchProposed(
-        iteration=number, strategy=kept.strategy, note=kept.note, diff=kept.solution.diff(base)
-    ))
+    propose(emit, number, kept.strategy, kept.solution, base)
     emit(Judged(iteration=number, report=kept.report))
     emit(Proved(
         level=kept.proof, why=kept.proof_why, confidence=kept.confidence, unsure=kept.unsure

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from agent.core.domain import Approach, Diagnosis, Report, Solution
 from agent.core.events import Extended, Judged, Notice, RoundEnded, Stamped, StepStarted
-from agent.core.rounds import Round, Rounds, Stop
 from agent.core.settings import GENERATOR
-from agent.core.state import State, Suite
+from agent.core.state import Round, Rounds, State, Stop, Suite
 from agent.core.trees import tree_of
 from agent.healing.context import Context
 from agent.healing.ladder import NoMore, Situation, next_approach
@@ -52,7 +51,7 @@ def attempt_of(state: State, ctx: Context) -> Attempt:
 def first_or_next(state: State, ctx: Context) -> State:
     """The state after a program that was taken has failed a test that it had not seen, and before
     the first round: how the next one goes about it, or why there is none."""
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    rounds = ctx.rounds(state)
     update: State = {"taken": False}
     if state.get("taken") and rounds.all:
         rounds = rounds.refuted()
@@ -67,8 +66,7 @@ def first_or_next(state: State, ctx: Context) -> State:
 def by_diagnosis(state: State, ctx: Context) -> Approach:
     """The way of the next round by a diagnosis made since that was chosen: one that is no more than
     a guess, or that names a way."""
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    following = go_on(state, ctx, rounds)
+    following = go_on(state, ctx, ctx.rounds(state))
     return state["approach"] if isinstance(following, NoMore) else following
 
 
@@ -179,7 +177,7 @@ def at_odds(log: Iterable[Stamped]) -> tuple[str, str] | None:
 
 def counted(state: State, ctx: Context, found: Round) -> State:
     """The state with one round more."""
-    known = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
+    known = ctx.rounds(state)
     ctx.emit(RoundEnded(
         iteration=state["iteration"] + 1, approach=found.approach, better=found.better,
     ))

@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agent.core.domain import (
+    PINNING_ORIGINS,
     REST,
+    VETOING_ORIGINS,
     Alternatives,
     Diagnosis,
     Project,
@@ -22,7 +24,6 @@ from agent.core.domain import (
 )
 from agent.core.events import PartialFound, Searched
 from agent.core.trees import nodes_of
-from agent.core.trust import PINNING_ORIGINS, VETOING_ORIGINS
 from agent.healing.context import Context
 from agent.healing.project_search import search_project
 from agent.healing.searching import WALL_TIMES, SearchResult, search_repair

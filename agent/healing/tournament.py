@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.core.domain import Alternative, Alternatives, Report, Solution, TestCase
-from agent.core.rounds import Try
+from agent.core.state import Try
 from agent.healing.context import Context
 from agent.judge.compared import plain
 from agent.judge.compared.probing import ProbeAnswer, answers

@@ -20,9 +20,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from agent.core.domain import Script, TestCase
-from agent.intake.found.borrowing import import_line, with_line
 from agent.intake.found.effects import changed_by
-from agent.intake.found.pytest_files import Collected, collected, is_fixture, needs_plugin
+from agent.intake.found.pytest_files import (
+    Collected,
+    collected,
+    import_line,
+    is_fixture,
+    needs_plugin,
+    with_line,
+)
 from agent.intake.found.snippets import Located, located_tests
 from agent.intake.parsing import (
     Definition,
@@ -129,7 +135,7 @@ def _asserts(text: str, body: list[ast.stmt]) -> Sequence[Located]:
         return []
     code = _laid_out(text, _repeated(flat, wanted))
     made = frozenset().union(*(names_in(node).binds for node in flat if _is_plain(node)))
-    return located_tests(code, "user", text, made)
+    return located_tests(code, text, made)
 
 
 def _is_plain(node: ast.stmt) -> bool:

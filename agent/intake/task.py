@@ -1,18 +1,20 @@
-"""What users bring becomes a task, or a clear refusal.
+"""User input becomes a task, or is refused with a clear message.
 
-Every door makes a `Brought` of what it is given, `from_command_line` of a command line and
-`from_page` of a page's fields, and `task_of` makes the task of it; that is pure.
+Every interface makes a `Brought`, `from_command_line` from a command line and `from_page` from a
+page's fields. `task_of`, which is pure, finds all tests in it: given as such, in the program and in
+the words. Paths are those of the project, from the folder that its modules are imported from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from agent.core.domain import File, Solution, Task, TestCase
-from agent.intake.asked.contradictions import contradiction, unwritten
-from agent.intake.brought import PASTED, Brought, Inputs, TestText
+from agent.core.domain import REST, File, Script, Solution, Task, TestCase
+from agent.core.pytest_settings import CONFIGURATIONS
+from agent.intake.asked.unusable import contradiction, unwritten, vacuous
 from agent.intake.environment import (
     installed_modules,
     nearest_module,
@@ -20,18 +22,32 @@ from agent.intake.environment import (
     standard_modules,
 )
 from agent.intake.errors import BadInput, NotFixable
-from agent.intake.found.gathered import gathered
+from agent.intake.found.doctests import has_prompts, tests_from_doctests, tests_from_prompts
+from agent.intake.found.pytest_files import (
+    borrowed,
+    collected,
+    makes_tests,
+    notices_of_file,
+    tests_from_file,
+)
+from agent.intake.found.snippets import Located, is_bare_check, located_tests
+from agent.intake.found.words import tests_from_words
 from agent.intake.parsing import (
     TOO_DEEP,
+    Definition,
+    checking_helpers,
+    checks,
     imports,
     is_import,
     parsed,
     shortened,
     statements_of,
+    unique,
     visible_names,
+    where,
 )
-from agent.intake.program import line_of_end
-from agent.intake.project import laid_out
+from agent.intake.program import line_of_end, tests_from_program
+from agent.intake.project import laid_out, module_stem
 from agent.intake.source import (
     LARGEST,
     LARGEST_BYTES,
@@ -41,6 +57,103 @@ from agent.intake.source import (
     refuse_file_names,
     refuse_without_code,
 )
+
+PASTED = "solution.py"
+
+
+@dataclass(frozen=True)
+class TestText:
+    """Tests as text, and what to call them when they are wrong."""
+
+    __test__ = False
+
+    text: str
+    name: str = "the tests"
+    path: str = ""
+    """Where the file lies in its project; empty for what was pasted."""
+
+    def fails_to(self, verb: str) -> str:
+        """`The tests do not parse`, `test_sum.py does not parse`."""
+        if self.name == "the tests":
+            return f"The tests do not {verb}"
+        return f"{self.name} does not {verb}"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a user submits, as typed at a terminal. Each field is an option of `heal run`, whose
+    help says what it means."""
+
+    path: str | None = None
+    """`-` is standard input."""
+    args: Sequence[str] = ()
+    task: str | None = None
+    tests: Sequence[str] = ()
+    tests_file: Path | None = None
+    with_files: Sequence[Path] = ()
+    python: str | None = None
+    stdin: str = ""
+    """Or `@FILE`."""
+    deselect: Sequence[str] = ()
+    doctests: bool = False
+    within: Path | None = None
+    """No file outside of this folder is taken along."""
+
+    @property
+    def title(self) -> str:
+        """What a run over these is called in a list of runs."""
+        return self.path or (self.task or "")[:80]
+
+
+@dataclass(frozen=True)
+class Brought:
+    """The input: a program or words, tests as text, and the files beside them."""
+
+    code: str | None = None
+    entry: str = PASTED
+    words: str = ""
+    tests: tuple[TestText, ...] = ()
+    support: tuple[File, ...] = ()
+    stdin: str = ""
+    argv: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    """Folders of packages."""
+    deselect: tuple[str, ...] = ()
+    """Ids of tests that are left out."""
+    doctests: bool = False
+    """Whether doctests that fail count beside other tests."""
+    notices: tuple[str, ...] = ()
+    source: SourceFile | None = None
+    """The file that a healed program is written back to."""
+
+    @property
+    def program(self) -> str:
+        return self.code or ""
+
+    @property
+    def stem(self) -> str:
+        """The name by which tests call the program."""
+        return module_stem(self.entry)
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """Names that lead to the files beside: from the top, or from the folder a test lies in."""
+        paths = [PurePosixPath(file.path).parts for file in self.support]
+        return frozenset(
+            name.removesuffix(".py") for parts in paths for name in (parts[0], parts[-1])
+        )
+
+    def with_plain_lines(self) -> Brought:
+        """The same with `\\n` at all line ends."""
+        return replace(
+            self, code=self.code if self.code is None else _plain_lines(self.code),
+            tests=tuple(replace(test, text=_plain_lines(test.text)) for test in self.tests),
+        )
+
+
+def _plain_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
 
 __all__ = ["PASTED", "PreparedTask", "from_command_line", "make_task", "from_page", "task_of"]
 
@@ -152,10 +265,10 @@ def task_of(brought: Brought) -> PreparedTask:
 
 def _made(brought: Brought) -> PreparedTask:
     _refuse_unusable(brought)
-    found = gathered(brought)
-    notices = [*brought.notices, *found.notices]
+    notices = [*brought.notices]
+    tests = _gathered(brought, notices)
     solution = None
-    _refuse_contradictions(found.tests, brought)
+    _refuse_contradictions(tests, brought)
     if brought.code is not None:
         _refuse_foreign(brought)
         file = File(path=brought.entry, text=brought.code)
@@ -168,7 +281,7 @@ def _made(brought: Brought) -> PreparedTask:
             'Put that line under `if __name__ == "__main__":`.'
         )
     task = Task(
-        text=brought.words, solution=solution, tests=found.tests, support=brought.support,
+        text=brought.words, solution=solution, tests=tests, support=brought.support,
         stdin=brought.stdin, argv=brought.argv, sites=brought.sites, doctests=brought.doctests,
     )
     return PreparedTask(task, tuple(dict.fromkeys(notices)), brought.source)
@@ -242,3 +355,129 @@ def _refuse_foreign(brought: Brought) -> None:
                     f"{test.name} import {one.top}, but the program is called {stem}. Write: "
                     f"from {stem} import …",
                 )
+
+
+def _gathered(brought: Brought, notices: list[str]) -> tuple[TestCase, ...]:
+    """The tests of the program, of the words and of texts that test something, each by a name of
+    its own, without those to deselect; `notices` gets what to know of the others. Raises
+    `NotFixable` for tests that do not parse or test nothing."""
+    given = [one for test in brought.tests for one in _of_text(test, brought, notices)]
+    if brought.tests and not given:
+        raise NotFixable(
+            "invalid_tests",
+            "The tests hold no code. Write an assert, such as: assert f(2) == 4",
+        )
+    names = None if brought.code is None else visible_names(brought.program)
+    every = _distinct([
+        *given, *_of_program(brought, files=any(
+            isinstance(one, Script) and one.node for _, one in given
+        )),
+        *((None, test) for test in tests_from_words(brought.words, names)),
+    ])
+    reasons = vacuous(
+        [test for _, test in every], brought.program, brought.stem,
+        {test.name: line for line, test in every if line is not None},
+    )
+    _refuse_vacuous([test.name for _, test in every[: len(_distinct(given))]], reasons)
+    notices += [
+        f"The test {name!r} is left out, for it tests nothing: {reason}"
+        for name, reason in reasons.items()
+    ]
+    kept = [test for _, test in every if test.name not in reasons]
+    return _selected(kept, brought.deselect)
+
+
+def _of_text(test: TestText, brought: Brought, notices: list[str]) -> Sequence[Located]:
+    """The tests of a text that the user gave as such: a session, a pytest file or a snippet."""
+    try:
+        body = parsed(test.text).body
+    except SyntaxError as error:
+        if has_prompts(test.text):
+            return [(None, one) for one in tests_from_prompts(test.text, brought.program)]
+        raise NotFixable(
+            "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct that first; "
+            "a test is a line like `assert f(1) == 2`."
+        ) from None
+    if not (collected(body) or makes_tests(body)) and (
+        not test.name.endswith(".py") or _checks_at_top(body)
+    ):
+        return located_tests(test.text, brought.program)
+    text, line = borrowed(test.text, brought.program, brought.entry)
+    if line:
+        notices.append(
+            f"{test.fails_to('import the program')}: the program's names are there, as if by "
+            f"`{line}`."
+        )
+    notices += notices_of_file(text, test.name)
+    around = [
+        file.text for file in brought.support
+        if PurePosixPath(file.path).name in ("conftest.py", *CONFIGURATIONS)
+    ]
+    return [
+        (None, one.model_copy(update={"file": test.path}) if test.path else one)
+        for one in tests_from_file(text, test.name, around)
+    ]
+
+
+def _checks_at_top(body: Sequence[ast.stmt]) -> bool:
+    helpers = checking_helpers(body)
+    return any(
+        not isinstance(node, Definition) and (checks(node, helpers) or is_bare_check(node))
+        for node in body
+    )
+
+
+def _of_program(brought: Brought, *, files: bool) -> list[Located]:
+    """Tests that stand in the program. Beside `files` of tests its own asserts are a part of its
+    import and no tests of their own, as pytest has it."""
+    own = tests_from_program(brought.program, brought.entry)
+    return [
+        *((line, test) for line, test in own if not files or line is None),
+        *((None, test) for test in tests_from_doctests(brought.program)),
+    ]
+
+
+def _distinct(tests: Iterable[Located]) -> list[Located]:
+    """The tests without repetitions, each by a name of its own."""
+    taken: dict[str, int] = {}
+    seen: set[tuple[str, str]] = set()
+    distinct: list[Located] = []
+    for line, test in tests:
+        key = (test.code, test.node if isinstance(test, Script) else "")
+        if key not in seen:
+            seen.add(key)
+            named = test.model_copy(update={"name": unique(test.name, taken)})
+            distinct.append((line, named))
+    return distinct
+
+
+def _refuse_vacuous(given: Sequence[str], reasons: dict[str, str]) -> None:
+    """Refuses tests that were given as such where none of them tests anything."""
+    if given and all(name in reasons for name in given):
+        sentences = list(dict.fromkeys(reasons[name] for name in given))
+        more = f" (and {len(sentences) - 3} more)" if len(sentences) > 3 else ""
+        raise NotFixable(
+            "invalid_tests",
+            f"The tests test nothing: {'; '.join(sentences[:3])}{more}. Write an assert that "
+            "calls the program, such as: assert f(2) == 4",
+        )
+
+
+def _selected(tests: Sequence[TestCase], deselect: Sequence[str]) -> tuple[TestCase, ...]:
+    """The tests without those to deselect, by name or by a pytest node id. Raises `BadInput` for
+    an id that can belong to none of them."""
+    if not deselect:
+        return tuple(tests)
+    ids = [one.partition("::")[2] if one.partition("::")[0].endswith(".py") else one
+           for one in deselect]
+    known = {test.name for test in tests}
+    files = any(isinstance(test, Script) and test.node == REST for test in tests)
+    for one in ids:
+        if one not in known and not files:
+            raise BadInput(f"deselect {one}: no test has that id.")
+    return tuple(
+        test.model_copy(update={"without": (*test.without, *ids)})
+        if isinstance(test, Script) and test.node else test
+        for test in tests
+        if not any(test.name == one or test.name.startswith(f"{one}::") for one in ids)
+    )

@@ -17,9 +17,8 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 
-from agent.core.domain import Report, Script, Solution, TestCase, Verdict
+from agent.core.domain import VETOING_ORIGINS, Report, Script, Solution, TestCase, Verdict
 from agent.core.trees import readable_nodes
-from agent.core.trust import VETOING_ORIGINS
 from agent.judge.plain.canary import CanaryKind
 from agent.judge.signs import words
 from agent.judge.subject import Seeds

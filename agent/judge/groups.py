@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.core.domain import Script, TestCase
-from agent.core.trust import WEIGHTS
+from agent.core.domain import WEIGHTS, Script, TestCase
 from agent.judge import belief
 from agent.judge.subject import Subject
 from sandbox.types import Json

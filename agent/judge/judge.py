@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
     REST,
+    VETOING_ORIGINS,
     Ending,
     Report,
     Script,
@@ -23,7 +24,6 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.core.loops import aside
-from agent.core.trust import VETOING_ORIGINS
 from agent.judge import belief, jail_modules
 from agent.judge.belief import Evidence
 from agent.judge.compared.examples import answers, example_call

@@ -10,6 +10,8 @@ from typing import Literal, assert_never
 from agent.core.domain import (
     INTEGRITY_ORDER,
     PROOF_ORDER,
+    VETOING_ORIGINS,
+    WEIGHTS,
     Behaviour,
     Diagnosis,
     Ending,
@@ -66,8 +68,7 @@ from agent.core.events import (
     fold_attempts,
 )
 from agent.core.measures import measured
-from agent.core.rounds import Stop
-from agent.core.trust import VETOING_ORIGINS, WEIGHTS
+from agent.core.state import Stop
 from agent.log.best import Best, best_of
 from agent.log.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.log.timeline import (

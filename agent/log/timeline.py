@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from string import ascii_lowercase
 
-from agent.core.domain import Diagnosis, Report, Solution, Verdict
+from agent.core.domain import Diagnosis, Origin, Report, Solution, Verdict
 from agent.core.events import (
     Diagnosed,
     Event,
@@ -22,7 +22,6 @@ from agent.core.events import (
     StepStarted,
     TestInfo,
 )
-from agent.core.trust import Origin
 
 ORIGIN_ORDER: tuple[Origin, ...] = (
     "user", "doctest", "task", "urged", "confirmed", "spec", "contested", "held-out", "adversarial",

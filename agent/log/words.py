@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, assert_never
 
 from agent.core.domain import (
+    HOLD_OUT_FROM,
+    VETOING_ORIGINS,
     Approach,
     Diagnosis,
     Ending,
     Evidence,
     Integrity,
+    Origin,
     ProofLevel,
     Report,
     Rivals,
@@ -62,7 +65,6 @@ from agent.core.events import (
     Waiting,
 )
 from agent.core.settings import COMMAND
-from agent.core.trust import HOLD_OUT_FROM, VETOING_ORIGINS, Origin
 from agent.log.result import KEPT, Result
 from agent.log.spending import TIMED_TOKENS, call_words, dollars, role_words
 from agent.repair.ranking.question import in_words

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from agent.core.domain import Project, Report, Solution, TestCase, Value, address, passing
 from agent.core.trees import readable_nodes, tree_of
-from agent.intake import failures_of
+from agent.intake.failing.failures import failures_of
 from agent.intake.task import PASTED
 
 LONGEST_MESSAGE = 300

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from agent.core.domain import Estimate, FileChange, Project, Solution
-from agent.intake import untouched
+from agent.intake.program import untouched
 from agent.memory.edits import brings_no_names, is_local, remade
 from agent.memory.failures import Failure, project_key
 from agent.memory.file import MemoryFault

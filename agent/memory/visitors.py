@@ -4,16 +4,44 @@ programs' words, so visitors share nothing."""
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agent.core.crowds import Crowds
 from agent.memory.fixes import Memory
 from agent.memory.offers import open_memory
 
 MOST_OPEN = 256
 MOST_KEPT = 2_000
 """Visitors whose memories are kept on disk."""
+MOST_KNOWN = 10_000
+"""Visitors whose addresses are known."""
+
+
+class Crowds:
+    """The addresses of visitors, as far as this process has seen them, and who makes room where
+    there are too many: one address never displaces the others."""
+
+    def __init__(self) -> None:
+        self._from: OrderedDict[str, str] = OrderedDict()
+
+    def came(self, visitor: str, address: str) -> None:
+        """Notes the address of a visitor."""
+        self._from[visitor] = address
+        self._from.move_to_end(visitor)
+        while len(self._from) > MOST_KNOWN:
+            self._from.popitem(last=False)
+
+    def first_to_go(self, visitors: Sequence[str], beside: Iterable[str] = ()) -> str:
+        """The oldest visitor of those who share an address with the most others, `beside`
+        included."""
+        places = [self.place(one) for one in visitors]
+        crowds = Counter([*places, *map(self.place, beside)])
+        return visitors[places.index(max(places, key=crowds.__getitem__))]
+
+    def place(self, visitor: str) -> str:
+        """A name for all who share an address, or for one visitor without a known address."""
+        return self._from.get(visitor) or f"unknown {visitor}"
 
 
 class Memories:

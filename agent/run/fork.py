@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, cast
 
-from agent.core.domain import Report, Solution, Task, TestCase, Value
+from agent.core.domain import PINNING_ORIGINS, Report, Solution, Task, TestCase, Value
 from agent.core.events import Judged, Parent, Stamped
 from agent.core.state import State, Suite
-from agent.core.trust import PINNING_ORIGINS
-from agent.intake import TestText, make_task
-from agent.intake.asked.contradictions import contradiction
-from agent.intake.task import refuse_unwritable
+from agent.intake.asked.unusable import contradiction
+from agent.intake.task import TestText, make_task, refuse_unwritable
 from agent.log.iterations import program_of
 from agent.log.store import Store
 

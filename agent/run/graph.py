@@ -28,25 +28,18 @@ from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.rounds import side_by_side
 from agent.log.waiting import ForStep
-from agent.run.nodes.arbitrate import arbitrate
-from agent.run.nodes.ask import ask
-from agent.run.nodes.attack import attack
-from agent.run.nodes.attempt import attempt
-from agent.run.nodes.branch import branch
 from agent.run.nodes.critique import critique
 from agent.run.nodes.diagnose import diagnose
-from agent.run.nodes.execute import execute
+from agent.run.nodes.execute import arbitrate, execute
 from agent.run.nodes.finish import finish
-from agent.run.nodes.gate import gate, help_, permit
-from agent.run.nodes.generate import generate
-from agent.run.nodes.inspect import inspect
+from agent.run.nodes.gate import ask, gate, help_, permit
+from agent.run.nodes.inspect import inspect, simplify
 from agent.run.nodes.learn import learn
 from agent.run.nodes.prove import prove
 from agent.run.nodes.recall import recall
-from agent.run.nodes.repair import repair
+from agent.run.nodes.repair import attempt, generate, repair
 from agent.run.nodes.select import select
-from agent.run.nodes.simplify import simplify
-from agent.run.nodes.specify import specify
+from agent.run.nodes.specify import attack, branch, specify
 from agent.thinking.arbitration import in_dispute
 from agent.thinking.roles import ARBITER
 

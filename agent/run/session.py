@@ -4,17 +4,18 @@ runs."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Unpack
 
 from agent.core.domain import Jail, Report, Solution, Task
 from agent.core.events import Answered, Event, Stamped
-from agent.core.latency import low_latency
 from agent.core.settings import BadSettings, Settings
 from agent.healing.context import Context
 from agent.healing.models import OWNER
@@ -33,6 +34,34 @@ from agent.run.run import Asked, Options, Run
 from llm import Connection, NoProvider, Plan, Provider, open_provider
 from llm.redaction import redacted_logs
 from sandbox import Sandbox
+
+TURN_S = 0.000_5
+"""A thread's turn while others wait; Python's own default is ten times as long."""
+YOUNG_BETWEEN_FULL = 1_000
+"""Collections of young objects between two of all; Python's own default is ten."""
+
+_LOCK = Lock()
+_FOUND: list[tuple[float, tuple[int, int, int]]] = []
+"""What each holder has found; the first found the process's own."""
+
+
+@contextmanager
+def low_latency() -> Iterator[None]:
+    """Short turns and rare full collections until the last such context is left."""
+    with _LOCK:
+        turn_s, (first, second, full) = sys.getswitchinterval(), gc.get_threshold()
+        _FOUND.append((turn_s, (first, second, full)))
+        sys.setswitchinterval(min(turn_s, TURN_S))
+        gc.set_threshold(first, second, max(full, YOUNG_BETWEEN_FULL))
+    try:
+        yield
+    finally:
+        with _LOCK:
+            own = _FOUND[0]
+            _FOUND.pop()
+            if not _FOUND:
+                sys.setswitchinterval(own[0])
+                gc.set_threshold(*own[1])
 
 
 class Session:

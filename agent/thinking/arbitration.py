@@ -30,9 +30,8 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.core.events import CodeWritten, Judged, TestRuled
-from agent.core.rounds import Ruled
 from agent.core.settings import GENERATOR
-from agent.core.state import Suite
+from agent.core.state import Ruled, Suite
 from agent.core.trees import literal_value, plain
 from agent.healing.context import Context
 from agent.intake.task import PASTED

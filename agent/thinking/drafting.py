@@ -10,7 +10,7 @@ import ast
 
 from agent.core.domain import Diagnosis, Estimate, Report, Solution, TestCase
 from agent.core.events import Notice
-from agent.core.rounds import Try
+from agent.core.state import Try
 from agent.core.trees import parse
 from agent.healing.confidence import of_a_draft
 from agent.healing.context import Context

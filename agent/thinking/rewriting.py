@@ -7,14 +7,14 @@ from contextlib import aclosing, suppress
 
 from agent.core.domain import Approach, Report, Solution, counted
 from agent.core.events import ModelCalled, Notice, Recalled
-from agent.core.rounds import Try
 from agent.core.settings import GENERATOR
+from agent.core.state import Try
 from agent.core.trees import tree_of
 from agent.healing.confidence import of_a_draft
 from agent.healing.context import Context
 from agent.healing.rounds import fingerprint, is_small
 from agent.healing.strategies import Attempt, pins, searched_near
-from agent.intake import untouched, without_added_asserts
+from agent.intake.program import untouched, without_added_asserts
 from agent.repair.ranking.blindness import blindness
 from agent.repair.wording import edit_in_words
 from agent.thinking.branching import ALTERNATIVES, branches

@@ -20,7 +20,7 @@ from agent.core.domain import Category, Diagnosis, Value
 from agent.core.events import Notice
 from agent.core.settings import GENERATOR
 from agent.healing.context import Context
-from agent.intake import without_added_asserts
+from agent.intake.program import without_added_asserts
 from llm import BadReply, LlmError, Message, Provider, Reply, Request
 from llm.asking.answers import code_of
 from llm.asking.ask import ask_read, ask_typed

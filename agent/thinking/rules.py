@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from agent.core.domain import Diagnosis, Solution
 from agent.core.settings import GENERATOR
 from agent.core.trees import readable, readable_nodes
-from agent.intake import protected_lines, tests_from_words
+from agent.intake.found.words import tests_from_words
+from agent.intake.program import protected_lines
 from agent.repair.proof.inputs import probes
 from agent.thinking.roles import (
     CRITIC,

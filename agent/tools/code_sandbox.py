@@ -15,7 +15,7 @@ from typing import Self
 
 from agent.core.loops import blocking
 from agent.core.settings import Settings
-from agent.intake import site_folders
+from agent.intake.environment import site_folders
 from agent.tools.python_run import CodeResult, run_python
 from sandbox import Limits, Sandbox, open_sandbox
 

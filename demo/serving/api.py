@@ -100,7 +100,7 @@ def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """What is said to the user who asked; the session has imported what raises it."""
-    from agent.intake import BadInput, NotFixable
+    from agent.intake.errors import BadInput, NotFixable
     from agent.log.iterations import UnknownIteration
     from agent.log.store import UnknownRun
     from agent.memory import MemoryFault

@@ -75,7 +75,7 @@ class Verbs:
     ) -> Document:
         """How a program stands under its tests; nothing is repaired."""
         from agent.doors.prepared import judged  # the session has imported both
-        from agent.intake import from_page
+        from agent.intake.task import from_page
 
         own = self._panel.visitor(self._visit(visitor))
         session = await self._host.session()
@@ -155,7 +155,7 @@ class Verbs:
     ) -> Document:
         """Starts a run from a program of another, with other code, further tests or another model
         where they are given, and names it; it is followed like any other."""
-        from agent.intake import TestText  # the session has imported both
+        from agent.intake.task import TestText
         from agent.run.fork import Edits
 
         visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent.doors.bundle import patch_of, patched, unkept
-from agent.intake.brought import PASTED
+from agent.intake.task import PASTED
 from agent.log.result import Result
 from agent.log.words import INTEGRITY_SHORT, PROOF_MEANING, headline, integrity_words, others_words
 from demo.shown.diff import diff

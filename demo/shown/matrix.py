@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from agent.core.domain import Ending, Integrity, Standing, Verdict
-from agent.core.trust import Origin
+from agent.core.domain import Ending, Integrity, Origin, Standing, Verdict
 from agent.log.result import Result
 from agent.log.timeline import Column, Row
 from agent.log.words import (

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.core.events import Event, Stamped, fold_attempts
 from agent.core.settings import Settings
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import Result, fold
 from agent.run.session import Session, open_session
 from tests.agent.claude import ByRole, Said, fenced

@@ -10,7 +10,7 @@ from typing import Any
 from agent.core.domain import Task
 from agent.core.events import RunFinished, Stamped, fold_attempts
 from agent.core.settings import Settings
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.run.session import Session, open_session
 
 Log = tuple[Stamped, ...]

@@ -14,7 +14,7 @@ from agent.core.events import Answered, Event, RunFinished, Stamped, Waiting, fr
 from agent.core.settings import Settings
 from agent.healing.context import PROMPTS
 from agent.healing.models import OWNER, Models
-from agent.intake import BadInput
+from agent.intake.errors import BadInput
 from agent.run.fork import UNEDITED, Edits
 from agent.run.session import Session
 from demo.serving.access import Access

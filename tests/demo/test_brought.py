@@ -13,7 +13,7 @@ from agent.core.settings import Settings
 from agent.doors.bundle import healed_project, patched
 from agent.doors.project.sent import SentFile
 from agent.doors.request import HealRequest
-from agent.intake import BadInput, NotFixable
+from agent.intake.errors import BadInput, NotFixable
 from agent.log.result import fold
 from agent.run.session import open_session
 from demo.brought import prepared

@@ -13,7 +13,8 @@ import pytest
 from agent.core.settings import Settings
 from agent.doors.request import HealRequest
 from agent.doors.terminal import status_line
-from agent.intake import BadInput, from_page
+from agent.intake.errors import BadInput
+from agent.intake.task import from_page
 from agent.log.result import fold
 from agent.run.run import Options
 from agent.run.session import open_session

@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 from agent.core.events import from_jsonl, to_jsonl
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.history import Listed
 from agent.memory import Failure, Fix
 from agent.run.session import Session, open_session

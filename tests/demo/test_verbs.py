@@ -12,7 +12,8 @@ import pytest
 from starlette.requests import Request
 
 from agent.healing.models import OWNER
-from agent.intake import BadInput, from_page
+from agent.intake.errors import BadInput
+from agent.intake.task import from_page
 from agent.log.iterations import UnknownIteration
 from agent.log.store import UnknownRun
 from agent.memory import MemoryFault

@@ -17,7 +17,7 @@ from agent.core.domain import Ending, Report, Status, Verdict
 from agent.core.events import Judged, ModelAsked, ModelCalled, RunFinished, TestInfo, from_jsonl
 from agent.doors.bundle import patch, patch_of
 from agent.doors.project.reports import markdown
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import Result, fold
 from agent.log.timeline import Call, Column
 from agent.run.session import Session, open_session

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent.core.domain import Report, counted
 from agent.doors.commands import Display
 from agent.doors.terminal import MOST_SHOWN, message_lines, printable
-from agent.intake import with_outside_failures
+from agent.intake.failing.aside import with_outside_failures
 from agent.judge.project_run import SuiteRun, verdicts
 from agent.log.result import Result
 from agent.log.words import claim_lines, open_words, report_words

@@ -12,13 +12,13 @@ from collections.abc import Collection, Sequence
 from agent.core.domain import (
     REST,
     SET_ASIDE,
+    VETOING_ORIGINS,
     Report,
     Script,
     Task,
     TestCase,
     Verdict,
 )
-from agent.core.trust import VETOING_ORIGINS
 from agent.intake.environment import absent_package
 from sandbox.types import DENIAL_MEANINGS
 

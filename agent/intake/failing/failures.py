@@ -24,6 +24,7 @@ from agent.core.domain import (
     Verdict,
     counted,
 )
+from agent.core.trees import expression
 from agent.intake.environment import (
     absent_package,
     is_of_python_2,
@@ -398,12 +399,11 @@ def _brief(text: str) -> str:
 
 def _brief_call(call: str) -> str:
     """A long call, with each of its arguments shortened."""
-    try:
-        found = ast.parse(call, mode="eval").body if len(call) > 2 * LONGEST else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _brief(call)
+    if len(call) <= 2 * LONGEST:
+        return call
+    found = expression(call)
     if not isinstance(found, ast.Call):
-        return call if found is None else _brief(call)
+        return _brief(call)
     given = [_brief(ast.unparse(one)) for one in found.args]
     given += [
         f"{one.arg}=" * bool(one.arg) + _brief(ast.unparse(one.value)) for one in found.keywords

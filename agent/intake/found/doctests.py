@@ -13,9 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
-from agent.core.domain import Example, Raises, Script, TestCase
+from agent.core.domain import Example, Origin, Raises, Script, TestCase
 from agent.core.trees import expression, is_literal
-from agent.core.trust import Origin
 from agent.intake.found.effects import keeps_state, prints
 from agent.intake.parsing import (
     BUILTIN_NAMES,

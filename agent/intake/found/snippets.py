@@ -25,7 +25,6 @@ from heapq import heappop, heappush
 
 from agent.core.domain import Example, Raises, Script, TestCase
 from agent.core.trees import is_literal
-from agent.core.trust import Origin
 from agent.intake.errors import NotFixable
 from agent.intake.found.effects import keeps_state
 from agent.intake.parsing import (
@@ -66,21 +65,16 @@ _READING_BUILTINS = frozenset({
 })
 
 
-def tests_from_snippet(
-    code: str, origin: Origin = "user", program: str = ""
-) -> tuple[TestCase, ...]:
+def tests_from_snippet(code: str, program: str = "") -> tuple[TestCase, ...]:
     """The checks of a snippet as tests; raises `NotFixable` where the code does not parse.
 
     `program` is the text under test: whether it keeps state decides what checks carry.
     """
-    return tuple(test for _, test in located_tests(code, origin, program))
+    return tuple(test for _, test in located_tests(code, program))
 
 
 def located_tests(
-    code: str,
-    origin: Origin = "user",
-    program: str = "",
-    outer: frozenset[str] = frozenset(),
+    code: str, program: str = "", outer: frozenset[str] = frozenset()
 ) -> tuple[Located, ...]:
     """The tests of a snippet, each with the line of its check.
 
@@ -93,18 +87,16 @@ def located_tests(
             "invalid_tests",
             f"The tests are no valid Python ({where(error)}). Correct them and try again.",
         ) from None
-    return tuple(_Snippet(code, origin, body, program, outer).tests())
+    return tuple(_Snippet(code, body, program, outer).tests())
 
 
 class _Snippet:
     """One snippet taken apart; `tests` puts its checks together again."""
 
     def __init__(
-        self, code: str, origin: Origin, body: Sequence[ast.stmt], program: str,
-        outer: frozenset[str],
+        self, code: str, body: Sequence[ast.stmt], program: str, outer: frozenset[str]
     ) -> None:
         self.code = code
-        self.origin: Origin = origin
         self.body = [node for node in _unguarded(body) if not is_docstring(node)]
         self.program_names = visible_names(program)
         self.stateful = keeps_state(program) or _answers_change(self.body)
@@ -243,7 +235,7 @@ class _Snippet:
                 call, expected = (left, right) if isinstance(left, ast.Call) else (right, left)
                 if self.is_example(call) and is_literal(expected):
                     return Example(
-                        name=name, origin=self.origin,
+                        name=name, origin="user",
                         call=source_of(self.code, call), expected=source_of(self.code, expected),
                     )
         return None
@@ -258,7 +250,7 @@ class _Snippet:
                 named = called_name(raises) in ("pytest.raises", "raises")
                 if known and named and self.is_example(call):
                     return Raises(
-                        name=name, origin=self.origin, exception=exception,
+                        name=name, origin="user", exception=exception,
                         call=source_of(self.code, call),
                     )
         return None
@@ -294,7 +286,7 @@ class _Snippet:
         return "\n".join(map(self.source, self.body))
 
     def script(self, name: str, code: str) -> Script:
-        return Script(name=name, origin=self.origin, code=code,
+        return Script(name=name, origin="user", code=code,
                       uses_output=reads_output(code, self.program_names))
 
 

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.core.literals import literal_source
-from agent.core.trees import is_literal, readable
+from agent.core.trees import is_literal, literal_source, readable
 from agent.repair.program import names_in
 
 PROBES = 128

@@ -11,8 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from agent.core.literals import literal_source
-from agent.core.trees import is_literal, readable
+from agent.core.trees import is_literal, literal_source, readable
 from agent.repair.program import Function
 from agent.repair.proof.inputs import LONGEST, as_argument, seeds_of, with_literals
 

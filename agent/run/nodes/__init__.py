@@ -1,1 +1,1 @@
-"""The steps of a run, one file each: `async def name(state, ctx) -> update`."""
+"""The steps of a run, by subject: `async def name(state, ctx) -> update`."""

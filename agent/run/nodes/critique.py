@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from agent.core.domain import Report, RunOutcome, Solution, TestCase
 from agent.core.events import Critiqued
-from agent.core.rounds import Rounds
 from agent.core.state import State, Suite
 from agent.healing.context import Context
 from agent.healing.strategies import say_enough
@@ -88,10 +87,8 @@ def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> Sta
         verdict="reject", note=answer.note, tests=tuple(test.name for test in fresh),
     ))
     announce(ctx, fresh)
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    rounds = rounds.model_copy(update={
-        "notes": (*rounds.notes, f"A reviewer of a program that was tried says: {answer.note}"),
-    })
+    said = f"A reviewer of a program that was tried says: {answer.note}"
+    rounds = ctx.rounds(state).with_note(said)
     grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
     return {
         "suite_id": ctx.store.put(grown), "rounds_id": ctx.store.put(rounds),

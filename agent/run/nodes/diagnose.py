@@ -13,7 +13,7 @@ from agent.healing.flakiness import RUNS, together_words
 from agent.healing.ladder import UNSURE
 from agent.healing.rounds import by_diagnosis, first_or_next
 from agent.healing.strategies import is_guess
-from agent.intake import classify
+from agent.intake.failing.failures import classify
 from agent.memory import Failure, MemoryFault, failure_description
 from agent.repair.blame import suspicious_lines
 from agent.repair.screening.cases import by_case

@@ -1,12 +1,14 @@
-"""Execute: the whole suite on the current program, judged outside of it."""
+"""Execute and arbitrate: the whole suite on the current program, and derived tests that fail."""
 
 from __future__ import annotations
 
-from agent.core.domain import Report, Solution
+from agent.core.domain import Origin, Report, Solution
 from agent.core.events import Judged, Notice
 from agent.core.state import State, Suite, is_repaired
 from agent.healing.context import Context
 from agent.healing.flakiness import with_reruns
+from agent.healing.urging import urged, worth_urging
+from agent.thinking.arbitration import Dispute, in_dispute, rulings
 
 
 async def execute(state: State, ctx: Context) -> State:
@@ -40,3 +42,36 @@ def _shown(state: State, ctx: Context, suite: Suite, report: Report) -> State:
         )
     )
     return {"suite_id": ctx.store.put(suite.shown().model_copy(update={"consulted": True}))}
+
+
+async def arbitrate(state: State, ctx: Context) -> State:
+    """Rules on each derived test that the program fails; none is ever edited to fit."""
+    suite = ctx.store.get(state["suite_id"], Suite)
+    report = ctx.store.get(state["report_id"], Report)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    tests = {test.name: test for test in suite.all}
+    disputes = [
+        Dispute(tests[one.test], one) for one in in_dispute(suite, report) if one.test in tests
+    ]
+    found = await rulings(ctx, solution, disputes, is_pinned=suite.is_pinned)
+    for one in found:
+        ctx.emit(one)
+    origins: dict[str, Origin] = {
+        **{one.test: "confirmed" for one in found if one.ruling == "confirmed"},
+        **{one.test: "contested" for one in found if one.ruling == "contested"},
+    }
+    suite = suite.with_origins(origins).model_copy(update={
+        "aside": {**suite.aside, **{
+            one.test: one.why for one in found if one.ruling == "set aside"
+        }},
+        "heard": (*suite.heard, *(one.test.name for one in disputes)),
+    })
+    report = suite.ruled(report)
+    names = worth_urging(state, ctx, suite, report)
+    update: State = {}
+    if names:
+        update = urged(state, ctx, names)
+        suite = suite.urging(names)
+        report = suite.ruled(report)
+    ctx.emit(Judged(iteration=state["iteration"], report=report))
+    return update | {"suite_id": ctx.store.put(suite), "report_id": ctx.store.put(report)}

@@ -1,22 +1,33 @@
-"""Gate, permit and help: a person's word before a repair is kept or a model is asked, and where
-nothing has helped. Nothing happens before `interrupt`, as the step is run again from its first
-line."""
+"""Gate, permit, help and ask: a person decides whether a repair is kept or a model is asked, what
+else is tried, and which behaviour is right. Nothing happens before `interrupt`, as the step is run
+again from its first line."""
 
 from __future__ import annotations
 
+import json
+
 from langgraph.types import interrupt
 
-from agent.core.domain import Solution
-from agent.core.events import CodeWritten, PatchProposed, fold_attempts
-from agent.core.rounds import Round, Rounds
+from agent.core.domain import Alternatives, Rivals, Solution, TestCase
+from agent.core.events import Ambiguous, Notice, fold_attempts
 from agent.core.settings import GENERATOR
-from agent.core.state import State, Suite, is_repaired
-from agent.healing.context import Context
+from agent.core.state import Round, State, Suite, is_repaired
+from agent.healing.context import Context, propose
 from agent.healing.ladder import NoMore
 from agent.healing.reserve import second_opinion
 from agent.healing.rounds import STOPPED, begun, go_on, may_ask
+from agent.healing.searching import confirmed_alternatives
 from agent.log.best import best_of
 from agent.log.waiting import Review
+from agent.repair.ranking.question import (
+    MOST_ASKED,
+    BadAnswer,
+    answered_test,
+    fitting,
+    in_words,
+    question,
+)
+from agent.run.nodes.specify import announce
 
 MOST_EDITS = 10
 """Failing programs of a person in a row."""
@@ -86,8 +97,7 @@ async def help_(state: State, ctx: Context) -> State:
         return update | {"outcome": None, "stopped": None} if kept else update
     if not answer.hint.strip() or ctx.plan.of(GENERATOR) is None:
         return {"helped": True, "asking": False}
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    rounds = rounds.with_note(f"A person says: {answer.hint.strip()}")
+    rounds = ctx.rounds(state).with_note(f"A person says: {answer.hint.strip()}")
     return {
         "rounds_id": ctx.store.put(rounds), "approach": "rewrite", "paid": True, "asking": False,
         "outcome": None, "stopped": None, "escalated": True, "taken": False,
@@ -117,10 +127,7 @@ async def _changed(state: State, ctx: Context, edited: Solution) -> State:
     base = ctx.store.get(state["base_id"], Solution)
     note = f"{state['note']}, changed by a person" if state.get("note") else "changed by a person"
     edited = edited.model_copy(update={"note": note})
-    ctx.emit(CodeWritten(iteration=state["iteration"], solution=edited))
-    ctx.emit(PatchProposed(
-        iteration=state["iteration"], strategy="person", note=note, diff=edited.diff(base),
-    ))
+    propose(ctx.emit, state["iteration"], "person", edited, base)
     if suite.held_out:  # whoever writes it has seen every test
         suite = suite.shown().model_copy(update={"unheld": "seen"})
     return {
@@ -137,8 +144,7 @@ def _unhinted(state: State, ctx: Context) -> str:
         return NO_READER
     if not may_ask(ctx):
         return "no time is left for a model to read it"
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    following = go_on(state, ctx, rounds)
+    following = go_on(state, ctx, ctx.rounds(state))
     return STOPPED.get(following.why, "") if isinstance(following, NoMore) else ""
 
 
@@ -150,8 +156,7 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
     if why or not hint.strip():
         return over | {"reason": f"{reason}; {why}" if why else reason}
     base = ctx.store.get(state["base_id"], Solution)
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    rounds = rounds.with_note(
+    rounds = ctx.rounds(state).with_note(
         f"{solution.diff(base)}\nA person has rejected this, and says: {hint.strip()}"
     )
     last = rounds.all[-1] if rounds.all else Round(approach="search")
@@ -166,3 +171,64 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
         "taken": False, "asking": False, "edited": False, "rivals_id": "",
         "edit_told": "", "edit_tried": "",
     }
+
+
+async def ask(state: State, ctx: Context) -> State:
+    """Passes, or waits for `{"answer": ...}`; the answer joins the suite as a test (see
+    `answered_test`)."""
+    if not ctx.settings.ask or not state.get("rivals_id") or state.get("asked", 0) >= MOST_ASKED:
+        return {"asking": False}
+    alternatives = ctx.store.get(state["rivals_id"], Alternatives)
+    base = ctx.store.get(state["base_id"], Solution)
+    rivals = question(alternatives, base)
+    if rivals is None:
+        return {"asking": False}
+    words = in_words(rivals)
+    given = interrupt({
+        "question": f"{words[0].upper()}{words[1:]}: which is right?", "diff": "",
+        "rivals": json.loads(rivals.to_json()),
+    })
+    test = _test(rivals, given, ctx)
+    if test is None:
+        # A user who skips one question is not asked the next; this one stays to be seen.
+        ctx.emit(Ambiguous(iteration=state["iteration"], rivals=rivals))
+        return {"asking": False, "asked": MOST_ASKED}
+    announce(ctx, (test,))
+    suite = ctx.store.get(state["suite_id"], Suite)
+    suite = suite.model_copy(update={"visible": (*suite.visible, test)})
+    left = await confirmed_alternatives(
+        fitting(alternatives, test), lambda one: ctx.judge(one, suite.visible),
+        lambda: ctx.seconds_left <= 0,
+    )
+    return _chosen(state, ctx, base, left) | {
+        "suite_id": ctx.store.put(suite), "asked": state.get("asked", 0) + 1,
+    }
+
+
+def _test(rivals: Rivals, given: object, ctx: Context) -> TestCase | None:
+    answer = given.get("answer") if isinstance(given, dict) else None
+    try:
+        return answered_test(rivals, answer if isinstance(answer, str) else "")
+    except BadAnswer as error:
+        ctx.emit(Notice(level="warning", text=f"The question was left open. {error}"))
+        return None
+
+
+def _chosen(state: State, ctx: Context, base: Solution, left: Alternatives) -> State:
+    """The state with the likeliest behaviour left; else the program stays, and fails the new
+    test."""
+    if not left.behaviours:
+        return {"rivals_id": "", "asking": False}
+    first = left.behaviours[0]
+    update: State = {
+        "rivals_id": ctx.store.put(left) if len(left.behaviours) > 1 else "", "asking": False,
+    }
+    key = ctx.store.put(first.solution)
+    if key != state["solution_id"]:
+        propose(ctx.emit, state["iteration"], "search", first.solution, base)
+        update |= {"solution_id": key, "note": first.note}
+    further = question(left, base)
+    if further is not None:
+        ctx.emit(Ambiguous(iteration=state["iteration"], rivals=further))
+        update["asking"] = state.get("asked", 0) + 1 < MOST_ASKED
+    return update

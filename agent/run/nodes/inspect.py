@@ -1,11 +1,13 @@
-"""Inspect: names risky calls of a written program; an example of a check, off by default."""
+"""Inspect and simplify, off by default: risky calls of a written program are named, and what cannot
+run is removed."""
 
 from __future__ import annotations
 
-from agent.core.domain import Solution
-from agent.core.events import Notice
-from agent.core.state import State
+from agent.core.domain import Report, Solution
+from agent.core.events import CodeWritten, Judged, Notice
+from agent.core.state import State, Suite
 from agent.healing.context import Context
+from agent.repair.proof.dead_code import without_dead_code
 from agent.repair.proof.risky import risks
 
 
@@ -22,3 +24,45 @@ async def inspect(state: State, ctx: Context) -> State:
             if one.call not in known:
                 fresh.append(told)
     return {"risk": f"it brings a risky call, {fresh[0]}" if fresh else ""}
+
+
+async def simplify(state: State, ctx: Context) -> State:
+    """Takes the shorter program where it passes the whole suite, and all that passed before."""
+    solution = ctx.store.get(state["solution_id"], Solution)
+    suite = ctx.store.get(state["suite_id"], Suite)
+    if solution.origin == "user" or suite.flaky:
+        return {}
+    shorter = _shorter(solution, ctx.task.solution)
+    if shorter.files == solution.files:
+        return {}
+    before = ctx.store.get(state["report_id"], Report)
+    report = suite.ruled(await ctx.judge(shorter, suite.all))
+    passed = {one.name for one in before.verdicts if one.passed}
+    if not report.passed or not passed <= {one.name for one in report.verdicts if one.passed}:
+        ctx.emit(Notice(level="info", text=(
+            "The program without what seems never to run fails a test: it stays as it was."
+        )))
+        return {}
+    iteration = state["iteration"]
+    ctx.emit(CodeWritten(iteration=iteration, solution=shorter))
+    ctx.emit(Judged(iteration=iteration, report=report))
+    ctx.emit(Notice(level="info", text=(
+        f"What can never run was left out:\n{shorter.diff(solution).rstrip()}"
+    )))
+    key = ctx.store.put(shorter)
+    update: State = {"solution_id": key, "report_id": ctx.store.put(report), "note": shorter.note}
+    if ctx.task.solution is None and state["base_id"] == state["solution_id"]:
+        update["base_id"] = key  # a first draft is still one
+    return update
+
+
+def _shorter(solution: Solution, brought: Solution | None) -> Solution:
+    texts = {
+        one.path: text
+        for one in solution.changed_from(brought or Solution(files=(), entry=solution.entry))
+        if (text := without_dead_code(one.after, one.before)) != one.after
+    }
+    if not texts:
+        return solution
+    note = f"{solution.note}, without what can never run".lstrip(", ")
+    return solution.with_texts({solution.entry: solution.text, **texts}, note=note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.core.domain import (
+    VETOING_ORIGINS,
     Alternatives,
     Estimate,
     Evidence,
@@ -15,9 +16,7 @@ from agent.core.domain import (
 )
 from agent.core.events import Ambiguous, Proved
 from agent.core.loops import aside
-from agent.core.rounds import Rounds
 from agent.core.state import UNHELD_WORDS, State, Suite, is_repaired
-from agent.core.trust import VETOING_ORIGINS
 from agent.healing.confidence import confidence
 from agent.healing.context import Context
 from agent.healing.proving import (
@@ -30,7 +29,7 @@ from agent.healing.proving import (
 from agent.healing.reserve import Reserve
 from agent.healing.rivalry import ProofCase, ProofEvidence
 from agent.healing.rounds import fingerprint, is_small
-from agent.intake import makes_new_calls
+from agent.intake.asked.calls import makes_new_calls
 from agent.intake.asked.held_out import contains_test
 from agent.memory import Failure
 from agent.repair.proof.doubts import calls, dropped_calls, unread_names
@@ -282,8 +281,8 @@ def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
 
 def _read(state: State, ctx: Context, base: Solution) -> str:
     """All texts that a model had read when it wrote the repair."""
-    rounds = ctx.store.get(state["rounds_id"], Rounds) if "rounds_id" in state else Rounds()
-    return "\n".join([*(file.text for file in base.files), ctx.task.text, *rounds.notes])
+    notes = ctx.rounds(state).notes
+    return "\n".join([*(file.text for file in base.files), ctx.task.text, *notes])
 
 
 async def _evidence(

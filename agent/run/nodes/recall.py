@@ -29,12 +29,12 @@ from agent.healing.flakiness import (
     unsteady,
 )
 from agent.healing.recollection import RecalledFix, apply_recalled_fix, with_rivals
-from agent.intake import (
+from agent.intake.failing.aside import (
     outside_failure_words,
     still_counting_tests,
-    undefined_in_tests,
     with_outside_failures,
 )
+from agent.intake.failing.failures import undefined_in_tests
 from agent.memory import (
     Failure,
     MemoryFault,

@@ -4,20 +4,11 @@ the next goes on from; any other is reported to it."""
 from __future__ import annotations
 
 from agent.core.domain import Alternatives, Report, Solution, Strategy
-from agent.core.events import (
-    Ambiguous,
-    CodeWritten,
-    Judged,
-    Notice,
-    Outdone,
-    PatchProposed,
-    Searched,
-)
+from agent.core.events import Ambiguous, Judged, Notice, Outdone, Searched
 from agent.core.loops import aside
-from agent.core.rounds import Round, Rounds, Try
 from agent.core.settings import GENERATOR
-from agent.core.state import State, Suite
-from agent.healing.context import Context
+from agent.core.state import Round, Rounds, State, Suite, Try
+from agent.healing.context import Context, propose
 from agent.healing.ladder import NoMore
 from agent.healing.recollection import RecalledFix, apply_recalled_fix
 from agent.healing.rounds import (
@@ -133,10 +124,7 @@ def _taken(
     number = state["iteration"] + 1
     base = ctx.store.get(state["base_id"], Solution)
     strategy: Strategy = "search" if state["approach"] == "search" else "model"
-    ctx.emit(CodeWritten(iteration=number, solution=solution))
-    ctx.emit(PatchProposed(
-        iteration=number, strategy=strategy, note=solution.note, diff=solution.diff(base),
-    ))
+    propose(ctx.emit, number, strategy, solution, base)
     asked = question(others, base) if others is not None else None
     if asked is not None:
         ctx.emit(Ambiguous(iteration=number, rivals=asked))
@@ -159,11 +147,7 @@ def _next(
     if chosen is not None and chosen.solution is not None and chosen.report is not None:
         number = state["iteration"] + 1
         base = ctx.store.get(state["base_id"], Solution)
-        ctx.emit(CodeWritten(iteration=number, solution=chosen.solution))
-        ctx.emit(PatchProposed(
-            iteration=number, strategy="model", note=chosen.solution.note,
-            diff=chosen.solution.diff(base),
-        ))
+        propose(ctx.emit, number, "model", chosen.solution, base)
         ctx.emit(Judged(iteration=number, report=chosen.report))
         if found.better:
             update |= {

@@ -1,4 +1,5 @@
-"""Specify: freeze what the program must do, before any repair, and hold a part of it out."""
+"""Specify, attack and branch: what the program must do is frozen before any repair, and a part of
+it held out."""
 
 from __future__ import annotations
 
@@ -9,16 +10,27 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from agent.core.domain import Example, Raises, Report, Solution, TestCase, counted
-from agent.core.events import Notice, TestInfo, TestsFrozen
-from agent.core.state import State, Suite
-from agent.core.trees import expression, is_literal, plain, readable
-from agent.core.trust import HOLD_OUT_FROM, VETOING_ORIGINS
+from agent.core.domain import (
+    HOLD_OUT_FROM,
+    VETOING_ORIGINS,
+    Example,
+    Property,
+    Raises,
+    Report,
+    Solution,
+    TestCase,
+    counted,
+)
+from agent.core.events import CodeWritten, Judged, Notice, TestInfo, TestsFrozen
+from agent.core.state import State, Suite, is_repaired
+from agent.core.trees import expression, is_call, is_literal, plain, readable
 from agent.healing.context import Context
-from agent.intake import calls_made, fixes_a_value, makes_new_calls
+from agent.intake.asked.calls import calls_made, makes_new_calls
+from agent.intake.asked.claims import fixes_a_value
 from agent.intake.asked.held_out import contains_test, file_without_test
 from agent.intake.parsing import BUILTIN_NAMES
-from agent.thinking.roles import SPEC_TESTER, ask_if_it_answers
+from agent.thinking import wording
+from agent.thinking.roles import QA_ADVERSARY, SPEC_TESTER, ask_if_it_answers
 
 RAISED = re.compile(r"raises (\w+)")
 UNSTEADY = {
@@ -213,3 +225,47 @@ def _without_text(
 
 def _of_a_file(test: TestCase) -> bool:
     return test.kind == "script" and bool(test.node)
+
+
+async def branch(state: State, ctx: Context) -> State:
+    """Logs what the fork has from its parent: tests, the first program, and where it starts."""
+    announce(ctx, ctx.store.get(state["suite_id"], Suite).all)
+    ctx.emit(CodeWritten(iteration=0, solution=ctx.store.get(state["base_id"], Solution)))
+    if "report_id" in state:
+        ctx.emit(Judged(iteration=0, report=ctx.store.get(state["report_id"], Report)))
+    if is_repaired(state):
+        ctx.emit(CodeWritten(iteration=0, solution=ctx.store.get(state["solution_id"], Solution)))
+    return {}
+
+
+async def attack(state: State, ctx: Context) -> State:
+    """Adds calls that must return at all; nobody knows yet what they should return."""
+    # A project's own suite decides, and its pytest knows no calls beyond that.
+    if not ctx.settings.enable_adversarial_tests or ctx.task.project is not None:
+        return {}
+    suite = ctx.store.get(state["suite_id"], Suite)
+    solution = ctx.store.get(state["solution_id"], Solution)
+    answer = await ask_if_it_answers(
+        ctx,
+        QA_ADVERSARY,
+        {
+            "code": solution.text, "task": ctx.task.text,
+            "tests": wording.tests(suite.visible),
+        },
+        {"test_cases": suite.visible},
+        free=ctx.free(state),
+        without="No adversarial calls are added.",
+    )
+    if answer is None:
+        return {}
+    names = {test.name for test in suite.all}
+    calls = dict.fromkeys(plain(one.call) for one in answer.calls if is_call(one.call))
+    fresh: tuple[TestCase, ...] = tuple(
+        Property(name=f"{call} returns", origin="adversarial", call=call, predicate="True")
+        for call in calls if f"{call} returns" not in names
+    )
+    if not fresh:
+        return {}
+    announce(ctx, fresh)
+    grown = suite.model_copy(update={"visible": (*suite.visible, *fresh)})
+    return {"suite_id": ctx.store.put(grown)}

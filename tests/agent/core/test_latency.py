@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from agent.core.domain import unified
-from agent.core.latency import TURN_S, YOUNG_BETWEEN_FULL, low_latency
-from agent.run.session import Settings, open_session
+from agent.run.session import TURN_S, YOUNG_BETWEEN_FULL, Settings, low_latency, open_session
 
 
 def manners() -> tuple[float, int]:

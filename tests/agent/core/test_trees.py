@@ -1,4 +1,4 @@
-"""Texts are parsed by one thread at a time."""
+"""Texts are parsed by one thread at a time; a literal is written alike in every process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.core import trees
+from agent.core.trees import literal_source
 
 
 def test_no_two_threads_are_in_the_parser_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,3 +67,30 @@ def test_what_a_thread_of_somebody_else_disturbs_is_parsed_again(
     monkeypatch.setattr(ast, "parse", disturbed)
     assert ast.dump(trees.parse("x = 1")) == ast.dump(parse("x = 1"))
     assert seen == ["x = 1"] * 3
+
+
+ATOMS = st.none() | st.booleans() | st.integers() | st.text() | st.binary()
+PLAIN = st.recursive(
+    ATOMS | st.sets(ATOMS, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple)
+    | st.dictionaries(ATOMS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(PLAIN)
+def test_what_is_spelt_is_read_again(value: object) -> None:
+    assert ast.literal_eval(literal_source(value)) == value
+
+
+@pytest.mark.parametrize(("value", "words"), [
+    ({"pear", "fig"}, "{'fig', 'pear'}"), ([{("b", 2), ("a", 1)}], "[{('a', 1), ('b', 2)}]"),
+    (frozenset({"b", "a"}), "frozenset({'a', 'b'})"),
+    ((frozenset(), set()), "(frozenset(), set())"), ({(1,): {True}}, "{(1,): {True}}"),
+])
+def test_sets_are_sorted_wherever_they_stand(value: object, words: str) -> None:
+    assert literal_source(value) == words
+
+
+def test_what_holds_no_others_may_be_written_in_another_way() -> None:
+    assert literal_source({"a": [1, 2]}, lambda atom: f"<{atom}>") == "{<a>: [<1>, <2>]}"

@@ -16,7 +16,8 @@ import pytest
 from agent.core.domain import Task
 from agent.doors.bundle import bundle, regression_tests
 from agent.doors.project.sent import MOST_BYTES, SentFile, received
-from agent.intake import BadInput, TestText, from_page, make_task
+from agent.intake.errors import BadInput
+from agent.intake.task import TestText, from_page, make_task
 from agent.log.result import fold
 from agent.run.session import open_session
 from tests.agent.runs import finished, settings

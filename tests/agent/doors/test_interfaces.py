@@ -22,7 +22,7 @@ from agent.doors.prepared import judged, prepare, silent
 from agent.doors.project.sent import SentFile, received
 from agent.doors.request import HealRequest
 from agent.doors.terminal import Terminal
-from agent.intake import TestText, make_task
+from agent.intake.task import TestText, make_task
 from agent.log.result import Result, fold
 from agent.run.run import Options
 from agent.run.session import open_session

@@ -13,7 +13,8 @@ from agent import SelfHealingAgent
 from agent.core.domain import File, Solution
 from agent.core.events import CodeWritten, Critiqued, LessonLearned, RunFailed
 from agent.doors.library import RunFault
-from agent.intake import BadInput, from_page
+from agent.intake.errors import BadInput
+from agent.intake.task import from_page
 from llm import NoProvider
 from tests.agent.doors.conftest import BROKEN, MENDED, ReplayedSession, finished, judged, started
 

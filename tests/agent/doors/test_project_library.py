@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from agent import ProjectResult, SelfHealingAgent, aheal_project, heal_project
 from agent.doors.cli import app
 from agent.doors.mcp_server import FolderTools
-from agent.intake import BadInput
+from agent.intake.errors import BadInput
 from tests.agent.doors.conftest import ReplayedSession, a_line_has, started
 from tests.agent.project.small_project import pyproject
 from tests.agent.runs import printed

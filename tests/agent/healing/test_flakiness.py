@@ -12,7 +12,7 @@ from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, Notice, Searched
 from agent.healing.context import Context
 from agent.healing.flakiness import OTHER_CHANCE, OTHER_ORDER, again_with, with_reruns
-from agent.intake import from_page
+from agent.intake.task import from_page
 from sandbox import open_sandbox
 from tests.agent.runs import healed, last
 

@@ -18,7 +18,7 @@ import pytest
 
 from agent.core.events import to_jsonl
 from agent.healing.models import BadKey, visitor_of
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import document, fold
 from agent.run.session import Session, open_session
 from llm import router

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.core.domain import Approach
-from agent.core.rounds import Round
+from agent.core.state import Round
 from agent.healing.ladder import UNSURE, NoMore, Situation, next_approach
 
 NOW = Situation(drafted=False, has_model=True, may_search=True, most=9, parallel=3, confidence=0.8)

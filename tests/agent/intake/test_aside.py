@@ -8,6 +8,7 @@ from agent.core.domain import (
     REST,
     Example,
     File,
+    Origin,
     Report,
     Script,
     Solution,
@@ -15,7 +16,6 @@ from agent.core.domain import (
     Task,
     Verdict,
 )
-from agent.core.trust import Origin
 from agent.intake.failing.aside import (
     outside,
     outside_failure_words,

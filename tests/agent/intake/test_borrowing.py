@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.intake import TestText, from_page, make_task
-from agent.intake.found.borrowing import borrowed
+from agent.intake.found.pytest_files import borrowed
+from agent.intake.task import TestText, from_page, make_task
 
 FACT = "def fact(n):\n    return n\n"
 STAR = "from calc import *"

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import File, Task
-from agent.intake import BadInput, site_folders
 from agent.intake.environment import (
     absent_package,
     distance,
     modules_in,
     nearest_module,
+    site_folders,
     standard_modules,
 )
+from agent.intake.errors import BadInput
 
 
 def test_a_package_that_is_not_there_is_named_with_its_pip_name():

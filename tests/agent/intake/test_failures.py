@@ -15,7 +15,7 @@ from agent.core.domain import (
     Task,
     Verdict,
 )
-from agent.intake import classify, failures_of, undefined_in_tests
+from agent.intake.failing.failures import classify, failures_of, undefined_in_tests
 
 TEST = Example(name="t", origin="user", call="f(1)", expected="1")
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 import pytest
 
 from agent.core.domain import File, Report, Task
-from agent.intake import TestText, make_task, site_folders
+from agent.intake.environment import site_folders
 from agent.intake.failing.aside import outside
+from agent.intake.task import TestText, make_task
 from agent.judge import check
 from sandbox import open_sandbox
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.domain import TestCase
 from agent.intake import program as programs
-from agent.intake import protected_lines, untouched, without_added_asserts
+from agent.intake.program import protected_lines, untouched, without_added_asserts
 from agent.judge.texts.masking import mask
 
 SOLUTION_AND_TESTS = '''\

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.intake import Inputs, from_command_line
 from agent.intake.project import MOST_MODULES, laid_out, module_stem
+from agent.intake.task import Inputs, from_command_line
 
 MODULE = "def double(n):\n    return 2 * n\n"
 TEST = "from calc import double\n\ndef test_double():\n    assert double(2) == 4\n"

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from agent.core.domain import REST, Script
-from agent.intake import NotFixable
+from agent.intake.errors import NotFixable
 from agent.intake.found import pytest_files
 
 EVERY_STYLE = '''

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent import intake
 from agent.core.domain import Example, Raises, Script
-from agent.intake import NotFixable, parsing
+from agent.intake import parsing
+from agent.intake.errors import NotFixable
 from agent.intake.found import snippets
 from tests.agent.values import table
 
@@ -50,11 +50,11 @@ SPLIT = {
 
 @pytest.mark.parametrize(("code", "program", "split"), SPLIT.values(), ids=SPLIT)
 def test_a_check_becomes_a_test_with_what_it_needs(code, program, split):
-    assert [test.code for test in intake.tests_from_snippet(code, program=program)] == split
+    assert [test.code for test in snippets.tests_from_snippet(code, program=program)] == split
 
 
 def test_a_call_with_a_literal_answer_is_an_example_and_one_that_raises_too():
-    tests = intake.tests_from_snippet(
+    tests = snippets.tests_from_snippet(
         "import pytest\nassert [4] == add([], b=[4])\ndouble(2) == 4\n"
         "with pytest.raises(ValueError):\n    root(-1)\n"
     )
@@ -74,7 +74,7 @@ def test_a_call_with_a_literal_answer_is_an_example_and_one_that_raises_too():
     ("assert output == 5 or f()", "output = 3\ndef f(): ...", False),
 ])
 def test_reading_output_is_marked_unless_the_name_is_another_s(code, program, marked):
-    (test,) = intake.tests_from_snippet(code, program=program)
+    (test,) = snippets.tests_from_snippet(code, program=program)
 
     assert isinstance(test, Script) and test.uses_output is marked
 
@@ -82,7 +82,7 @@ def test_reading_output_is_marked_unless_the_name_is_another_s(code, program, ma
 def test_names_are_short_and_unique():
     long = f"assert f({list(range(100))}) is None"
     names = [
-        test.name for test in intake.tests_from_snippet(f"{long}\n{long}\nassert f(2) is None")
+        test.name for test in snippets.tests_from_snippet(f"{long}\n{long}\nassert f(2) is None")
     ]
 
     assert len(set(names)) == 3 and names[1].endswith("(2)")
@@ -91,7 +91,7 @@ def test_names_are_short_and_unique():
 
 def test_a_syntax_error_names_its_line():
     with pytest.raises(NotFixable, match="line 2") as refused:
-        intake.tests_from_snippet("assert f(1) == 1\nassert f(2 == 2")
+        snippets.tests_from_snippet("assert f(1) == 1\nassert f(2 == 2")
 
     assert refused.value.category == "invalid_tests"
 
@@ -101,7 +101,7 @@ AGREEMENT = table(__file__, "programs.toml")["agreement"]
 
 @pytest.mark.parametrize("row", AGREEMENT.values(), ids=AGREEMENT)
 def test_tests_judged_apart_agree_with_the_snippet_as_a_whole(row, outcomes):
-    tests = intake.tests_from_snippet(row["snippet"], program=row["wrong"])
+    tests = snippets.tests_from_snippet(row["snippet"], program=row["wrong"])
 
     assert outcomes(row["right"], tests) == [True] * len(row["kept"])
     assert outcomes(row["wrong"], tests) == row["kept"]
@@ -110,7 +110,7 @@ def test_tests_judged_apart_agree_with_the_snippet_as_a_whole(row, outcomes):
 def test_a_long_snippet_over_a_stateful_program_stays_one_test(outcomes):
     program = "n = 0\ndef tick():\n    global n\n    n += 1\n    return n\n"
     snippet = "\n".join(f"assert tick() == {number}" for number in range(1, 60))
-    tests = intake.tests_from_snippet(snippet, program=program)
+    tests = snippets.tests_from_snippet(snippet, program=program)
 
     assert len(tests) == 1
     assert outcomes(program, tests) == [True]
@@ -127,7 +127,7 @@ def test_a_snippet_is_read_statement_by_statement_however_many_checks_it_has(set
         monkeypatch.setattr(snippets, name, lambda *n, known=known: read.append(n) or known(*n))
     code = setup + "".join(f"assert f({number}) == {number} + 1\n" for number in range(300))
 
-    assert len(intake.tests_from_snippet(code)) == 300
+    assert len(snippets.tests_from_snippet(code)) == 300
     assert len(read) < 10 * 340
 
 
@@ -138,7 +138,7 @@ def test_a_snippet_is_read_statement_by_statement_however_many_checks_it_has(set
 def test_a_snippet_stays_one_test(setup, checks):
     code = setup + "".join(f"assert f({number}) == {number} + 1\n" for number in range(checks))
 
-    assert [f"{test.code}\n" for test in intake.tests_from_snippet(code)] == [code]
+    assert [f"{test.code}\n" for test in snippets.tests_from_snippet(code)] == [code]
 
 
 def test_many_alike_are_numbered_without_counting_from_one_each_time():

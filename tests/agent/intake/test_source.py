@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.intake import BadInput
+from agent.intake.errors import BadInput
 from agent.intake.source import LARGEST_BYTES, from_bytes, read_source, text_beside
 
 READABLE = {

@@ -5,15 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import File
-from agent.intake import (
-    BadInput,
-    Inputs,
-    NotFixable,
-    TestText,
-    from_command_line,
-    from_page,
-    make_task,
-)
+from agent.intake.errors import BadInput, NotFixable
+from agent.intake.task import Inputs, TestText, from_command_line, from_page, make_task
 
 ADD = "def add(a, b):\n    return a - b\n"
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agent import intake
+from agent.intake.found import words as module
 
 CLEAR = {
     "f(2, 3) == 5": ["assert f(2, 3) == 5"],
@@ -68,7 +68,7 @@ DOUBTFUL = (
 
 @pytest.mark.parametrize("words", CLEAR)
 def test_clear_examples_are_tests_of_the_task(words):
-    tests = intake.tests_from_words(words)
+    tests = module.tests_from_words(words)
 
     assert [test.code for test in tests] == CLEAR[words]
     assert {test.origin for test in tests} == {"task"}
@@ -76,11 +76,11 @@ def test_clear_examples_are_tests_of_the_task(words):
 
 @pytest.mark.parametrize("words", DOUBTFUL)
 def test_doubtful_sentences_are_left_out(words):
-    assert intake.tests_from_words(words) == ()
+    assert module.tests_from_words(words) == ()
 
 
 def test_a_named_exception_is_a_test():
-    (test,) = intake.tests_from_words("root(-1) raises a ValueError.")
+    (test,) = module.tests_from_words("root(-1) raises a ValueError.")
 
     assert (test.kind, test.call, test.exception) == ("raises", "root(-1)", "ValueError")
 
@@ -88,13 +88,13 @@ def test_a_named_exception_is_a_test():
 def test_only_functions_of_the_program_count():
     words = "f(2) == 4 and g(2) == 8 and\n>>> h(1)\n2"
 
-    assert [t.code for t in intake.tests_from_words(words, frozenset({"g"}))] == [
+    assert [t.code for t in module.tests_from_words(words, frozenset({"g"}))] == [
         "assert g(2) == 8"
     ]
 
 
 def test_the_same_example_twice_is_one_test():
-    assert len(intake.tests_from_words("f(2) == 4. Again: f(2) returns 4.")) == 1
+    assert len(module.tests_from_words("f(2) == 4. Again: f(2) returns 4.")) == 1
 
 
 @pytest.mark.parametrize("words", [
@@ -104,5 +104,5 @@ def test_the_same_example_twice_is_one_test():
 def test_no_text_takes_long_to_read(words):
     begun = time.process_time()
 
-    assert len(intake.tests_from_words(words)) <= 1_000
+    assert len(module.tests_from_words(words)) <= 1_000
     assert time.process_time() - begun < 10

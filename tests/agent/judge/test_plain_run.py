@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import File, Task
-from agent.intake import with_outside_failures
+from agent.intake.failing.aside import with_outside_failures
 from agent.judge.plain import plain_run
 from tests.agent.values import table
 

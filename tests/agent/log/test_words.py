@@ -14,6 +14,7 @@ from agent.core.domain import (
     Ending,
     Evidence,
     Integrity,
+    Origin,
     ProofLevel,
     Report,
     Rivals,
@@ -21,7 +22,6 @@ from agent.core.domain import (
     Standing,
     Verdict,
 )
-from agent.core.trust import Origin
 from agent.log import words as w
 from agent.log.result import Result, fold
 from agent.log.timeline import ORIGIN_ORDER

@@ -9,7 +9,7 @@ import pytest
 
 from agent.core.domain import File, Solution
 from agent.doors.terminal import status_line
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import fold
 from agent.log.words import event_lines
 from agent.run.session import Session, open_session

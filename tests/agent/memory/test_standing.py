@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.events import Searched
 from agent.healing.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import Result
 from agent.memory import Memory
 from agent.run.session import Session, open_session

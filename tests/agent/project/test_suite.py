@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import Project, Report
-from agent.intake import with_outside_failures
+from agent.intake.failing.aside import with_outside_failures
 from agent.judge import check, project_run
 from agent.judge.jail_modules import beside_pytest, pytest_site
 from agent.judge.project_run import gone, run_suite, verdicts

@@ -12,7 +12,7 @@ from agent.core.domain import Evidence, Rivals, Task
 from agent.core.events import fold_attempts
 from agent.doors.library import UnusableAnswer
 from agent.healing import proving
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import Result, document, fold
 from agent.run.session import Session, UnknownRun, open_session
 from tests.agent import runs

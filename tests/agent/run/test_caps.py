@@ -14,7 +14,7 @@ import pytest
 from agent.core.events import Extended, ModelAsked, ModelFailed, RunFinished
 from agent.core.settings import Settings
 from agent.doors.exits import BUDGET, exit_code
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.spending import ledger
 from agent.log.waiting import BadExtension
 from agent.run.session import Session, open_session

@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.events import Notice, Proved
 from agent.doors.exits import BELOW, HEALED, Requirements, exit_code
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import fold
 from agent.run.session import open_session
 from tests.agent.claude import claude

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.crowds import Crowds
 from agent.core.events import RunFailed, Waiting
-from agent.intake import BadInput, TestText, from_page
+from agent.intake.errors import BadInput
+from agent.intake.task import TestText, from_page
 from agent.log.store import RunOver, Store, UnknownRun
+from agent.memory.visitors import Crowds
 from agent.run.fork import Edits
 from agent.run.session import open_session
 from tests.agent.runs import finished, followed, last, settings

@@ -31,7 +31,7 @@ from agent.core.events import (
     to_jsonl,
 )
 from agent.healing.strategies import Proposal
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import fold
 from agent.log.store import Store
 from agent.run import run as run_module
@@ -128,7 +128,7 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("agent.healing.context.check", judged)
         patch.setattr(run_module, "jail_seen", seen)
-        patch.setitem(repair.SEARCHES, "search", nothing)
+        patch.setattr(repair, "by_search", nothing)
         patch.setattr(diagnose, "trace", unwatched)
         patch.setattr(diagnose, "suspicious_lines", lambda *_given: ())
         patch.setattr(rewriting, "around", none_near)

@@ -10,7 +10,8 @@ import pytest
 from agent import AgentConfig, SelfHealingAgent
 from agent.core.events import to_jsonl
 from agent.core.settings import Settings
-from agent.intake import BadInput, TestText, from_page
+from agent.intake.errors import BadInput
+from agent.intake.task import TestText, from_page
 from agent.log.iterations import UnknownIteration, compared, iterations
 from agent.log.store import UnknownRun
 from agent.run.fork import BadFork, Edits

@@ -33,7 +33,7 @@ import asyncio, json, os, signal, sys
 from pathlib import Path
 import agent.run.graph, llm.providers.anthropic
 from agent.core.settings import Settings
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.store import Store
 from agent.run.session import open_session
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.doors.exits import MODEL_FAILED, exit_code
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.run.session import open_session
 from llm import router
 from tests.agent.claude import claude

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import File, Solution
-from agent.intake import Inputs, from_command_line, from_page
+from agent.intake.task import Inputs, from_command_line, from_page
 from agent.log.result import document
 from agent.thinking.several_files import drafted
 from llm import BadReply

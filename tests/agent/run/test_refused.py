@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.core.domain import Ending, File, Report, Solution, Task
 from agent.doors.library import HealResult
-from agent.intake import classify
+from agent.intake.failing.failures import classify
 from agent.log.words import ending_words
 
 NO_NETWORK = "the jail allows no network"

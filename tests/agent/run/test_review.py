@@ -15,7 +15,8 @@ from agent import Review, SelfHealingAgent
 from agent.core.events import Waiting
 from agent.doors import commands
 from agent.doors.cli import app
-from agent.intake import BadInput, from_page
+from agent.intake.errors import BadInput
+from agent.intake.task import from_page
 from agent.log.result import Result, fold
 from agent.log.waiting import BadReview
 from agent.run.session import Session, open_session

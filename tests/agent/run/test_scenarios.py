@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from agent.intake import NotFixable, from_page
+from agent.intake.errors import NotFixable
+from agent.intake.task import from_page
 from agent.log.result import Result, fold
 from agent.run.session import open_session
 from llm import router

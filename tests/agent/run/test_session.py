@@ -12,8 +12,7 @@ from typing import NoReturn
 import pytest
 
 from agent.core.events import Notice, RunFinished, RunStarted, Searched
-from agent.intake import from_command_line, from_page, make_task
-from agent.intake.brought import Inputs
+from agent.intake.task import Inputs, from_command_line, from_page, make_task
 from agent.log.result import fold
 from agent.run.session import NoProvider, Session, Settings, open_session
 from sandbox import Job, SandboxError, open_sandbox

@@ -9,7 +9,7 @@ import pytest
 from agent.healing.context import Context
 from agent.healing.strategies import Attempt, Proposal
 from agent.log.result import fold
-from agent.run.nodes.repair import SEARCHES
+from agent.run.nodes import repair
 from tests.agent.runs import healed, last
 
 CODE = "def area(width, height):\n    return width + height\n"
@@ -28,7 +28,7 @@ async def test_a_strategys_word_is_not_enough_and_its_best_is_shown_and_called_n
             return Proposal(None, "nothing found")
         return Proposal(attempt.solution.with_text(code, note="a try"), "")
 
-    monkeypatch.setitem(SEARCHES, "search", worse_each_time)
+    monkeypatch.setattr(repair, "by_search", worse_each_time)
     log = await healed(tmp_path, CODE, TESTS)
     end, best = last(log), fold(log).best
     assert (end.outcome, end.code, end.diff) == ("unresolved", CODE, "")

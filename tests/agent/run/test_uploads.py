@@ -18,9 +18,9 @@ from langsmith import Client, utils
 from langsmith.run_helpers import tracing_context
 
 from agent.core.settings import BadSettings, Settings
-from agent.intake import from_page
+from agent.intake.task import from_page
+from agent.run.resources import PROJECT, Uploads, upload_address, uploads
 from agent.run.session import open_session
-from agent.run.uploads import PROJECT, Uploads, address, uploads
 from llm.redaction import Redactor
 
 API_KEY = "lsv2_pt_canarycanarycanary_0123456789"
@@ -245,4 +245,4 @@ def test_a_variable_that_makes_every_run_fail_is_named(name: str) -> None:
 def test_uploads_go_to_langsmith_unless_another_address_is_named(
     environment: dict[str, str], url: str
 ) -> None:
-    assert address(environment) == url
+    assert upload_address(environment) == url

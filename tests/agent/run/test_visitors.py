@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.events import to_jsonl
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.memory import visitors
 from agent.memory.visitors import Memories
 from agent.run.session import open_session

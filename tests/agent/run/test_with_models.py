@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.events import Notice, RunStarted
 from agent.core.settings import ROLES
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import document
 from agent.repair.confidence.model import fitted
 from agent.run.nodes.learn import LARGE

@@ -20,8 +20,8 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.core.events import Event, Stamped
-from agent.core.rounds import Try
 from agent.core.settings import Settings
+from agent.core.state import Try
 from agent.healing.confidence import of_a_draft
 from agent.healing.context import PROMPTS, Context
 from agent.healing.strategies import Attempt

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.events import ModelCalled, ModelFailed, RoundEnded, RunStarted
-from agent.intake import from_page
+from agent.intake.task import from_page
 from agent.log.result import fold
 from agent.run.session import Settings, open_session
 from llm.budget import Caps

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.intake import BadInput
+from agent.intake.errors import BadInput
 from agent.project.tree import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES
 from agent.tools.errors import BadPath, ToolError
 from agent.tools.workspace import Workspace

@@ -10,7 +10,7 @@ import hashlib
 import math
 from typing import Any
 
-from agent.core.literals import literal_source
+from agent.core.trees import literal_source
 
 NUMBERS = (bool, int, float)
 SEQUENCES = (str, bytes, list, tuple)

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from agent.core.rounds import Try
 from agent.core.settings import Settings
-from agent.core.state import State
-from agent.run.nodes import attempt as module
+from agent.core.state import Rounds, State, Try
+from agent.run.nodes import repair as module
 
 RIGHT = Try(by="a model")
 
@@ -29,6 +28,7 @@ async def test_an_answer_that_hangs_costs_no_answer_beside_it(
     monkeypatch.setattr(module, "attempt_of", lambda state, ctx: None)
     put: list[Try] = []
     ctx: Any = SimpleNamespace(
+        rounds=lambda state: Rounds(),
         seconds_left=0.25, settings=Settings(budget_s=1.0), emit=lambda event: None,
         store=SimpleNamespace(put=lambda one: put.append(one) or str(len(put))),
         plan=SimpleNamespace(of=lambda role: "a model"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.core.domain import File, Solution
-from agent.core.rounds import Round, Rounds, Try
+from agent.core.state import Round, Rounds, Try
 from agent.core.trees import tree_of
 from agent.healing.rounds import fingerprint
 from agent.run.nodes.select import _told_of

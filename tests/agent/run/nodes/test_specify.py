@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from agent import intake
 from agent.core.domain import (
     Ending,
     Evidence,
@@ -16,7 +15,9 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.core.state import Suite
+from agent.intake.asked.calls import calls_made
 from agent.intake.asked.held_out import file_without_test
+from agent.intake.found import snippets
 from agent.run.nodes.prove import is_told, of_a_suite, proof_of, seen_through, without_new_evidence
 from agent.run.nodes.specify import derived_test, hold_out, is_asked
 from tests.agent.values import program
@@ -150,7 +151,7 @@ def brought(*codes: str) -> tuple[TestCase, ...]:
         test for code in codes
         for test in (
             [Script(name="", origin="user", code=code, node="T::test_f")] if "class T" in code
-            else intake.tests_from_snippet(code, program=ADD.text)
+            else snippets.tests_from_snippet(code, program=ADD.text)
         )
     ]
     return tuple(
@@ -190,7 +191,7 @@ ASKED = (
 def test_a_check_asks_its_arguments_and_a_table_by_name_what_stands_in_it(code: str) -> None:
     (test,) = brought("assert f(1, 2) == 3")
     again = Script(name="", origin="user", code=code)
-    assert intake.calls_made(again, ADD) == intake.calls_made(test, ADD)
+    assert calls_made(again, ADD) == calls_made(test, ADD)
 
 
 def test_a_method_of_a_file_asks_too() -> None:
