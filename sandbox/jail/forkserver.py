@@ -94,7 +94,7 @@ class Worker:
 class ForkServer:
     """One fork server; belongs to one event loop at a time."""
 
-    def __init__(self, profile: Profile, workspaces: Workspaces, ready: bool = True) -> None:
+    def __init__(self, profile: Profile, workspaces: Workspaces) -> None:
         self.profile = profile
         self.base = ""
         """Where the jobs' folders lie, in the file system that the server sees."""
@@ -102,7 +102,6 @@ class ForkServer:
         self.started_s = 0.0
         self.broken = ""
         self._workspaces = workspaces
-        self._keeps_ready = ready
         self._stock: deque[Worker] = deque()
         """Workers that are ready."""
         self._wanted = False
@@ -279,7 +278,7 @@ class ForkServer:
         goes nowhere, and its errors come by a pipe. One that `lasts` waits for those that do not.
         """
         request = SlotRequest(owner, lasts)
-        if self._keeps_ready and not silent:
+        if not silent:
             self._wanted = True
         if reads or silent:
             while not await self._has_room(request):
