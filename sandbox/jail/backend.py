@@ -42,7 +42,7 @@ class JailSandbox(Sandbox):
     async def isolation(self, coming: Job | None = None) -> Isolation:
         """The level that canaries saw to hold; starts a fork server if none runs yet, or none
         for the job that is `coming`."""
-        return SERVERS.isolation_of(await self._server(coming or Job("")))
+        return (await self._server(coming or Job(""))).isolation
 
     def batch(self, job: Job) -> RestartingBatch:
         """A program kept running for many items."""

@@ -29,7 +29,7 @@ from typing import Any
 from sandbox import __name__ as OURS
 from sandbox.inside.zygote import ANSWER, ENDED, FORK, FREE, KILL, REQUEST
 from sandbox.jail.fair_queue import FairQueue, SlotRequest
-from sandbox.levels import JailLevel
+from sandbox.levels import Isolation, JailLevel
 from sandbox.talk.orders import environment, loaded
 from sandbox.types import SandboxDied, SandboxError
 from sandbox.workspaces import Interpreter, Workspaces
@@ -94,6 +94,9 @@ class Worker:
 class ForkServer:
     """One fork server; belongs to one event loop at a time."""
 
+    isolation: Isolation
+    """What its canaries showed, set before it serves any job."""
+
     def __init__(self, profile: Profile, workspaces: Workspaces) -> None:
         self.profile = profile
         self.base = ""
@@ -116,8 +119,6 @@ class ForkServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._began = 0.0
         self.used = time.monotonic()
-
-    # ---------------------------------------------------------------- life
 
     def _begin(self) -> None:
         self._began = time.monotonic()
@@ -266,8 +267,6 @@ class ForkServer:
             self._queue.end()
         self._queue.forget()
         self._workspaces.end_server(self._place)
-
-    # ---------------------------------------------------------------- workers
 
     async def worker(
         self, owner: str = "", *, reads: bool = False, silent: bool = False, lasts: bool = False
@@ -435,6 +434,3 @@ class ForkServer:
 
 def _memory(name: str) -> int:
     return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-
-
-__all__ = ["SCRATCH_MIB", "ForkServer", "NotGranted", "Profile", "Worker"]

@@ -16,7 +16,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from importlib.resources import files
 from typing import get_args
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from sandbox import __name__ as OURS
 from sandbox.jail.forkserver import ForkServer, NotGranted, Profile
@@ -37,7 +37,6 @@ class Servers:
         self._all: dict[Profile, list[ForkServer]] = {}
         self._levels: dict[JailLevel, JailLevel] = {}
         """The level asked for at most, to the level the system granted."""
-        self._witnesses: WeakKeyDictionary[ForkServer, Isolation] = WeakKeyDictionary()
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._ungranted: set[tuple[str, ...]] = set()
         """What was tried to be granted to jobs, and could not be."""
@@ -52,10 +51,6 @@ class Servers:
     def level(self, at_most: JailLevel) -> JailLevel | None:
         """The level seen to hold; `None` before the first start."""
         return self._levels.get(at_most)
-
-    def isolation_of(self, server: ForkServer) -> Isolation:
-        """What the canaries of a server showed."""
-        return self._witnesses[server]
 
     async def get(self, wanted: Profile) -> ForkServer:
         """A server that fits, running in this event loop; the level wanted is one at most."""
@@ -132,7 +127,7 @@ class Servers:
             seen = "; ".join(f"{one.name}: {one.seen}" for one in isolation.layers if not one.holds)
             raise NotGranted(f"seen to hold is only {isolation.level}: {seen}")
         with self._lock:
-            self._witnesses[server] = isolation
+            server.isolation = isolation
             self._all.setdefault(profile, []).append(server)
         return server
 
