@@ -254,9 +254,6 @@ async def _many_at_once(sandbox: Sandbox) -> str:
     return "" if got == [(number,) for number in range(8)] else f"saw {got}"
 
 
-# Hostile programs.
-
-
 async def _cancelled(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
