@@ -23,10 +23,9 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from sandbox.attacks import World
+from sandbox.attacks import Gauntlet, World, gauntlet
 from sandbox.attacks.attack import THROUGH
-from sandbox.contract import RUN_AS_MAIN
-from sandbox.contract.selftest import Finding, Gauntlet, findings, gauntlet
+from sandbox.contract import RUN_AS_MAIN, Finding, findings
 from sandbox.levels import LEVEL_MEANINGS, JailLevel
 from sandbox.sandbox import BACKENDS, STRONGEST, Sandbox, open_sandbox
 from sandbox.types import Job, Limits, Outcome, SandboxError, SandboxUnavailable

@@ -89,21 +89,20 @@ class Figure:
         return f"{self.name:<44}{shown:>16}   {promised:<31}{self.note}".rstrip()
 
 
-async def figures(at_most: JailLevel = "L4") -> list[Figure]:
-    """All figures. Raises `SandboxError` where there is no jail."""
-    level = (await JailSandbox(at_most).isolation()).level
-    found = await _runs_beside_an_interpreter(at_most)
-    found += await _rates(at_most)
-    found.append(await _starts(level))  # type: ignore[arg-type]  # a jail's own level
-    found.append(await _memory(at_most))
-    found += await _kills(at_most)
+async def figures(level: JailLevel) -> list[Figure]:
+    """All figures of the jail at the level that holds here."""
+    found = await _runs_beside_an_interpreter()
+    found += await _rates()
+    found.append(await _starts(level))
+    found.append(await _memory())
+    found += await _kills()
     return found
 
 
 async def main(as_json: bool) -> int:
-    """Prints all figures; 1 where a promise is not kept."""
+    """Prints all figures; 1 where a promise is not kept. Raises `SandboxError` without a jail."""
     level = (await JailSandbox().isolation()).level
-    found = await figures()
+    found = await figures(level)  # type: ignore[arg-type]  # a jail's own level
     cores = len(os.sched_getaffinity(0))
     if as_json:
         told = [dataclasses.asdict(one) | {"reached": one.reached} for one in found]
@@ -117,37 +116,29 @@ async def main(as_json: bool) -> int:
     return 1 if any(one.reached is False for one in found) else 0
 
 
-async def _runs_beside_an_interpreter(at_most: JailLevel) -> list[Figure]:
-    ready, forking = JailSandbox(at_most), JailSandbox(at_most, ready=False)
+async def _runs_beside_an_interpreter() -> list[Figure]:
     barest: list[float] = []
     warm: list[float] = []
-    forked: list[float] = []
     for _ in range(ROUNDS):
         barest += [_interpreter() for _ in range(6)]
-        warm += await _seconds_of_runs(ready, 30, PAUSE_S)
-        # One after the other, as the interpreters are started.
-        forked += await _seconds_of_runs(forking, 30, 0)
+        warm += await _seconds_of_runs(30)
     floor = statistics.median(barest)
-    pace = floor / BAREST_S
     return [
         _ms("python -I -S -E -c pass", barest),
-        _ms("warm run, p50", warm, round(0.5 * pace, 2),
+        _ms("warm run, p50", warm, round(0.5 * floor / BAREST_S, 2),
             f"{PAUSE_S * 1000:g} ms between runs, so that the next child is ready"),
         Figure("warm run, p95", sorted(warm)[int(0.95 * (len(warm) - 1))] * 1000, "ms"),
-        _ms("fork per run, p50", forked, round(1.5 * pace, 2),
-            "no child is kept ready, and no pause made"),
         Figure("warm run, faster than the barest start", floor / statistics.median(warm), "x", 12,
                at_least=True),
-        Figure("fork per run, faster than the barest start", floor / statistics.median(forked),
-               "x", 4, at_least=True),
     ]
 
 
-async def _seconds_of_runs(sandbox: JailSandbox, count: int, pause_s: float) -> list[float]:
+async def _seconds_of_runs(count: int) -> list[float]:
     """Seconds of each of so many empty jobs, but for the first, which wakes the caches."""
+    sandbox = JailSandbox()
     times = []
     for _ in range(count + 1):
-        await asyncio.sleep(pause_s)
+        await asyncio.sleep(PAUSE_S)
         started = time.perf_counter()
         outcome = await sandbox.run(Job("pass"))
         times.append(time.perf_counter() - started)
@@ -165,17 +156,15 @@ def _interpreter() -> float:
     return time.perf_counter() - started
 
 
-async def _rates(at_most: JailLevel) -> list[Figure]:
+async def _rates() -> list[Figure]:
     cores = sorted(os.sched_getaffinity(0))
-    one = await _in_flight(at_most, 1, 300, cores[:1])
-    many = await _in_flight(at_most, IN_FLIGHT, 600, cores[:2]) if len(cores) > 1 else None
+    one = await _in_flight(1, 300, cores[:1])
+    many = await _in_flight(IN_FLIGHT, 600, cores[:2]) if len(cores) > 1 else None
     return [
         _rate("runs in a row on one core", one, 700),
         _rate(f"runs on two cores, {IN_FLIGHT} in flight", many, 1_200),
         _rate("programs in a batch, compiled and run",
-              await _in_a_batch(at_most, 20_000, PER_MESSAGE), 20_000,
-              f"{PER_MESSAGE} in a message"),
-        _rate("programs in a batch, one in a message", await _in_a_batch(at_most, 5_000, 1)),
+              await _in_a_batch(20_000), 20_000, f"{PER_MESSAGE} in a message"),
     ]
 
 
@@ -192,11 +181,9 @@ def _fork_servers_on(cores: Sequence[int]) -> Iterator[None]:
         SERVERS.close()
 
 
-async def _in_flight(
-    at_most: JailLevel, at_once: int, count: int, cores: Sequence[int]
-) -> list[float]:
+async def _in_flight(at_once: int, count: int, cores: Sequence[int]) -> list[float]:
     """Runs a second, five times."""
-    sandbox = JailSandbox(at_most)
+    sandbox = JailSandbox()
 
     async def some() -> None:
         for _ in range(count // at_once):
@@ -214,35 +201,36 @@ async def _in_flight(
     return rates
 
 
-async def _in_a_batch(at_most: JailLevel, count: int, each: int) -> list[float]:
-    """Programs a second, so many in a message."""
+async def _in_a_batch(count: int) -> list[float]:
+    """Programs a second."""
     items: list[Json] = [
-        [f"{ITEM}# {number + part}\n" for part in range(each)] for number in range(0, count, each)
+        [f"{ITEM}# {number + part}\n" for part in range(PER_MESSAGE)]
+        for number in range(0, count, PER_MESSAGE)
     ]
-    async with JailSandbox(at_most).batch(Job(_RUNS_MANY)) as batch:
+    async with JailSandbox().batch(Job(_RUNS_MANY)) as batch:
         started = time.perf_counter()
         async for _, reply in batch.replies(items, 5.0):
-            if reply != [True] * each:
+            if reply != [True] * PER_MESSAGE:
                 raise SandboxError(f"a batch gave another answer: {reply}")
-        return [len(items) * each / (time.perf_counter() - started)]
+        return [len(items) * PER_MESSAGE / (time.perf_counter() - started)]
 
 
 async def _starts(level: JailLevel) -> Figure:
     times = []
     for _ in range(5):
-        server = ForkServer(Profile(level), workspaces(), ready=False)
+        server = ForkServer(Profile(level), workspaces())
         await server.start()
         times.append(server.started_s)
         server.close()
     return _ms("fork server start", times, 100)
 
 
-async def _memory(at_most: JailLevel) -> Figure:
+async def _memory() -> Figure:
     """What a child that waits for its job has to itself."""
     name = "private memory of a waiting child"
     if os.geteuid() != 0:
         return Figure(name, None, "MiB", 1, note="only root may look at a jailed process")
-    sandbox = JailSandbox(at_most)
+    sandbox = JailSandbox()
     async with sandbox.start(Job("jail.send(0)\njail.receive()")) as process:
         await process.receive(10.0)
         await asyncio.sleep(0.2)
@@ -265,10 +253,10 @@ def _private_mib(server: int) -> list[float]:
     return held
 
 
-async def _kills(at_most: JailLevel) -> list[Figure]:
+async def _kills() -> list[Figure]:
     """How long after its deadline a program that ignores all signals is over."""
     wall_s = 0.05
-    sandbox = JailSandbox(at_most)
+    sandbox = JailSandbox()
     late = []
     for _ in range(30):
         outcome = await sandbox.run(Job(_DEAF, limits=Limits(wall_s=wall_s)))

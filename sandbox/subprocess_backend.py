@@ -22,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Literal
 from sandbox.inside.removal import remove
 from sandbox.levels import PORTABLE, Isolation, Layer, shown_by_profile
 from sandbox.sandbox import Sandbox
-from sandbox.seatbelt import profile
 from sandbox.talk.batch import STDERR_KEPT, RestartingBatch
 from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
 from sandbox.talk.orders import environment, loaded, orders
@@ -131,7 +130,35 @@ class SubprocessSandbox(Sandbox):
         writable = [f"{workspace.folder}/work", f"{workspace.folder}/tmp"]
         library = self._workspaces.interpreter(job.python).library
         places = [sys.base_prefix, library, self._workspaces.guest(job.python), "/usr/lib"]
-        return profile([*map(os.path.realpath, [*places, *sites])], map(os.path.realpath, writable))
+        readable = map(os.path.realpath, [*places, *sites])
+        return seatbelt_profile(readable, map(os.path.realpath, writable))
+
+
+def seatbelt_profile(readable: Iterable[str], writable: Iterable[str]) -> str:
+    """A macOS profile that denies all but reading `readable` and changing `writable` folders.
+
+    Written from Apple's documentation and the profiles that ship with macOS; never run on a Mac.
+    The guest passes it to `sandbox_init`, which applies it to its children too, for good.
+    """
+    lines = [
+        "(version 1)",
+        "(deny default)",
+        "(allow process-info* (target self))",
+        "(allow signal (target self))",
+        "(allow sysctl-read)",
+        "(allow file-read-metadata)",
+        '(allow file-read* (literal "/dev/random") (literal "/dev/urandom"))',
+        '(allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero"))',
+    ]
+    lines += [f"(allow file-read* (subpath {_quoted(path)}))" for path in readable]
+    lines += [f"(allow file-read* file-write* (subpath {_quoted(path)}))" for path in writable]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(path: str) -> str:
+    """A path as a string of the profile language, which is a Scheme."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 class _Running(Conversation):

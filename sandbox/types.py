@@ -4,7 +4,7 @@ Errors of our surroundings are exceptions; everything untrusted code does is a v
 
     SandboxError                the jail itself is broken or absent; the message says what to do
       SandboxUnavailable        this system cannot run this backend
-      SandboxLost               what held the job was ended from outside; nothing is known of it
+      SandboxDied               what held the job was ended from outside; nothing is known of it
 """
 
 from __future__ import annotations

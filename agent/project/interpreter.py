@@ -20,8 +20,8 @@ from pathlib import Path
 
 from agent.intake.errors import BadInput
 from agent.project.layout import ENVIRONMENTS
-from sandbox.pythons import python_at
 from sandbox.types import SandboxError
+from sandbox.workspaces import python_at
 
 OLDEST_PYTEST = (6, 0)
 """The first that reads its settings from pyproject.toml; the oldest that ours was tried with."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sandbox.attacks.assail import AttackResult, assail
+from sandbox.attacks.assail import AttackResult, Gauntlet, assail, gauntlet
 from sandbox.attacks.attack import ATTACKS, Attack
 from sandbox.attacks.world import World
 
-__all__ = ["ATTACKS", "Attack", "AttackResult", "World", "assail"]
+__all__ = ["ATTACKS", "Attack", "AttackResult", "Gauntlet", "World", "assail", "gauntlet"]

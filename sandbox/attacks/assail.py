@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sandbox.attacks.attack import THROUGH, Attack
+from sandbox.attacks.attack import ATTACKS, THROUGH, Attack
 from sandbox.attacks.world import World
 from sandbox.contract import script
+from sandbox.levels import Isolation
 from sandbox.sandbox import Sandbox
 
 AT_ONCE = 4
@@ -71,6 +72,26 @@ class AttackReport:
     """How many attempts said that they begin."""
     answer: str
     """What ended the process; else the last answer given; else empty."""
+
+
+@dataclass(frozen=True)
+class Gauntlet:
+    """What became of every attack, at the level that was seen to hold."""
+
+    isolation: Isolation
+    results: tuple[AttackResult, ...]
+
+    def count(self, result: str) -> int:
+        """How many attacks ended so."""
+        return sum(one.result == result for one in self.results)
+
+
+async def gauntlet(
+    sandbox: Sandbox, world: World, attacks: Sequence[Attack] = ATTACKS
+) -> Gauntlet:
+    """Runs attacks against a sandbox, in the surroundings planted for them."""
+    isolation = await sandbox.isolation()
+    return Gauntlet(isolation, tuple(await assail(sandbox, world, attacks, isolation.level)))
 
 
 async def assail(
@@ -137,10 +158,11 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
 
 def _in_naive_harness(attack: Attack, world: World) -> str:
     """What the attack met there; empty when it did not even start."""
-    room = world.room(attack.name.replace("/", " "))
+    room = Path(world.folder, "rooms", attack.name.replace("/", " "))
+    room.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, text in enumerate(attack.texts()):
-        path = Path(room, f"attack-{number}.py")
+        path = room / f"attack-{number}.py"
         path.write_text(text, encoding="utf-8")
         paths.append(str(path))
     if attack.harness == "process":
@@ -154,7 +176,7 @@ def _in_naive_harness(attack: Attack, world: World) -> str:
     return reports[-1].answer
 
 
-def _run(arguments: list[str], room: str, world: World) -> AttackReport:
+def _run(arguments: list[str], room: Path, world: World) -> AttackReport:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         try:

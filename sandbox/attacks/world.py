@@ -53,12 +53,6 @@ class World:
         """What an attack is told, as JSON."""
         return json.dumps(self._facts)
 
-    def room(self, name: str) -> str:
-        """A folder for the naive harness to run in, of that name; made where there is none."""
-        room = Path(self.folder, "rooms", name)
-        room.mkdir(parents=True, exist_ok=True)
-        return str(room)
-
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             self._plant_files(stack)

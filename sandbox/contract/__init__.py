@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from sandbox.contract.checks import CHECKS, ECHO, EXECUTE, HONEST_CHECKS, Check
+from sandbox.contract.checks import (
+    CHECKS,
+    ECHO,
+    EXECUTE,
+    HONEST_CHECKS,
+    Check,
+    Finding,
+    findings,
+)
 from sandbox.contract.programs import HONEST, ROOMY, RUN_AS_MAIN, script
 
 __all__ = [
     "CHECKS", "ECHO", "EXECUTE", "HONEST", "HONEST_CHECKS", "ROOMY", "RUN_AS_MAIN", "Check",
-    "script",
+    "Finding", "findings", "script",
 ]

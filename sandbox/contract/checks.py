@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -254,9 +254,6 @@ async def _many_at_once(sandbox: Sandbox) -> str:
     return "" if got == [(number,) for number in range(8)] else f"saw {got}"
 
 
-# Hostile programs.
-
-
 async def _cancelled(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
@@ -420,3 +417,24 @@ CHECKS: tuple[Check, ...] = (
     Check("a private file of the host is not readable", _confined_files, needs_own_user=True),
     Check("one job cannot reach another", _separate_jobs, needs_own_user=True),
 )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check of the contract showed; `seen_wrong` is empty where the claim holds."""
+
+    claim: str
+    seen_wrong: str
+
+    @property
+    def holds(self) -> bool:
+        return not self.seen_wrong
+
+
+async def findings(
+    sandbox: Sandbox, level: Level, checks: Sequence[Check] = CHECKS
+) -> AsyncIterator[Finding]:
+    """Tries each claim that the contract makes at this level, in order."""
+    for check in checks:
+        if check.claimed(level) and not check.missing():
+            yield Finding(check.claim, await check.seen_wrong(sandbox))

@@ -27,14 +27,7 @@ def _list_a_folder() -> None:
     os.listdir("/etc")
 
 
-def _write_a_file() -> None:
-    path = f"/var/tmp/jail-canary-{os.getpid()}"  # a job may have a `/tmp` of its own
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    os.unlink(path)
-
-
-def _write_beside_the_own_folder() -> None:
-    path = "../canary"
+def _write(path: str) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     os.unlink(path)
 
@@ -95,8 +88,9 @@ CANARIES: dict[str, Callable[[], None]] = {
     "enter a namespace": _enter_a_namespace,
     "read a file": _read_a_file,
     "list a folder": _list_a_folder,
-    "write a file": _write_a_file,
-    "write beside the own folder": _write_beside_the_own_folder,
+    # A job may have a `/tmp` of its own.
+    "write a file": lambda: _write(f"/var/tmp/jail-canary-{os.getpid()}"),
+    "write beside the own folder": lambda: _write("../canary"),
     "see the file system": _see_the_file_system,
     "see the parent process": _see_the_parent,
 }

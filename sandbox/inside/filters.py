@@ -19,9 +19,8 @@ steps. Instructions are (code, jump if true, jump if false, constant), as in lin
 from __future__ import annotations
 
 import errno
+import os
 import struct
-
-from sandbox.inside.syscalls import NUMBERS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +30,21 @@ if TYPE_CHECKING:
     Instruction = tuple[int, int, int, int]
     Action = tuple[Instruction, ...]
     Files = Literal["none", "guarded"]
+
+with open(os.path.join(os.path.dirname(__file__), "syscalls.txt"), encoding="ascii") as _table:
+    _ROWS = [line.split() for line in _table if not line.startswith("#")]
+
+NUMBERS: dict[str, tuple[int | None, int | None]] = {
+    name: (None if x86 == "-" else int(x86), None if arm == "-" else int(arm))
+    for name, x86, arm, *_ in _ROWS
+}
+"""Name to number on x86_64 and aarch64, `None` where the architecture has none."""
+
+
+def _listed(kind: str) -> list[str]:
+    """The calls on one of the lists."""
+    return [name for name, _, _, *kinds in _ROWS if kind in kinds]
+
 
 LOAD, JUMP, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
 KILL_PROCESS = 0x8000_0000
@@ -77,20 +91,20 @@ _LOOPBACK_PROTOCOLS = (0, 6, 17)
 _LOOPBACK_LEVELS = (1, 6, 41)
 _SET_INTERFACE = 0x8914
 
-PLAIN = listed("plain")
+PLAIN = _listed("plain")
 """Calls that touch nothing but the process itself and descriptors it holds."""
-READING, WRITING = listed("reading"), listed("writing")
+READING, WRITING = _listed("reading"), _listed("writing")
 """Allowed only where Landlock says which files are meant."""
-BY_PATH = listed("by_path")
+BY_PATH = _listed("by_path")
 """Landlock does not guard these: a job would reach the folders of all that run beside it."""
-BY_DESCRIPTOR = listed("by_descriptor")
+BY_DESCRIPTOR = _listed("by_descriptor")
 """The same for what the job could open; for a user that owns nothing else it may read."""
-CLOCKS = listed("clock")
-OF_THE_FORK_SERVER = listed("fork_server")
-TO_SET_APART = listed("set_apart")
+CLOCKS = _listed("clock")
+OF_THE_FORK_SERVER = _listed("fork_server")
+TO_SET_APART = _listed("set_apart")
 """For the first process of a job's own name spaces, and for nobody after it."""
-OF_PROCESSES = listed("processes")
-OF_SOCKETS = listed("sockets")
+OF_PROCESSES = _listed("processes")
+OF_SOCKETS = _listed("sockets")
 """Not `recvmsg`: no job is sent a descriptor."""
 
 

@@ -21,6 +21,7 @@ and on standard input they travel unchanged.
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import errno
 import marshal
@@ -150,7 +151,7 @@ class HostChannel:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._lock = _lock()
+        self._lock = _thread.allocate_lock()
         self._received = 0
         self._owner = os.getpid()
         self._encode: Callable[[Any], bytes] | None = None
@@ -399,7 +400,6 @@ def limit_processes(processes: int, exact: bool) -> None:
     user may have many, some of them out of sight in other containers, so the limit is raised
     until one more thread fits and the job's share is added to that.
     """
-    import _thread
     import resource
 
     kind = resource.RLIMIT_NPROC
@@ -510,12 +510,6 @@ def _encoder() -> Callable[[Any], bytes]:
         return "".join(parts(value, 0)).encode("utf-8", "surrogatepass")
 
     return encode
-
-
-def _lock() -> Any:
-    import _thread
-
-    return _thread.allocate_lock()
 
 
 def _read(descriptor: int, size: int) -> bytes:

@@ -12,8 +12,7 @@ import ctypes
 import os
 import struct
 
-from sandbox.inside.filters import ALLOWED, APART, ARCHITECTURES, KILL_PROCESS
-from sandbox.inside.syscalls import NUMBERS
+from sandbox.inside.filters import ALLOWED, APART, ARCHITECTURES, KILL_PROCESS, NUMBERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

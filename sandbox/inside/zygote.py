@@ -362,8 +362,6 @@ class Zygote:
         begin()
         guest.run_program(job["program"], job["source"], jail)
 
-    # ---------------------------------------------------------------- settling
-
     def _make_folders(self) -> None:
         os.umask(0o022)
         for slot in self._slots:

@@ -22,15 +22,14 @@ class JailSandbox(Sandbox):
 
     name = "jail"
 
-    def __init__(self, at_most: JailLevel = "L4", ready: bool = True) -> None:
-        """`at_most` leaves stronger layers out; `ready=False` keeps no child waiting."""
+    def __init__(self, at_most: JailLevel = "L4") -> None:
+        """`at_most` leaves stronger layers out."""
         if sys.platform != "linux" or not lockdown.seccomp_works():
             raise SandboxUnavailable(
                 "the jail needs Linux with seccomp on x86_64 or aarch64; "
                 "the backend `subprocess` works here, with limits only"
             )
         self._at_most = at_most
-        self._ready = ready
 
     def describe(self) -> str:
         """One line for people: the backend and what it holds back here."""
@@ -43,7 +42,7 @@ class JailSandbox(Sandbox):
     async def isolation(self, coming: Job | None = None) -> Isolation:
         """The level that canaries saw to hold; starts a fork server if none runs yet, or none
         for the job that is `coming`."""
-        return SERVERS.isolation_of(await self._server(coming or Job("")))
+        return (await self._server(coming or Job(""))).isolation
 
     def batch(self, job: Job) -> RestartingBatch:
         """A program kept running for many items."""
@@ -74,4 +73,4 @@ class JailSandbox(Sandbox):
             await process.kill()
 
     async def _server(self, job: Job) -> ForkServer:
-        return await SERVERS.get(profile_of(job, self._at_most), self._ready)
+        return await SERVERS.get(profile_of(job, self._at_most))

@@ -29,7 +29,7 @@ from typing import Any
 from sandbox import __name__ as OURS
 from sandbox.inside.zygote import ANSWER, ENDED, FORK, FREE, KILL, REQUEST
 from sandbox.jail.fair_queue import FairQueue, SlotRequest
-from sandbox.levels import JailLevel
+from sandbox.levels import Isolation, JailLevel
 from sandbox.talk.orders import environment, loaded
 from sandbox.types import SandboxDied, SandboxError
 from sandbox.workspaces import Interpreter, Workspaces
@@ -94,7 +94,10 @@ class Worker:
 class ForkServer:
     """One fork server; belongs to one event loop at a time."""
 
-    def __init__(self, profile: Profile, workspaces: Workspaces, ready: bool = True) -> None:
+    isolation: Isolation
+    """What its canaries showed, set before it serves any job."""
+
+    def __init__(self, profile: Profile, workspaces: Workspaces) -> None:
         self.profile = profile
         self.base = ""
         """Where the jobs' folders lie, in the file system that the server sees."""
@@ -102,7 +105,6 @@ class ForkServer:
         self.started_s = 0.0
         self.broken = ""
         self._workspaces = workspaces
-        self._keeps_ready = ready
         self._stock: deque[Worker] = deque()
         """Workers that are ready."""
         self._wanted = False
@@ -117,8 +119,6 @@ class ForkServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._began = 0.0
         self.used = time.monotonic()
-
-    # ---------------------------------------------------------------- life
 
     def _begin(self) -> None:
         self._began = time.monotonic()
@@ -268,8 +268,6 @@ class ForkServer:
         self._queue.forget()
         self._workspaces.end_server(self._place)
 
-    # ---------------------------------------------------------------- workers
-
     async def worker(
         self, owner: str = "", *, reads: bool = False, silent: bool = False, lasts: bool = False
     ) -> Worker:
@@ -279,7 +277,7 @@ class ForkServer:
         goes nowhere, and its errors come by a pipe. One that `lasts` waits for those that do not.
         """
         request = SlotRequest(owner, lasts)
-        if self._keeps_ready and not silent:
+        if not silent:
             self._wanted = True
         if reads or silent:
             while not await self._has_room(request):
@@ -436,6 +434,3 @@ class ForkServer:
 
 def _memory(name: str) -> int:
     return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-
-
-__all__ = ["SCRATCH_MIB", "ForkServer", "NotGranted", "Profile", "Worker"]

@@ -16,7 +16,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from importlib.resources import files
 from typing import get_args
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from sandbox import __name__ as OURS
 from sandbox.jail.forkserver import ForkServer, NotGranted, Profile
@@ -34,10 +34,9 @@ class Servers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._all: dict[tuple[Profile, bool], list[ForkServer]] = {}
+        self._all: dict[Profile, list[ForkServer]] = {}
         self._levels: dict[JailLevel, JailLevel] = {}
         """The level asked for at most, to the level the system granted."""
-        self._witnesses: WeakKeyDictionary[ForkServer, Isolation] = WeakKeyDictionary()
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self._ungranted: set[tuple[str, ...]] = set()
         """What was tried to be granted to jobs, and could not be."""
@@ -53,27 +52,23 @@ class Servers:
         """The level seen to hold; `None` before the first start."""
         return self._levels.get(at_most)
 
-    def isolation_of(self, server: ForkServer) -> Isolation:
-        """What the canaries of a server showed."""
-        return self._witnesses[server]
-
-    async def get(self, wanted: Profile, ready: bool) -> ForkServer:
+    async def get(self, wanted: Profile) -> ForkServer:
         """A server that fits, running in this event loop; the level wanted is one at most."""
         if os.getpid() != self._host:
             # A forked copy of the host: the servers are its parent's.
             self.__dict__.update(Servers().__dict__)
         # Those who ask at once for what there is not yet wait for one and the same.
-        asked = asyncio.get_running_loop(), wanted, ready
+        asked = asyncio.get_running_loop(), wanted
         async with self._starting.setdefault(asked, asyncio.Lock()):
-            return await self._found(wanted, ready)
+            return await self._found(wanted)
 
-    async def _found(self, wanted: Profile, ready: bool) -> ForkServer:
+    async def _found(self, wanted: Profile) -> ForkServer:
         known = self._levels.get(wanted.level)
         if known is not None:
             at_level = replace(wanted, level=known)
-            server = self._adopted(self._granted(at_level), ready)
+            server = self._adopted(self._granted(at_level))
             try:
-                return server or await self._started_for(at_level, ready)
+                return server or await self._started_for(at_level)
             except NotGranted as refusal:
                 # Not tried one level below: what was said to hold here is what jobs must get.
                 raise SandboxError(
@@ -82,7 +77,7 @@ class Servers:
         refusals = []
         for level in reversed(get_args(JailLevel)[: get_args(JailLevel).index(wanted.level) + 1]):
             try:
-                server = await self._started_for(replace(wanted, level=level), ready)
+                server = await self._started_for(replace(wanted, level=level))
             except NotGranted as refusal:
                 refusals.append(f"{level}: {refusal}")
                 continue
@@ -99,27 +94,27 @@ class Servers:
             return profile
         return replace(profile, grants=())
 
-    async def _started_for(self, wanted: Profile, ready: bool) -> ForkServer:
+    async def _started_for(self, wanted: Profile) -> ForkServer:
         profile = self._granted(wanted)
         try:
-            return await self._started(profile, ready)
+            return await self._started(profile)
         except NotGranted:
             if not profile.grants:
                 raise
         # One process without a network is less for the job, and no weaker jail.
         self._ungranted.add(profile.grants)
-        return await self._started(self._granted(wanted), ready)
+        return await self._started(self._granted(wanted))
 
-    def _adopted(self, profile: Profile, ready: bool) -> ForkServer | None:
+    def _adopted(self, profile: Profile) -> ForkServer | None:
         loop = asyncio.get_running_loop()
         with self._lock:
-            servers = self._all.get((profile, ready), [])
+            servers = self._all.get(profile, [])
             servers[:] = [server for server in servers if not server.broken]
             return next((server for server in servers if server.adopt(loop)), None)
 
-    async def _started(self, profile: Profile, ready: bool) -> ForkServer:
+    async def _started(self, profile: Profile) -> ForkServer:
         self._retire()
-        server = ForkServer(profile, workspaces(), ready)
+        server = ForkServer(profile, workspaces())
         self._ends_with_the_host()
         await server.start()
         try:
@@ -132,8 +127,8 @@ class Servers:
             seen = "; ".join(f"{one.name}: {one.seen}" for one in isolation.layers if not one.holds)
             raise NotGranted(f"seen to hold is only {isolation.level}: {seen}")
         with self._lock:
-            self._witnesses[server] = isolation
-            self._all.setdefault((profile, ready), []).append(server)
+            server.isolation = isolation
+            self._all.setdefault(profile, []).append(server)
         return server
 
     def _ends_with_the_host(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, Self
 
 from sandbox.levels import Isolation, Layer
-from sandbox.remote.link import Host, Link, Need, RemoteProcess, linked
+from sandbox.remote.link import Host, Link, Need, RemoteProcess
 from sandbox.sandbox import Sandbox
 from sandbox.talk.wire import frame
 from sandbox.types import Job, Json, LostItem, SandboxError
@@ -52,9 +52,14 @@ class RemoteSandbox(Sandbox):
         """A running job to talk with; leaving the context kills it and deletes its sandbox."""
         limits = job.limits
         need = Need(limits.wall_s + _START_S, limits.memory_mib, limits.processes)
-        async with linked(self._host, ("job", _told(job)), need, limits) as link:
-            link.process = RemoteProcess(link, limits)
+        link = Link(self._host, ("job", _told(job)), need, limits)
+        link.process = RemoteProcess(link, limits)
+        try:
             yield link.process
+        except BaseException as error:
+            await link.end(error)
+            raise
+        await link.end()
 
     def batch(self, job: Job) -> _Batch:
         """A program kept running for many items, in one sandbox as long as lists are ended."""

@@ -17,8 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from sandbox.remote.backend import RemoteSandbox
-from sandbox.remote.command import Command
-from sandbox.remote.link import Need
+from sandbox.remote.link import Command, Need
 from sandbox.remote.parcel import loader
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError, SandboxUnavailable

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
-from sandbox.remote.command import Command
-from sandbox.remote.link import Need
+from sandbox.remote.link import Command, Need
 from sandbox.remote.parcel import shell_loader
 from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol, Self, get_args
 
-from sandbox.remote.command import Command
 from sandbox.remote.line import Assembler, TooLong, lines, packed
 from sandbox.remote.parcel import parcel
 from sandbox.talk.wire import Garbled, frame, value_of
@@ -29,6 +28,8 @@ _MOST_SENT = 1 << 16
 _EXPANSION = 8
 """A byte of output can become six in JSON, and four become five and a bit in base64."""
 _SPARE_BYTES = 1 << 20
+_PARTS_AHEAD = 64
+_COMPLAINT_CHARACTERS = 2000
 
 STOPPED = "stopped by the host"
 
@@ -41,6 +42,55 @@ class Need:
     """The sandbox ends by itself after so long, should its host be killed."""
     memory_mib: int
     processes: int
+
+
+class Command:
+    """The loader as a command in a sandbox: its standard streams, however they are carried.
+
+    The host that carries the streams calls `put` and `complain`, and sets `send`.
+    """
+
+    def __init__(self) -> None:
+        self._parts: asyncio.Queue[bytes | SandboxError] = asyncio.Queue(_PARTS_AHEAD)
+        self.complaint = ""
+        """The end of what it wrote to standard error."""
+        self.send: Callable[[str], Awaitable[None]]
+        """Gives whole lines to its standard input; raises `SandboxError`."""
+
+    async def put(self, text: str) -> None:
+        """More of its standard output; waits where much of it was not read yet."""
+        if text:
+            await self._parts.put(text.encode("utf-8", "replace"))
+
+    async def complain(self, text: str) -> None:
+        """More of its standard error."""
+        self.complaint = (self.complaint + text)[-_COMPLAINT_CHARACTERS:]
+
+    @asynccontextmanager
+    async def heard(self, ended: Callable[[], Awaitable[None]]) -> AsyncIterator[Self]:
+        """Itself, while `ended` waits for its end, which may be a `SandboxError`."""
+
+        async def listen() -> None:
+            end: bytes | SandboxError = b""
+            try:
+                await ended()
+            except SandboxError as error:
+                end = error
+            await self._parts.put(end)
+
+        listener = asyncio.create_task(listen())
+        try:
+            yield self
+        finally:
+            listener.cancel()
+            await asyncio.wait([listener])
+
+    async def receive(self) -> bytes:
+        """More of its standard output; empty when it has ended."""
+        part = await self._parts.get()
+        if isinstance(part, SandboxError):
+            raise part
+        return part
 
 
 class Host(Protocol):
@@ -253,7 +303,8 @@ class Link:
                 case ["reply", index, body] if self.process is None:
                     self.replies.append((int(index), value_of(_decoded(body))))
                 case ["lost", index, body] if self.process is None:
-                    self.replies.append((int(index), lost_of(_decoded(body))))
+                    lost = LostItem(**_checked(_decoded(body), LostItem))
+                    self.replies.append((int(index), lost))
                 case _:
                     raise ValueError(message)
         except SandboxError as error:
@@ -262,20 +313,6 @@ class Link:
             said = f"{error!r:.200}"
             self.fail(SandboxError(f"{self._host.name}: its sandbox sent no message: {said}"))
         self.move()
-
-
-@asynccontextmanager
-async def linked(
-    host: Host, order: tuple[Any, ...], need: Need, limits: Limits
-) -> AsyncIterator[Link]:
-    """A link, closed at the end; a failure that nobody has met by then is raised."""
-    link = Link(host, order, need, limits)
-    try:
-        yield link
-    except BaseException as error:
-        await link.end(error)
-        raise
-    await link.end()
 
 
 class RemoteProcess:
@@ -348,11 +385,6 @@ def outcome_of(body: bytes) -> Outcome:
         raise ValueError("an outcome with messages")
     told["messages"], told["denied"] = (), tuple(map(str, told["denied"]))
     return Outcome(**told)
-
-
-def lost_of(body: bytes) -> LostItem:
-    """A lost item as the porter tells it; raises as `outcome_of` does."""
-    return LostItem(**_checked(body, LostItem))
 
 
 def _checked(body: bytes, kind: type[Outcome] | type[LostItem]) -> dict[str, Any]:

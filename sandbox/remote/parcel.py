@@ -16,8 +16,8 @@ PORTER = f"{OURS}.remote.porter"
 LEAST_PYTHON = (3, 11)
 
 _SENT = (
-    "__init__.py", "types.py", "sandbox.py", "levels.py", "pythons.py", "strongest.py",
-    "workspaces.py", "subprocess_backend.py", "seatbelt.py", "talk/*.py", "inside/__init__.py",
+    "__init__.py", "types.py", "sandbox.py", "levels.py", "strongest.py",
+    "workspaces.py", "subprocess_backend.py", "talk/*.py", "inside/__init__.py",
     "inside/guest.py", "inside/removal.py", "remote/__init__.py", "remote/line.py",
     "remote/porter.py",
 )

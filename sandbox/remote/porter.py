@@ -111,11 +111,8 @@ def _job(told: Mapping[str, Any]) -> Job:
             f"{job.python} is a Python of another machine: run this job by the backend `jail`"
         )
     # The folders of the host do not exist here. What they stand for, installed packages, does.
-    return dataclasses.replace(job, sites=tuple(_packages()) if job.sites else ())
-
-
-def _packages() -> list[str]:
-    return [folder for folder in site.getsitepackages() if os.path.isdir(folder)]
+    packages = filter(os.path.isdir, site.getsitepackages()) if job.sites else ()
+    return dataclasses.replace(job, sites=tuple(packages))
 
 
 async def _messages() -> AsyncIterator[Any]:

@@ -114,16 +114,24 @@ class Conversation(ABC):
             await self._until(lambda: bool(self.inbox.messages), timeout_s)
         if self.inbox.messages and not self._answered_late:
             return self.inbox.messages.popleft()
-        return await self._end()
+        return await self.finish()
 
     async def finish(self) -> Outcome:
         """Waits for the end and returns the outcome with all messages not received yet."""
-        return await self._end()
+        while self._outcome is None:
+            if self._failure is not None:
+                raise self._failure
+            await self._change()
+        if self.inbox.messages:
+            left = tuple(message.value for message in self.inbox.messages)
+            self.inbox.messages.clear()
+            self._outcome = replace(self._outcome, messages=left)
+        return self._outcome
 
     async def kill(self) -> Outcome:
         """Ends the process and everything it started; idempotent."""
         self.stop("killed", "stopped by the host")
-        return await self._end()
+        return await self.finish()
 
     async def until_ready(self, timeout_s: float) -> bool:
         """Waits for the program's first `receive`; false when it ended or was too late."""
@@ -162,17 +170,6 @@ class Conversation(ABC):
         finally:
             if timer is not None:
                 timer.cancel()
-
-    async def _end(self) -> Outcome:
-        while self._outcome is None:
-            if self._failure is not None:
-                raise self._failure
-            await self._change()
-        if self.inbox.messages:
-            left = tuple(message.value for message in self.inbox.messages)
-            self.inbox.messages.clear()
-            self._outcome = replace(self._outcome, messages=left)
-        return self._outcome
 
     async def _change(self) -> None:
         waiter: asyncio.Future[None] = self._loop.create_future()

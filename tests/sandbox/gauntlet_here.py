@@ -15,9 +15,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from sandbox.attacks import ATTACKS, World
-from sandbox.contract import HONEST_CHECKS, Check
-from sandbox.contract.selftest import Finding, findings, gauntlet
+from sandbox.attacks import ATTACKS, World, gauntlet
+from sandbox.contract import HONEST_CHECKS, Check, Finding, findings
 from sandbox.jail import JailSandbox
 
 

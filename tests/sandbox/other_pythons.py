@@ -7,8 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from sandbox.pythons import OLDEST, python_at
 from sandbox.types import SandboxError
+from sandbox.workspaces import OLDEST, python_at
 
 _VERSIONS = Path.home() / ".pyenv/versions"
 

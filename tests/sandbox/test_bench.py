@@ -14,6 +14,7 @@ if sys.platform != "linux":
 from sandbox import __main__ as command
 from sandbox import bench
 from sandbox.bench import Figure
+from sandbox.levels import JailLevel
 
 pytestmark = pytest.mark.usefixtures("strongest")
 
@@ -41,16 +42,15 @@ async def test_the_jail_is_measured_beside_what_an_interpreter_costs(
 ) -> None:
     monkeypatch.setattr(bench, "ROUNDS", 1)
 
-    found = {one.name: one for one in await bench._runs_beside_an_interpreter("L4")}
+    found = {one.name: one for one in await bench._runs_beside_an_interpreter()}
 
     assert all(one.value is not None and one.value > 0 for one in found.values())
     assert found["warm run, faster than the barest start"].promise == 12
-    assert found["fork per run, faster than the barest start"].promise == 4
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may look at a jailed process")
 async def test_the_memory_of_a_waiting_child_is_measured() -> None:
-    found = await bench._memory("L4")
+    found = await bench._memory()
 
     assert found.value is not None and 0 < found.value < 100
 
@@ -58,15 +58,15 @@ async def test_the_memory_of_a_waiting_child_is_measured() -> None:
 async def test_rates_are_measured_on_cores_that_are_given_back() -> None:
     cores = os.sched_getaffinity(0)
 
-    rates = await bench._in_flight("L4", 2, 4, [min(cores)])
-    rates += await bench._in_a_batch("L4", 32, 8)
+    rates = await bench._in_flight(2, 4, [min(cores)])
+    rates += await bench._in_a_batch(64)
 
     assert min(rates) > 0
     assert os.sched_getaffinity(0) == cores
 
 
 async def test_a_kill_is_measured_from_the_deadline() -> None:
-    figures = await bench._kills("L4")
+    figures = await bench._kills()
 
     assert all(one.value is not None and one.value > 0 for one in figures)
 
@@ -74,7 +74,7 @@ async def test_a_kill_is_measured_from_the_deadline() -> None:
 def test_the_document_says_what_was_reached(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def figures() -> list[Figure]:
+    async def figures(level: JailLevel) -> list[Figure]:
         return [Figure("a", 2.0, "ms", 1.0), Figure("b", 2.0, "ms")]
 
     monkeypatch.setattr(bench, "figures", figures)

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.__main__ import main
-from sandbox.attacks import ATTACKS
-from sandbox.contract import Check
-from sandbox.contract.selftest import findings, gauntlet
+from sandbox.attacks import ATTACKS, gauntlet
+from sandbox.contract import Check, findings
 
 
 def test_a_file_runs_with_its_input_and_arguments(

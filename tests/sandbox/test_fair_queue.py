@@ -6,6 +6,8 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
+import pytest
+
 from sandbox import Job, OwnedSandbox
 from sandbox.contract import ECHO
 from sandbox.jail import JailSandbox, forkserver
@@ -93,17 +95,17 @@ async def test_a_place_that_was_given_back_counts_for_nobody() -> None:
 
 
 async def test_an_honest_run_waits_for_none_of_another_s_endless_jobs(
-    strongest: JailSandbox,
+    strongest: JailSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jail = JailSandbox(ready=False)
-    endless = Job("jail.receive()")
-    greedy, honest = OwnedSandbox(jail, "greedy"), OwnedSandbox(jail, "honest")
+    monkeypatch.setattr(forkserver, "_READY", 0)
+    endless = Job("jail.receive()", seed=101)  # a fork server of its own
+    greedy, honest = OwnedSandbox(strongest, "greedy"), OwnedSandbox(strongest, "honest")
     async with AsyncExitStack() as stack:
         for _ in range(forkserver.SLOTS - FOR_NEWCOMERS):
             await stack.enter_async_context(greedy.start(endless))
         waiting = [asyncio.create_task(greedy.run(endless)) for _ in range(28)]
 
-        outcome = await honest.run(Job("print('served')"))
+        outcome = await honest.run(Job("print('served')", seed=101))
 
         assert outcome.stdout == "served\n"
         assert not any(task.done() for task in waiting)
@@ -113,14 +115,14 @@ async def test_an_honest_run_waits_for_none_of_another_s_endless_jobs(
 
 
 async def test_a_brief_batch_gets_a_place_where_all_that_last_are_taken(
-    strongest: JailSandbox,
+    strongest: JailSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jail = JailSandbox(ready=False)
-    lasting = Job(ECHO, owner="search")
+    monkeypatch.setattr(forkserver, "_READY", 0)
+    lasting = Job(ECHO, owner="search", seed=102)  # a fork server of its own
     async with AsyncExitStack() as stack:
 
         async def replied(job: Job) -> list[object]:
-            batch = await stack.enter_async_context(jail.batch(job))
+            batch = await stack.enter_async_context(strongest.batch(job))
             return [reply async for _, reply in batch.replies([1], item_wall_s=5)]
 
         for _ in range(forkserver.SLOTS - FOR_SHORT_JOBS):

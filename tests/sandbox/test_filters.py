@@ -21,6 +21,7 @@ from sandbox.inside.filters import (
     CLOCKS,
     ERRNO,
     KILL_PROCESS,
+    NUMBERS,
     OWN_PID,
     PLAIN,
     READING,
@@ -29,7 +30,6 @@ from sandbox.inside.filters import (
     stage_one,
     stage_two,
 )
-from sandbox.inside.syscalls import NUMBERS
 
 MACHINES = tuple(ARCHITECTURES)
 EPERM, EACCES = ERRNO | errno.EPERM, ERRNO | errno.EACCES

@@ -22,11 +22,10 @@ from typing import Any, get_args
 import pytest
 
 from sandbox import Sandbox, SandboxUnavailable, open_sandbox
-from sandbox.attacks import ATTACKS, Attack, AttackResult, World, assail
+from sandbox.attacks import ATTACKS, Attack, AttackResult, Gauntlet, World, assail, gauntlet
 from sandbox.attacks.assail import read
 from sandbox.attacks.attack import THROUGH, Rule
 from sandbox.contract import HONEST_CHECKS
-from sandbox.contract.selftest import Gauntlet, gauntlet
 from sandbox.jail import JailSandbox
 from sandbox.levels import JailLevel
 

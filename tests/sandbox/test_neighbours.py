@@ -151,13 +151,15 @@ async def test_a_socket_says_nothing_of_its_maker(jail: JailSandbox) -> None:
 async def test_a_job_that_is_called_off_as_its_turn_comes_passes_it_on(
     strongest: JailSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jail = JailSandbox(ready=False)
+    monkeypatch.setattr(forkserver, "_READY", 0)
+    served = replace(job("print('served')"), seed=103)  # a fork server of its own
+    sleeping = replace(served, program="import time; time.sleep(1)")
     busy = [
-        asyncio.create_task(jail.run(job("import time; time.sleep(1)")))
+        asyncio.create_task(strongest.run(sleeping))
         for _ in range(forkserver.SLOTS)
     ]
     await asyncio.sleep(0.5)
-    waiting = [asyncio.create_task(jail.run(job("print('served')"))) for _ in range(30)]
+    waiting = [asyncio.create_task(strongest.run(served)) for _ in range(30)]
     await asyncio.sleep(0.1)
     wake = forkserver.ForkServer._wake
     called_off = []

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sandbox import SandboxError
-from sandbox.pythons import OLDEST, python_at
 from sandbox.sandbox import open_sandbox
 from sandbox.types import Job
+from sandbox.workspaces import OLDEST, python_at
 from tests.sandbox.other_pythons import others
 
 INSIDE = sorted(Path(__file__).parents[2].glob("sandbox/inside/*.py"))

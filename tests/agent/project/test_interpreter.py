@@ -15,8 +15,8 @@ from agent.judge import jail_modules
 from agent.judge.project_run import run_suite
 from agent.project.interpreter import OURS, Interpreter, find_interpreter, refuse_without_pytest
 from agent.project.suite import open_suite
-from sandbox.pythons import OLDEST, python_at
 from sandbox.sandbox import open_sandbox
+from sandbox.workspaces import OLDEST, python_at
 from tests.agent.project.small_project import FAILING, FILES, HEALED, PROJECT
 from tests.sandbox.other_pythons import others
 

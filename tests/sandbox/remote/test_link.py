@@ -15,9 +15,8 @@ from sandbox import Job, LostItem, Outcome, SandboxError
 from sandbox.contract import ROOMY
 from sandbox.remote import link
 from sandbox.remote.backend import RemoteSandbox
-from sandbox.remote.command import Command
 from sandbox.remote.line import lines
-from sandbox.remote.link import Need
+from sandbox.remote.link import Command, Need
 
 
 class Script(Command):
