@@ -74,7 +74,7 @@ OUTCOME_WORDS: dict[RunOutcome, str] = {
     "healthy": "HEALTHY",
     "healed": "HEALED",
     "proposed": "PATCH PROPOSED",
-    "crash_stopped": "CRASH STOPPED, NOT SHOWN TO BE RIGHT",
+    "crash_stopped": "CRASH STOPPED, NOT TESTED",
     "unresolved": "NOT HEALED",
     "not_fixable": "NOT FIXABLE BY CODE",
     "needs_model": "NOT BEGUN: THIS NEEDS A MODEL",
