@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from agent.core.domain import Estimate, FileChange, Project, Solution
+from agent.core.domain import Estimate, Project, Solution
 from agent.intake.program import untouched
 from agent.memory.edits import brings_no_names, is_local, remade
 from agent.memory.failures import Failure, project_key
@@ -25,8 +25,9 @@ class Offer:
     """A remembered fix, and what it makes of the failing program."""
 
     known: StoredFix
-    text: str
-    made: str
+    base: Solution
+    made: Mapping[str, str]
+    """Path to text of the files that it changes."""
     elsewhere: bool
     """The fix was made for another program, or for this one under other tests."""
     same_program: bool
@@ -53,9 +54,25 @@ class Offer:
         return f"when it was learned, it reached {fix.proof}" if known else ""
 
     @property
+    def changes(self) -> Iterator[tuple[str, str, str]]:
+        """Path, and text before and after, of the files that it changes."""
+        texts = {file.path: file.text for file in self.base.files}
+        return ((path, texts[path], text) for path, text in self.made.items())
+
+    @property
     def done(self) -> str:
         """What it does to the program."""
-        return edit_in_words(self.text, self.made)
+        where = len(self.base.files) > 1
+        return "; ".join(
+            edit_in_words(before, after) + (f" ({path})" if where else "")
+            for path, before, after in self.changes
+        )
+
+    @property
+    def solution(self) -> Solution:
+        """The program that it makes."""
+        made = self.base.with_texts(dict(self.made), origin="memory")
+        return made.model_copy(update={"note": self.note, "estimate": self.estimate})
 
     @property
     def estimate(self) -> Estimate:
@@ -77,10 +94,28 @@ class Offer:
         return f"from memory: {self.done} ({source}{lender})"
 
 
-def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
-    """Fixes of this failure, then of similar ones, at most `MOST_OFFERS`: small edits of the
-    program with its own tests untouched. Raises: MemoryFault."""
-    seen = {text}
+def offers(
+    memory: Memory, failure: Failure, base: Solution, project: Project | None = None
+) -> Iterator[Offer]:
+    """Fixes of this failure, then of similar ones: small edits of the program with its own tests
+    untouched. Of a project its own fixes, those of another failure only where its files are the
+    same. Raises: MemoryFault."""
+    made_before = [{file.path: file.text for file in base.files}]
+    if project is not None:
+        found, most = _of_project(memory, failure, base, project), MOST_PROJECT_OFFERS
+    else:
+        found, most = _of_program(memory, failure, base), MOST_OFFERS
+    for offer in found:
+        files = made_before[0] | {**offer.made}
+        if files not in made_before:
+            made_before.append(files)
+            yield offer
+            if len(made_before) > most:
+                return
+
+
+def _of_program(memory: Memory, failure: Failure, base: Solution) -> Iterator[Offer]:
+    text = base.text
     known_fixes = chain(
         ((known, False) for known in memory.exact(failure)),
         ((known, True) for known in memory.alike(failure)),
@@ -90,47 +125,28 @@ def offers(memory: Memory, failure: Failure, text: str) -> Iterator[Offer]:
         same_program = known.fits(text)
         if not (same_program or elsewhere):
             continue
-        made = remade(known.fix.before, known.fix.after, text, anywhere=not same_program)
-        if made is None or made in seen or not is_local(text, made) or not untouched(text, made):
-            continue
-        if not (known.trusted or brings_no_names(text, made)):
-            continue
-        seen.add(made)
-        yield Offer(known, text, made, elsewhere, same_program)
-        if len(seen) > MOST_OFFERS:
-            return
+        made = _made_again(known.fix.before, known.fix.after, text, anywhere=not same_program)
+        if made is not None and (known.trusted or brings_no_names(text, made)):
+            yield Offer(known, base, {base.entry: made}, elsewhere, same_program)
 
 
-def project_offers(
-    memory: Memory, failure: Failure, project: Project, base: Solution
-) -> Iterator[tuple[StoredFix, Solution]]:
-    """A project's own fixes in its files as they are now, at most `MOST_PROJECT_OFFERS`; those of
-    another failure only where the files are the same. Raises: MemoryFault."""
-    seen = {base.files}
+def _of_project(
+    memory: Memory, failure: Failure, base: Solution, project: Project
+) -> Iterator[Offer]:
     texts = {file.path: file.text for file in base.files}
     for known in memory.of_project(failure, project_key(project)):
         exact = known.fix.failure.signature == failure.signature
         made = {
-            one.path: text for one in known.fix.files
-            if (text := _made_again(one, texts.get(one.path), exact)) is not None
+            one.path: text for one in known.fix.files if one.path in texts
+            for text in [_made_again(one.before, one.after, texts[one.path], anywhere=exact)]
+            if text is not None
         }
-        solution = base.with_texts(made, origin="memory")
-        if len(made) < len(known.fix.files) or solution.files in seen:
-            continue
-        seen.add(solution.files)
-        done = "; ".join(f"{edit_in_words(texts[path], made[path])} ({path})" for path in made)
-        under = "" if exact else " under other tests"
-        yield known, solution.model_copy(
-            update={"note": f"from memory: {done} (it was healed before{under})"}
-        )
-        if len(seen) > MOST_PROJECT_OFFERS:
-            return
+        if len(made) == len(known.fix.files):
+            yield Offer(known, base, made, elsewhere=not exact, same_program=True)
 
 
-def _made_again(change: FileChange, text: str | None, exact: bool) -> str | None:
-    if text is None:
-        return None
-    made = remade(change.before, change.after, text, anywhere=exact)
+def _made_again(before: str, after: str, text: str, *, anywhere: bool) -> str | None:
+    made = remade(before, after, text, anywhere=anywhere)
     return made if made is not None and is_local(text, made) and untouched(text, made) else None
 
 

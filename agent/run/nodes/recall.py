@@ -10,7 +10,6 @@ from agent.core.domain import (
     REST,
     Category,
     Diagnosis,
-    Project,
     Report,
     Script,
     Solution,
@@ -28,7 +27,7 @@ from agent.healing.flakiness import (
     together_words,
     unsteady,
 )
-from agent.healing.recollection import RecalledFix, apply_recalled_fix, with_rivals
+from agent.healing.recollection import apply_recalled_fix, with_rivals
 from agent.intake.failing.aside import (
     outside_failure_words,
     still_counting_tests,
@@ -41,7 +40,6 @@ from agent.memory import (
     StoredFix,
     failure_of,
     offers,
-    project_offers,
 )
 from agent.repair.ranking.blindness import blindness
 from agent.run.nodes.specify import announce
@@ -200,25 +198,24 @@ async def _looked_back(
     ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
 ) -> State:
     """Raises: MemoryFault."""
-    if ctx.task.project is not None:
-        return await _looked_back_in(ctx.task.project, ctx, base, tests, failure)
     began = time.monotonic()
-    for offer in offers(ctx.memory, failure, base.text):
-        codes = [test.code for test in tests]
+    codes = [test.code for test in tests]
+    for offer in offers(ctx.memory, failure, base, ctx.task.project):
         # Whoever wrote the memory's file may have written the answer into it.
-        if blindness(base.text, offer.made, codes) == "refused":
+        if any(blindness(before, after, codes) == "refused" for _, before, after in offer.changes):
             ctx.emit(Recalled(
                 hit=False, note="a remembered fix only gives the expected value: it is not replayed"
             ))
             continue
-        candidate = base.with_text(
-            offer.made, origin="memory", note=offer.note, estimate=offer.estimate
-        )
+        candidate = offer.solution
         report = await ctx.judge(candidate, tests)
         _credit(ctx, offer.known, helped=report.passed, elsewhere=offer.elsewhere)
         if report.passed:
             found = await with_rivals(ctx, base, tests, candidate, report, offer)
-            if ctx.least_proof > "E1" or (ctx.asks and not offer.settled):
+            # A project's fix is proved no further.
+            if ctx.task.project is None and (
+                ctx.least_proof > "E1" or (ctx.asks and not offer.settled)
+            ):
                 why = f"its replay proves E1, and {ctx.least_proof} is required" if (
                     ctx.least_proof > "E1"
                 ) else "other repairs may pass too, and there is someone to ask"
@@ -237,32 +234,6 @@ async def _looked_back(
             ))
             return {}
     ctx.emit(Recalled(hit=False, note="no remembered fix heals this failure"))
-    return {}
-
-
-async def _looked_back_in(
-    project: Project, ctx: Context, base: Solution, tests: Sequence[TestCase], failure: Failure
-) -> State:
-    """The same for a project: each of its own fixes costs a run of the whole suite."""
-    codes = [test.code for test in tests]
-    began = time.monotonic()
-    for known, solution in project_offers(ctx.memory, failure, project, base):
-        changed = solution.changed_from(base)
-        if any(blindness(one.before, one.after, codes) == "refused" for one in changed):
-            continue
-        report = await ctx.judge(solution, tests)
-        _credit(ctx, known, helped=report.passed)
-        if report.passed:
-            ctx.emit(Recalled(hit=True, replayed=True, note=solution.note))
-            found = RecalledFix(
-                solution=solution, report=report, left_open=known.fix.standing == "open",
-                other_tests=known.fix.failure.signature != failure.signature,
-            )
-            return apply_recalled_fix(ctx, base, found, iteration=1) | {"recalled": True}
-        ctx.emit(Recalled(hit=True, note=f"failed its replay and was demoted: {solution.note}"))
-        if time.monotonic() - began > REPLAY_S:
-            break
-    ctx.emit(Recalled(hit=False, note="no remembered fix of this project heals this failure"))
     return {}
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.core.domain import Lesson, Rivals
+from agent.core.domain import File, Lesson, Rivals, Solution
 from agent.memory import Failure, FailureDescription, Memory, offers
 from agent.memory.fixes import of_project
 from agent.memory.offers import MOST_OFFERS
@@ -16,8 +16,12 @@ RIVALS = Rivals(call="f(1, 2)", behaviours=())
 LIKE = Failure(signature="elsewhere", exception="wrong result", shape="failed")
 
 
+def program_of(text: str) -> Solution:
+    return Solution(files=(File(path="program.py", text=text),), entry="program.py")
+
+
 def texts(memory: Memory, failure: Failure, text: str) -> list[str]:
-    return [offer.made for offer in offers(memory, failure, text)]
+    return [offer.solution.text for offer in offers(memory, failure, program_of(text))]
 
 
 def test_a_fix_is_found_by_its_signature_and_takes_its_newest_proof_and_keeps_its_record(
@@ -299,5 +303,5 @@ def test_a_record_cannot_say_other_things_of_its_edit_than_the_edit_does(
 ) -> None:
     forged = fix().model_copy(update={"note": "changed nothing but a comment"})
     memory.remember(forged)
-    (offer,) = offers(memory, forged.failure, forged.before)
-    assert (offer.made, "comment" in offer.note) == (forged.after, False)
+    (offer,) = offers(memory, forged.failure, program_of(forged.before))
+    assert (offer.solution.text, "comment" in offer.note) == (forged.after, False)
