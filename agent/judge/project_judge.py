@@ -123,25 +123,28 @@ async def judge_files(
         (path, root, module) for path in by_file if path in files
         for root, module in _imported(files[path], files, project)
     ]
-    judged: set[str] = set()
-    for path, root, module in pairs[:MOST_PAIRS]:
+    firsts = {path: module for path, _, module in reversed(pairs)}
+
+    async def judge_pair(path: str, root: str, module: str) -> None:
         subject = Subject(*_laid(files, project, task, root, module), sandbox, CALL_S)
         tests = [
             Script(name=node, origin="user", code=files[path], node=key, file=path)
             for node in by_file[path] for key in [node.partition("::")[2]]
         ]
-        wanted = [one for one in tests if one.name in whole and path not in judged]
+        wanted = [one for one in tests if one.name in whole and firsts[path] == module]
         if wanted:
-            judged.add(path)
             before = {one.path: one.text for one in task.support}
             base = replace(subject, solution=_laid(before, project, task, root, module)[0])
             await _judge_one(Group(subject, wanted, files[path]), base, judge, found)
         left = [one for one in tests if one not in wanted]
-        others = Group(subject, left, files[path])
-        held, against = await repeated(others, [one.node for one in left])
+        held, against = await repeated(
+            Group(subject, left, files[path]), [one.node for one in left]
+        )
         found.isolated |= {f"{path}::{key}" for key in held}
         for key, call in against.items():
             found.denied[f"{path}::{key}"] = f"{CONTRADICTS}: {call}"
+
+    await asyncio.gather(*(judge_pair(*pair) for pair in pairs[:MOST_PAIRS]))
     found.isolated -= found.denied.keys()
     return found
 
