@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from agent.core.domain import SET_ASIDE, Report, Verdict
+from agent.core.trees import undisturbed
 from agent.judge.belief import STATELESS
 from agent.judge.signs import HOOKS, is_loosened, reaching, uses, words
 from agent.judge.texts.expectations import exchanged, with_an_end
@@ -120,13 +122,15 @@ def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
 def exchanged_files(files: Mapping[str, str], seen: Watching) -> dict[str, str]:
     """Those files of the tests that run which can expect something else, doing so."""
     asked = {node.partition("::")[0] for node in seen.only} & {*seen.tests}
-    found = {path: exchanged(files[path]) for path in sorted(asked)}
+    found = {path: undisturbed(partial(exchanged, files[path])) for path in sorted(asked)}
     return {path: text for path, text in found.items() if text is not None}
 
 
 def ending(seen: Watching) -> list[str]:
     """The tests that run and are made to fail at their end."""
-    names = {path: with_an_end(text) for path, text in seen.expecting.items()}
+    names = {
+        path: undisturbed(partial(with_an_end, text)) for path, text in seen.expecting.items()
+    }
     return [
         node for node in seen.only
         if node.partition("[")[0].partition("::")[2] in names.get(node.partition("::")[0], ())
@@ -167,6 +171,8 @@ def heard(
     denied = {
         str(row["test"]): _HOW[str(row["how"])].format(row["check"])
         for row in told.checks if row["how"] != "failed" and not _is_meant(row, meant, named)
+        # A text that equals what its characters differ from may ignore case.
+        and not (row["how"] == "lies" and row["text"])
     }
     denied |= dict.fromkeys(told.passed_by, PASSED_BY)
     denied |= {

@@ -12,15 +12,7 @@ from dataclasses import replace
 
 from agent.core.domain import Project
 from agent.judge.groups import Group
-from agent.judge.project_doubt import (
-    UNREACHED,
-    Heard,
-    Told,
-    Watching,
-    ending,
-    exchanged_files,
-    heard,
-)
+from agent.judge.project_doubt import Heard, Told, Watching, ending, exchanged_files, heard
 from agent.judge.project_run import run_suite
 from sandbox.sandbox import Sandbox
 
@@ -68,5 +60,4 @@ async def holding(group: Group, keys: Sequence[str]) -> dict[str, str]:
         files, project, subject.task.sites, subject.sandbox, seen, code + subject.helper_words,
         subject.seeds.hash,
     )
-    denied = {**dict.fromkeys(said.unreached, UNREACHED), **said.denied}
-    return {key: denied[node] for key, node in nodes.items() if node in denied}
+    return {key: said.denied[node] for key, node in nodes.items() if node in said.denied}

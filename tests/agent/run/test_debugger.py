@@ -184,8 +184,8 @@ async def test_an_answer_that_was_cut_is_asked_for_again_with_more_room(tmp_path
     assert reserved[1] - reserved[0] == second - first
 
 
-async def test_what_is_cut_twice_ends_with_the_true_cap_named(tmp_path: Path) -> None:
+async def test_what_is_cut_twice_ends_with_both_limits_named(tmp_path: Path) -> None:
     async with claude(generator=cut(WRONG)) as model:
         result, _ = await healed(model.settings(tmp_path, proof_s=0.0), HARD, HARD_TESTS)
     assert (result.outcome, len(asked_for(model, "generator"))) == ("model_failed", 2)
-    assert all(fact in result.reason for fact in ("59,904", "claude-sonnet-5-5", "64,000"))
+    assert all(fact in result.reason for fact in ("12,288", "claude-sonnet-5-5", "3,072"))
