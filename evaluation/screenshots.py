@@ -6,21 +6,17 @@ example.
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from evaluation.bench import ROOT, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -29,8 +25,8 @@ QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )
-ROOT = Path(__file__).parent.parent
-PATIENCE_S, START_S = 180.0, 120.0
+APP = ROOT / "app.py"
+PATIENCE_S = 180.0
 COLOURS = 128
 """Of a picture: a page has few, and a picture of so many takes a third of the bytes."""
 
@@ -93,46 +89,12 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
-@contextmanager
-def served() -> Iterator[str]:
-    """The address of the page, without a model and with an empty memory, until the block ends."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    address, began = f"http://127.0.0.1:{port}/", time.monotonic()
-    with tempfile.TemporaryDirectory() as data:
-        process = subprocess.Popen(
-            [sys.executable, str(ROOT / "app.py")], cwd=data, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, env={
-                **os.environ, "HEAL_DATA_DIR": data, "LLM_PROVIDER": "mock",
-                "GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": port,
-            },
-        )
-        try:
-            while True:
-                try:
-                    urllib.request.urlopen(address, timeout=5).close()
-                    break
-                except (urllib.error.URLError, ConnectionError, TimeoutError):
-                    if process.poll() is not None or time.monotonic() - began > START_S:
-                        raise SystemExit(f"app.py did not serve {address}") from None
-                    time.sleep(0.1)
-            yield address
-        finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
 def main(folder: Path) -> None:
     """Takes all pictures into a folder."""
     with browser() as chromium:
         for picture in PICTURES:
-            with served() as address:
-                shot = taken(chromium, address, picture)
+            with tempfile.TemporaryDirectory() as saved, served(APP, Path(saved)) as server:
+                shot = taken(chromium, server.address, picture)
             path = folder / f"{picture.name}.png"
             path.write_bytes(shot)
             print(f"{path.name}: {len(shot) // 1024} KiB")

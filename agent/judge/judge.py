@@ -139,6 +139,7 @@ class _Bench:
     surroundings: CanaryKind = ""
     """Of a plain run alone: how its surroundings differ from the usual."""
     asks: bool = True
+    """Whether tests of files run again with other expectations."""
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Test, by its identity since two may have one name, to its verdicts: one, or one a node."""
     astray: list[str] = field(default_factory=list)
