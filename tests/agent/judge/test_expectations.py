@@ -80,6 +80,13 @@ class Loose(str):
     __hash__ = str.__hash__
 
 
+class Caseless(str):
+    def __eq__(self, other: object) -> bool:
+        return self.casefold() == str(other).casefold()
+
+    __hash__ = str.__hash__
+
+
 class _Empty(list[int]):
     def __iter__(self) -> Iterator[int]:
         return iter(())
@@ -225,6 +232,7 @@ def test_a_program_may_count_its_callers_variables_and_its_own_objects() -> None
 
 NOTICED: dict[str, tuple[str, dict[str, Any]]] = {
     "an equal answer": ("assert f() == 6", {"f": lambda: 6}),
+    "a text that ignores case": ("assert f() == 'NORTH'", {"f": lambda: Caseless("north")}),
     "an error that is awaited": (
         "with pytest.raises(IndexError):\n        [].pop()", {"pytest": pytest},
     ),

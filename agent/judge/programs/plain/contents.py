@@ -15,6 +15,7 @@ _NUMBERS = (int, float, complex)
 _ORDERED = (list, tuple)
 _SETS = (set, frozenset)
 _BASES = (str, bytes, *_ORDERED, *_SETS, dict, *_NUMBERS)
+_FOLD = str.casefold
 _NEAR = 1e-6
 """Numbers that differ by so much of their size are alike."""
 
@@ -48,9 +49,15 @@ def differ(one: Any, another: Any) -> bool:
             plain = all(type(part) in _BASES for part in (*inside[0], *inside[1]))
             if plain and inside[0] != inside[1]:
                 return True
-        elif inside[0] != inside[1]:
+        elif inside[0] != inside[1] and not _but_for_case(left, right, *inside):
             return True
     return False
+
+
+def _but_for_case(left: Any, right: Any, one: Any, another: Any) -> bool:
+    """Whether a class of texts that ignores case would be right that these are equal."""
+    own = any(isinstance(value, str) and type(value) is not str for value in (left, right))
+    return own and _FOLD(one) == _FOLD(another)
 
 
 def _base(value: Any) -> type | None:

@@ -397,7 +397,7 @@ class Expecting:
             "test": self.test, "own": [
                 [type(one).__name__, self._names(one), not isinstance(expected, type(one))]
                 for one in own
-            ], "others": others, "text": isinstance(value, str),
+            ], "others": others,
         })
 
     def _objects(self, value: Any) -> tuple[list[Any], list[str]]:
