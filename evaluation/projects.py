@@ -23,8 +23,8 @@ from agent.core.domain import REST, Project, Proof, Report, Script, Solution
 from agent.doors.exits import HEALED, NOT_HEALED, USAGE
 from agent.doors.project.obstacles import refuse_what_does_not_run
 from agent.healing.confidence import confidence
-from agent.healing.project_search import search_project
-from agent.healing.searching import WALL_TIMES
+from agent.healing.searching import WALL_TIMES, Limits, search_repair
+from agent.healing.suite_runner import suite_runner
 from agent.intake.errors import NotFixable
 from agent.judge import check
 from agent.judge.project_run import SuiteRun, gone, run_suite
@@ -94,10 +94,10 @@ async def healed(
         return await check(solution, tests, one.task, sandbox)
 
     began = time.monotonic()
-    found = await search_project(
-        one.task, one.project, one.base, plain.failing, sandbox, budget_s=budget_s,
-        wall_s=wall_s or WALL_TIMES * budget_s, max_candidates=CANDIDATES,
-        progress=lambda seen: None, verify=verify,
+    limits = Limits(budget_s, wall_s or WALL_TIMES * budget_s, CANDIDATES)
+    found = await search_repair(
+        suite_runner(one.task, one.project, one.base, plain.failing, sandbox, limits), one.base,
+        limits, progress=lambda seen: None, verify=verify,
     )
     seconds = time.monotonic() - began
     right = same = False

@@ -229,10 +229,9 @@ class Solution(Value):
 
     def with_file(self, path: str, text: str, **changes: object) -> Solution:
         """The same program with another text of one file, which becomes the entry."""
-        files = tuple(one for one in self.files if one.path != path)
-        return self._changed(
-            files=(*files, File(path=path, text=text)), entry=path, **changes
-        )
+        texts = {one.path: one.text for one in self.files} | {path: text}
+        files = tuple(File(path=one, text=code) for one, code in texts.items())
+        return self._changed(files=files, entry=path, **changes)
 
     def with_texts(self, texts: Mapping[str, str], **changes: object) -> Solution:
         """The same program with other texts of some files, the first of which becomes the entry."""

@@ -20,7 +20,7 @@ from agent.core.domain import (
 from agent.core.events import CodeWritten, Event, Judged, PatchProposed, Stamped
 from agent.core.settings import GENERATOR, Settings
 from agent.core.state import Rounds, State
-from agent.healing.screenings import SearchCache
+from agent.healing.file_runner import SearchCache
 from agent.intake.failing.aside import with_lost_tests
 from agent.judge import check
 from agent.judge.signs import introduced

@@ -1,21 +1,28 @@
-"""Drives the search for a repair: its questions go to the sandbox, its winners to the judge."""
+"""Drives the search for a repair: its questions go to the tests, its winners to the judge.
+
+Each suspect file has a search of its own; a program of one file has one. They take turns: the one
+goes on that has worked least for how likely the fault lies in its file. Once something passes every
+test, the files that are as suspect are searched a little longer for rivals; then the judge sees
+what was offered, the likeliest first, and the first that it confirms counts.
+"""
 
 from __future__ import annotations
 
 import ast
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Protocol
 
-from agent.core.domain import Alternative, Alternatives, Report, Solution, Task, TestCase
+from agent.core.domain import Alternative, Alternatives, Report, Solution
 from agent.core.events import Searched
 from agent.core.trees import tree_of
-from agent.healing.screenings import SearchCache
+from agent.project.blame import Suspect
 from agent.repair.confidence.features import Situation
 from agent.repair.confidence.model import estimated
+from agent.repair.edits import PER_SUSPICION
 from agent.repair.facts import (
     Answer,
     Budget,
@@ -25,328 +32,405 @@ from agent.repair.facts import (
     Findings,
     Offer,
     Probe,
+    Probed,
     Question,
     Screen,
     Screened,
     Trace,
 )
-from agent.repair.ranking.rank import ranked
+from agent.repair.ranking.rank import ranked, weight
 from agent.repair.ranking.rivals import MOST as MOST_RIVALS
 from agent.repair.ranking.rivals import clusters
 from agent.repair.screening.batches import ProcessorTime
-from agent.repair.screening.cases import by_case
-from agent.repair.screening.screening import Screener, screening
-from agent.repair.screening.tracing import hanging, trace
 from agent.repair.search import search
 from agent.repair.syntax import compiles
 from agent.repair.wording import edit_in_words
-from sandbox.sandbox import Sandbox
 
 PROGRESS_S = 0.2
 WALL_TIMES = 8.0
 """How much longer than its processor seconds a search may take: on two processors with a dozen
 other programs it takes less."""
 MOST_VERIFIED = 8
-"""Winners of one offer that are put before the judge."""
+"""Winners that are put before the judge at a time."""
+RIVALS_SHARE, RIVALS_S = 0.3, 1.0
+"""How much longer other files are searched once something passes: a share of the work so far, and
+at least so many processor seconds."""
+RIVALS_JUDGED_S = 10.0
+"""The seconds in which the judging of a rival is begun."""
+AS_SUSPECT = 0.5
+"""Of the suspicion of the file that has something: whose file has less is not waited for."""
+LEAST_SUSPICION = 0.05
+BEGINNING_S = 0.5
+"""What it takes about to watch the tests run one file's lines."""
 
+Values = tuple[tuple[str, str], ...]
 Verify = Callable[[Solution], Awaitable[Report]]
+Progress = Callable[[Searched], object]
+"""Hears how far a search has come."""
+
+
+class NothingToSearch(Exception):
+    """The tests give a search nothing to go by; the message says why."""
+
+
+@dataclass
+class Limits:
+    """What a search may take.
+
+    `budget_s` are processor seconds, of the jailed processes and of the listing of edits: who else
+    uses the machine makes a search slower and cuts it no earlier. `wall_s` is an outer limit.
+    """
+
+    budget_s: float
+    wall_s: float
+    max_candidates: int
+    work: ProcessorTime = field(default_factory=ProcessorTime)
+
+    def __post_init__(self) -> None:
+        self.end = time.monotonic() + self.wall_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the outer limit."""
+        return self.end - time.monotonic()
+
+    @property
+    def spent(self) -> bool:
+        return self.work.spent_s > self.budget_s or self.left_s < 0
+
+
+class Runner(Protocol):
+    """Runs the tests on other texts of the files of a program; what it says is no verdict."""
+
+    beyond: int
+    """Candidates of a file that are still tried after its first that passes every test."""
+    chunk: int
+    """Candidates that are asked about at once."""
+    facts: Facts
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The texts under repair."""
+
+    @property
+    def suspects(self) -> Sequence[Suspect]:
+        """The files in which the fault may lie, the likeliest first."""
+
+    async def trace(self, file: str, text: str) -> Trace: ...
+
+    async def screen(
+        self, file: str, question: Screen, over: Callable[[], bool]
+    ) -> Sequence[Screened | None]: ...
+
+    async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> Probed: ...
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class Found:
     """What a search came to; `solution` has passed the judge."""
 
     solution: Solution | None
     candidates: int
     partial: Solution | None = None
+    """The best that passes more tests than the base, but not all."""
     alternatives: Alternatives | None = None
     """Behaviours that pass every test too; `None` where there is no other."""
     cut_after: float | None = None
-    """Processor seconds after which the budget cut the search; `None` where it came to its end."""
+    """Processor seconds after which the limits cut the search; `None` where it came to its end."""
     work_s: float = 0.0
     """Processor seconds it took, without the judge's."""
-
-
-Progress = Callable[[Searched], object]
-"""Hears how far a search has come."""
+    suspects: tuple[Suspect, ...] = ()
+    """The files that were searched, the likeliest first."""
+    first_s: float = 0.0
+    """Seconds until the first candidate was tried."""
+    problem: str = ""
+    """Why nothing could be searched."""
+    moments: Mapping[str, tuple[int | None, Values]] = field(default_factory=dict)
+    """For each file looked at, its last line on the way to the first failure, and what was held
+    there."""
 
 
 async def search_repair(
-    task: Task,
-    base: Solution,
-    tests: Sequence[TestCase],
-    report: Report,
-    sandbox: Sandbox,
-    *,
-    budget_s: float,
-    max_candidates: int,
-    progress: Progress,
-    verify: Verify,
-    known: SearchCache | None = None,
-    wall_s: float | None = None,
-    together: bool = False,
-) -> SearchResult:
-    """Searches until a candidate passes the judge, the budget is spent, or nothing is left.
+    opening: AbstractAsyncContextManager[Runner], base: Solution, limits: Limits, *,
+    progress: Progress, verify: Verify,
+) -> Found:
+    """Searches until a candidate passes the judge, the limits are reached, or nothing is left.
 
-    `budget_s` are processor seconds, of the jailed processes and of the listing of edits: who else
-    uses the machine makes a search slower and cuts it no earlier. `wall_s` is an outer limit, by
-    default several times as long. After either only the best found is still judged.
-
-    A base that does not compile is screened against the same tests as any other. `known` is what
-    an earlier search of the run has seen.
+    `opening` gives what runs the tests. After the limits only the best found is still judged.
     """
-    outer_s = budget_s * WALL_TIMES if wall_s is None else wall_s
-    known = known or SearchCache()
-    tests, report = by_case(tests, report)
-    known.begin(base, tests)
-    driver = _Driver(
-        task, base, tests, report, sandbox, budget_s, time.monotonic() + outer_s, progress, verify,
-        known, hanging(tests, report), ProcessorTime(), together,
-    )
-    protected = await asyncio.to_thread(_own_asserts, base.text)
-    return await driver.run(protected, Budget(candidates=max_candidates, over=driver.over))
+    try:
+        async with opening as runner:
+            return await _Search(runner, base, limits, progress, verify).run()
+    except NothingToSearch as error:
+        return Found(None, 0, problem=str(error))
+    except TimeoutError:
+        return Found(None, 0, cut_after=round(limits.work.spent_s, 3))
 
 
 @dataclass
-class _Driver:
-    """One search, what it is driven with, and what came of it."""
+class _FileSearch:
+    """One file's search on its way."""
 
-    task: Task
+    suspect: Suspect
+    steps: Generator[Question, Answer, Findings]
+    answer: Answer = None
+    findings: Findings = field(default_factory=Findings)
+    spent_s: float = 0.0
+    is_answered: bool = True
+    """The search has not gone on yet from its last answer."""
+    done: bool = False
+    is_close: bool = False
+    """Something passes every test that it was screened by, and was not offered yet."""
+    waits: bool = False
+    """It has offered something, and goes on only if none of that is confirmed."""
+
+    @property
+    def turn(self) -> tuple[bool, float]:
+        """Who has least goes on; one that would have to begin is counted as having begun."""
+        share = max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
+        return not self.is_close, (self.spent_s or BEGINNING_S) / share
+
+
+@dataclass
+class _Search:
+    """All files' searches, what they are driven with, and what came of them."""
+
+    runner: Runner
     base: Solution
-    tests: Sequence[TestCase]
-    report: Report
-    sandbox: Sandbox
-    budget_s: float
-    end: float
+    limits: Limits
     progress: Progress
     verify: Verify
-    known: SearchCache
-    hanging: frozenset[int]
-    work: ProcessorTime
-    together: bool = False
-    """Tests are known to fail together with others alone."""
     started: float = field(default_factory=time.monotonic)
+    searches: list[_FileSearch] = field(default_factory=list)
     left: bool = False
     """Whoever waited for the search has gone."""
+    tried: int = 0
+    first_s: float = 0.0
     progress_at: float = 0.0
     plausible_shown: bool = False
     """Whether it was told that something passes every test."""
     cut_after: float | None = None
-    judged: set[str] = field(default_factory=set)
-    """Texts the judge has seen."""
-    found: SearchResult | None = None
-    seen: Trace | None = None
-    """What each test of the base does, where that compiles."""
-    latest: Findings = field(default_factory=Findings)
+    judged: set[tuple[str, str]] = field(default_factory=set)
+    """Files and texts that the judge has seen."""
+    found: tuple[Solution, Alternatives | None] | None = None
+    moments: dict[str, tuple[int | None, Values]] = field(default_factory=dict)
+    pool: list[tuple[float, _FileSearch, Candidate]] = field(default_factory=list)
+    """What was offered and waits for rivals: how unlikely it is, its file, itself."""
+    most_suspect: float = 0.0
+    """The suspicion of the likeliest file that has offered something."""
+    until_s: float = 0.0
+    """The work at which rivals are waited for no longer."""
+    went_beyond: bool = False
+    """The judge was asked once more when the time was over."""
 
     def over(self) -> bool:
         """Whether no more is to be tried."""
-        return self.left or self._spent()
+        return self.left or self.found is not None or self.limits.spent
 
-    def _spent(self) -> bool:
-        return self.work.spent_s >= self.budget_s or time.monotonic() > self.end
-
-    async def run(self, protected: tuple[tuple[int, int], ...], budget: Budget) -> SearchResult:
+    async def run(self) -> Found:
+        for suspect in self.runner.suspects:
+            text = self.runner.files[suspect.file]
+            protected = await asyncio.to_thread(_own_asserts, text)
+            self.searches.append(_FileSearch(suspect, search(
+                text, replace(self.runner.facts, protected=protected), Budget(
+                    candidates=self.limits.max_candidates, over=self.over,
+                    beyond=self.runner.beyond, chunk=self.runner.chunk,
+                ),
+            )))
         try:
-            if await self._screens(protected, budget):
-                await self._screens(protected, budget)
+            await self._take_turns()
         finally:
             self.left = True  # the thread that lists edits sees it, and stops
-        self._show_progress(last=True)
-        if self.found is None and self.latest.plausible:
+        # More time helps only where candidates are left, and not their own cap ended the search.
+        if self.found is None and self.tried < self.limits.max_candidates and not all(
+            one.done for one in self.searches
+        ):
+            self.cut_after = round(self.limits.work.spent_s, 3)
+        for one in self.searches:
             # The time ran out between finding and offering: what was found is still verified.
-            await self._verified(self.latest)
-        found = self.found or self._unfound()
-        return replace(found, cut_after=self.cut_after, work_s=self.work.spent_s)
-
-    async def _screens(self, protected: tuple[tuple[int, int], ...], budget: Budget) -> bool:
-        """Searches, unless tests that the judge saw pass cannot pass where candidates are screened,
-        for they start processes or take long: these are left to the judge, and the search is to
-        begin again."""
-        try:
-            async with asyncio.timeout(self.end - time.monotonic()):
-                self.seen = await self._seen()
-        except TimeoutError:
-            self._cut(True)
-            return False
-        async with screening(
-            self.task, self.base, self.tests, self.sandbox, hanging=self.hanging, work=self.work,
-            together=self.seen is not None and self.seen.together,
-        ) as screener:
-            try:
-                async with asyncio.timeout(self.end - time.monotonic()):
-                    baseline = await screener.baseline()
-            except TimeoutError:
-                self._cut(True)
-                return False
-            fit = [
-                test for place, test in enumerate(self.tests)
-                if baseline.is_screenable(place) or not self._is_passed(test)
-            ]
-            if len(fit) < len(self.tests):
-                self.budget_s += self.work.spent_s  # what the others took is not the search's
-                self.tests, self.hanging = fit, hanging(fit, self.report)
-                self.known.begin(self.base, fit)
-                return True
-            facts = Facts(tests=tuple(test.code for test in self.tests), protected=protected)
-            await self._driven(search(self.base.text, facts, budget), screener)
-            return False
-
-    async def _seen(self) -> Trace | None:
-        """What one run of each test of the base shows; none where it does not compile."""
-        if not compiles(self.base.text):
-            return None
-        return self.known.trace_of(self.base, self.tests) or await trace(
-            self.base, self.tests, self.task, self.sandbox, hanging=self.hanging,
-            work=self.work, report=self.report, together=self.together,
+            if self.found is None and one.is_close:
+                if one.is_answered:
+                    await asyncio.to_thread(_advanced, one, self.limits.work)
+                self._offered(one)
+        if self.found is None and self.pool:
+            await self._settle()
+        self._show_progress(last=True)
+        solution, alternatives = self.found or (None, None)
+        partials = [
+            (one.findings.partial, one) for one in self.searches if one.findings.partial is not None
+        ]
+        partial = max(partials, key=lambda it: (it[0].passed, -it[0].cost), default=None)
+        return Found(
+            solution, self.tried,
+            None if partial is None else self._solution(partial[1], partial[0]),
+            alternatives, self.cut_after, self.limits.work.spent_s, tuple(self.runner.suspects),
+            self.first_s, moments=self.moments,
         )
 
-    def _is_passed(self, test: TestCase) -> bool:
-        """Whether the judge saw the program that is repaired pass a test; after a repair that did
-        not stand, the report is that one's."""
-        verdicts = [one for one in self.report.verdicts if one.test == test.name]
-        return (
-            self.report.solution == self.base.id and bool(verdicts)
-            and all(one.passed for one in verdicts)
+    async def _take_turns(self) -> None:
+        while not self.over():
+            waiting = [one for one in self.searches if not one.done and self._goes_on(one)]
+            if waiting:
+                try:
+                    await self._step(min(waiting, key=lambda one: one.turn))
+                except TimeoutError:
+                    return
+            elif self.pool:
+                await self._settle()
+            else:
+                return
+
+    def _goes_on(self, one: _FileSearch) -> bool:
+        """Whether a search still has its turns: all have until one offers something, or as many
+        were tried as may be."""
+        if self.tried >= self.limits.max_candidates:
+            return one.is_close
+        if not self.pool:
+            return True
+        near = one.suspect.suspicion >= AS_SUSPECT * self.most_suspect
+        return one.is_close or (
+            near and not one.waits and self.limits.work.spent_s < self.until_s
         )
 
-    async def _driven(
-        self, steps: Generator[Question, Answer, Findings], screener: Screener
-    ) -> None:
-        """Answers the search's questions to its end, or until its time is over."""
-        answer: Answer = None
-        while self.found is None:
-            question = await asyncio.to_thread(_advanced, steps, answer, self.work)
-            if isinstance(question, Findings):
-                self.latest = question
-                # What was listed in haste, as the time ran out, is not all there is.
-                self._cut(self._spent())
-                return
-            self.latest = question.so_far
-            self._show_progress()
-            if self._cut(self._spent()):
-                return
-            try:
-                # What is offered is judged in the time kept for it; screening ends by itself.
-                async with asyncio.timeout(
-                    None if isinstance(question, Offer | Screen)
-                    else self.end - time.monotonic()
-                ) as clock:
-                    answer = await self._answered(screener, question)
-            except TimeoutError:
-                if not clock.expired():
-                    raise
-                self._cut(True)
-                return
+    async def _step(self, one: _FileSearch) -> None:
+        work = self.limits.work
+        before_s = work.spent_s
+        question = await asyncio.to_thread(_advanced, one, work)
+        one.done = question is None and not self.over()  # what is over ends before its last stage
+        self._show_progress()
+        # What is offered is judged in the time kept for it.
+        if question is not None and (isinstance(question, Offer) or not self.over()):
+            one.answer, one.is_answered = await self._answered(one, question), True
+        one.spent_s += work.spent_s - before_s
 
-    def _cut(self, cut: bool) -> bool:
-        if cut:
-            self.cut_after = round(self.work.spent_s, 3)
-        return cut
-
-    async def _answered(self, screener: Screener, question: Question) -> Answer:
+    async def _answered(self, one: _FileSearch, question: Question) -> Answer:
+        file = one.suspect.file
+        base = self.runner.files[file]
         match question:
             case Examine(text=text):
-                if text == self.base.text and self.seen is not None:
-                    return self.seen
-                solution = self.base.with_text(text)
-                return await trace(
-                    solution, self.tests, self.task, self.sandbox, work=self.work
-                )
+                async with asyncio.timeout(self.limits.left_s):
+                    seen = await self.runner.trace(file, text)
+                if text == base:
+                    self._keep_moment(file, seen)
+                return seen
             case Probe(texts=texts, calls=calls):
-                return await screener.probe(texts, calls)
-            case Screen():
-                return await self._screened(screener, question)
-            case Offer(so_far=findings):
-                return await self._verified(findings)
-
-    async def _screened(self, screener: Screener, question: Screen) -> tuple[Screened | None, ...]:
-        results = [self.known.known(text, question.mode) for text in question.candidates]
-        fresh = [place for place, result in enumerate(results) if result is None]
-        texts = [question.candidates[place] for place in fresh]
-        try:
-            async with asyncio.timeout(self.end - time.monotonic()) as clock, aclosing(
-                screener.screen(texts, mode=question.mode, patience=question.patience)
-            ) as replies:
-                async for index, screened in replies:
-                    results[fresh[index]] = screened
-                    if texts[index] != self.base.text:
-                        self.known.note(texts[index], question.mode, screened)
-                    if self._spent():
-                        break  # what was screened until now still counts
-        except TimeoutError:
-            if not clock.expired():
-                raise
-        return tuple(results)
-
-    async def _verified(self, findings: Findings) -> bool:
-        """Whether the judge confirms one of the best candidates."""
-        # Those that the time was over for did not compete yet.
-        plausible = ranked(estimated(findings.plausible, Situation(
-            self.base.text, tuple(test.code for test in self.tests), findings.base_answers,
-        )))
-        fresh = [one for one in plausible if one.text not in self.judged]
-        for candidate in fresh[:MOST_VERIFIED]:
-            report = await self._judged(candidate)
-            if report.passed:
-                self.found = SearchResult(
-                    self._solution(candidate), findings.tried,
-                    alternatives=await self._alternatives(findings, candidate),
+                async with asyncio.timeout(self.limits.left_s):
+                    return await self.runner.probe(file, texts, calls)
+            case Screen(candidates=texts):
+                self.first_s = self.first_s or time.monotonic() - self.started
+                answers = tuple(await self.runner.screen(file, question, self.over))
+                self.tried += sum(
+                    answer is not None and text != base
+                    for text, answer in zip(texts, answers, strict=True)
                 )
-                return True
-        return False
+                one.is_close |= any(answer and answer.ended == "ok" for answer in answers)
+                return answers
+            case Offer():
+                one.is_close = False
+                self._offered(one)
+                return False
 
-    async def _judged(self, candidate: Candidate) -> Report:
-        self.judged.add(candidate.text)
-        return await self.verify(self._solution(candidate))
+    def _offered(self, one: _FileSearch) -> None:
+        """Keeps the best candidates of a file for the judge."""
+        work_s = self.limits.work.spent_s
+        if not self.pool:
+            self.until_s = work_s + max(RIVALS_S, RIVALS_SHARE * work_s)
+        self.most_suspect = max(self.most_suspect, one.suspect.suspicion)
+        one.waits = True
+        less_likely = PER_SUSPICION * (1.0 - one.suspect.suspicion)
+        file = one.suspect.file
+        self.pool += [
+            (weight(candidate) + less_likely, one, candidate)
+            for candidate in ranked(estimated(one.findings.plausible, Situation(
+                self.runner.files[file], self.runner.facts.tests, one.findings.base_answers,
+            )))  # candidates cut off by the time limit have no estimate yet
+            if (file, candidate.text) not in self.judged
+        ]
+
+    async def _settle(self) -> None:
+        """Asks the judge about what was offered, the likeliest first."""
+        pool = sorted(self.pool, key=lambda it: (it[0], it[1].suspect.file, it[2].text))
+        self.pool = []
+        for place, (_, one, candidate) in enumerate(pool[:MOST_VERIFIED]):
+            if not self._may_judge():
+                break
+            self.judged.add((one.suspect.file, candidate.text))
+            solution = self._solution(one, candidate)
+            if (await self.verify(solution)).passed:
+                rest = [
+                    self._solution(other, further) for _, other, further in pool[place + 1 :]
+                ]
+                self.found = solution, await self._alternatives(one, candidate, solution, rest)
+                return
+        for one in self.searches:
+            one.waits = False
+
+    def _may_judge(self) -> bool:
+        """Whether there is time for the judge: it may be asked once beyond the limit."""
+        if self.limits.left_s >= 0:
+            return True
+        is_first, self.went_beyond = not self.went_beyond, True
+        return is_first
 
     async def _alternatives(
-        self, findings: Findings, chosen: Candidate
+        self, one: _FileSearch, chosen: Candidate, solution: Solution, rest: Sequence[Solution]
     ) -> Alternatives | None:
         """Other behaviours that pass the tests as far as is known, each with its likeliest
-        repair; the judge has confirmed as many as a person is shown, time allowing."""
-        found = clusters(findings.plausible, chosen.text)
-        if len(found) < 2:
-            return None
-        own, *others = (
-            Alternative(
-                solution=self._solution(one.best), note=one.best.note, answers=one.answers
-            )
-            for one in found
+        repair; the judge has confirmed as many as a person is shown, time allowing. Where no call
+        was made that could tell them apart, only those count that it has confirmed."""
+        until = time.monotonic() + min(RIVALS_JUDGED_S, max(0.0, self.limits.left_s))
+        calls = one.findings.calls
+        own = Alternative(solution=solution, note=solution.note, confirmed=True)
+        others = [Alternative(solution=it, note=it.note) for it in rest[: MOST_RIVALS - 1]]
+        if calls:
+            known = clusters(one.findings.plausible, chosen.text)
+            own = own.model_copy(update={"answers": known[0].answers})
+            others = [
+                Alternative(
+                    solution=self._solution(one, it.best), note=it.best.note, answers=it.answers
+                )
+                for it in known[1:] if (one.suspect.file, it.best.text) not in self.judged
+            ]
+        every = await confirmed_alternatives(
+            Alternatives(calls=calls, behaviours=(own, *others)), self.verify,
+            lambda: time.monotonic() > until,
         )
-        fresh = [one for one in others if one.solution.text not in self.judged]
-        every = Alternatives(
-            calls=findings.calls,
-            behaviours=(own.model_copy(update={"confirmed": True}), *fresh),
-        )
-        return await confirmed_alternatives(every, self.verify, self._spent)
+        kept = tuple(it for it in every.behaviours if it.confirmed or calls)
+        return every.model_copy(update={"behaviours": kept}) if len(kept) > 1 else None
 
-    def _solution(self, candidate: Candidate) -> Solution:
-        note = candidate.note or edit_in_words(self.base.text, candidate.text)
-        return self.base.with_text(
-            candidate.text, origin="search", note=note, estimate=candidate.estimate
+    def _solution(self, one: _FileSearch, candidate: Candidate) -> Solution:
+        file = one.suspect.file
+        note = candidate.note or edit_in_words(self.runner.files[file], candidate.text)
+        return self.base.with_file(
+            file, candidate.text, origin="search", estimate=candidate.estimate,
+            note=f"{note} ({file})" if len(self.runner.files) > 1 else note,
         )
 
-    def _unfound(self) -> SearchResult:
-        partial = self.latest.partial
-        if partial is None:
-            return SearchResult(None, self.latest.tried)
-        return SearchResult(None, self.latest.tried, self._solution(partial))
+    def _keep_moment(self, file: str, seen: Trace) -> None:
+        """What the first test that fails in a file held where it did."""
+        failing = [one for one in seen.tests if not one.passed]
+        for one in sorted(failing, key=lambda one: one.line is None):
+            if one.line is not None or one.values:
+                self.moments[file] = one.line, one.values
+                return
 
     def _show_progress(self, last: bool = False) -> None:
         now = time.monotonic()
-        seen = self.latest
-        is_first = bool(seen.plausible) and not self.plausible_shown
-        if now - self.progress_at < PROGRESS_S and not last and not is_first:
+        seen = [one.findings for one in self.searches]
+        plausible = sum(len(one.plausible) for one in seen)
+        is_first = bool(plausible) and not self.plausible_shown
+        total = max((one.total for one in seen), default=0)
+        if not last and (not total or now - self.progress_at < PROGRESS_S and not is_first):
             return
         self.progress_at = now
-        self.plausible_shown = bool(seen.plausible)
-        best = seen.total if seen.plausible else max(
-            seen.base_passed, seen.partial.passed if seen.partial else 0
-        )
+        self.plausible_shown = bool(plausible)
+        best = max([0, *(
+            max(one.base_passed, one.partial.passed if one.partial else 0) for one in seen
+        )])
         self.progress(Searched(
-            candidates=seen.tried, plausible=len(seen.plausible), best_passed=best,
-            total=seen.total, wall_s=now - self.started, cut_after=self.cut_after,
+            candidates=self.tried, plausible=plausible,
+            best_passed=total if plausible else best, total=total,
+            wall_s=now - self.started, cut_after=self.cut_after,
         ))
 
 
@@ -366,16 +450,18 @@ async def confirmed_alternatives(
     return every.model_copy(update={"behaviours": (*settled, *waiting)})
 
 
-def _advanced(
-    steps: Generator[Question, Answer, Findings], answer: Answer, work: ProcessorTime
-) -> Question | Findings:
-    """The search's next question, or what it found. It thinks in a thread of its own, since
-    listing thousands of edits would hold up everyone else."""
+def _advanced(one: _FileSearch, work: ProcessorTime) -> Question | None:
+    """The search's next question, if it has one; what it has found is kept. It thinks in a thread
+    of its own, since listing thousands of edits would hold up everyone else."""
     began = time.thread_time()
+    one.is_answered = False
     try:
-        return steps.send(answer)
+        question = one.steps.send(one.answer)
+        one.findings = question.so_far
+        return question
     except StopIteration as stop:
-        return cast(Findings, stop.value)
+        one.findings = stop.value
+        return None
     finally:
         work.spent_s += time.thread_time() - began
 

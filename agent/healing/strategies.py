@@ -22,11 +22,12 @@ from agent.core.domain import (
     Task,
     TestCase,
 )
-from agent.core.events import PartialFound, Searched
+from agent.core.events import Searched
 from agent.core.trees import nodes_of
 from agent.healing.context import Context
-from agent.healing.project_search import search_project
-from agent.healing.searching import WALL_TIMES, SearchResult, search_repair
+from agent.healing.file_runner import file_runner
+from agent.healing.searching import WALL_TIMES, Found, Limits, search_repair
+from agent.healing.suite_runner import suite_runner
 from agent.project.blame import Suspect
 from agent.project.command_suite import MOST_TRIED
 from agent.repair.syntax import compiles, mended
@@ -84,13 +85,16 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
 
     async def verify(candidate: Solution) -> Report:
         report = await ctx.judge(candidate, attempt.tests)
-        if ctx.task.project is not None and report.passed:
+        if report.passed:
             ctx.verified[candidate.id] = report
         return report
 
-    if ctx.task.project is not None:
-        return await _in_project(attempt, ctx, ctx.task.project, verify)
-
+    project = ctx.task.project
+    if project is not None:
+        for path in project.editable:
+            text = attempt.solution.seen_at(path).text
+            if not compiles(text):
+                return await _compiling(attempt, path, text, verify)
     found = await _searched(attempt, ctx, attempt.solution, attempt.report, verify, 1.0)
     if found.solution is None and attempt.nearer is not None:
         repaired, tried = await searched_near(attempt, ctx, attempt.nearer, attempt.report)
@@ -98,15 +102,33 @@ async def by_search(attempt: Attempt, ctx: Context) -> Proposal:
         if repaired is not None:
             note = edit_in_words(attempt.solution.text, repaired.text)
             return Proposal(repaired.model_copy(update={"note": note}), "", found.candidates)
+    if project is not None:
+        ctx.emit(_outline(attempt, found))
     if found.solution is not None:
-        return Proposal(found.solution, "", found.candidates, found.alternatives)
+        return Proposal(found.solution, found.solution.note, found.candidates, found.alternatives)
+    return Proposal(None, _why(found, project), found.candidates, partial=found.partial)
+
+
+def _why(found: Found, project: Project | None) -> str:
+    """Why a search found nothing."""
+    if found.problem:
+        return f"nothing could be searched: {found.problem}"
+    if project is not None and not found.suspects:
+        return "the failing tests run no file that may be edited"
     if found.candidates == 0:
-        return Proposal(None, "the search found nothing to try")
-    why = "the search found no repair" + (
-        "" if found.cut_after is None
-        else f" and was cut after {round(found.cut_after, 1):g} seconds of work"
+        return "the search found nothing to try"
+    where = slow = ""
+    if project is not None:
+        where = f" in {', '.join(one.file for one in found.suspects)}"
+        if project.command:
+            slow = (
+                f"; each was a fresh run of `{project.command_words}`, and at most {MOST_TRIED} "
+                "are tried"
+            )
+    cut = "" if found.cut_after is None else (
+        f" and was cut after {round(found.cut_after, 1):g} seconds of work"
     )
-    return Proposal(None, why, found.candidates, partial=found.partial)
+    return f"the search found no repair{where}{cut}{slow}"
 
 
 def pins(tests: Sequence[TestCase]) -> bool:
@@ -135,55 +157,60 @@ async def searched_near(
 ) -> tuple[Solution | None, int]:
     """A repair near one that fails, which passes the judge, and how many were tried: a program that
     is nearly right is what search is best at."""
-    if not compiles(candidate.text) or ctx.seconds_left <= reserved_s(ctx.seconds_left):
+    changed = candidate.changed_from(attempt.solution)
+    if (
+        not report.failing or ctx.seconds_left <= reserved_s(ctx.seconds_left)
+        or not all(compiles(one.after) for one in changed)
+    ):
         return None, 0
 
     found = await _searched(
-        attempt, ctx, candidate, report, lambda one: ctx.judge(one, attempt.tests), AROUND
+        attempt, ctx, candidate, report, lambda one: ctx.judge(one, attempt.tests), AROUND,
+        tuple(one.path for one in changed),
     )
     return found.solution, found.candidates
 
 
 async def _searched(
     attempt: Attempt, ctx: Context, base: Solution, report: Report,
-    verify: Callable[[Solution], Awaitable[Report]], share: float,
-) -> SearchResult:
-    """A search around a program, with a share of what one may take."""
+    verify: Callable[[Solution], Awaitable[Report]], share: float, only: Sequence[str] = (),
+) -> Found:
+    """A search around a program, with a share of what one may take; of a project's files it may
+    edit `only` some."""
+    limits = Limits(
+        share * ctx.settings.search_s,
+        share * min(
+            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
+        ),
+        max(1, int(share * ctx.settings.max_candidates)),
+    )
+    project = ctx.task.project
+    if project is None:
+        return await search_repair(file_runner(
+            ctx.task, base, attempt.tests, report, ctx.sandbox, limits,
+            known=ctx.screenings if share == 1.0 else None, together=attempt.together,
+        ), base, limits, progress=ctx.emit, verify=verify)
+    if only:
+        project = project.model_copy(update={"editable": only})
     return await search_repair(
-        ctx.task, base, attempt.tests, report, ctx.sandbox,
-        budget_s=share * ctx.settings.search_s,
-        wall_s=share * min(
-            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
-        ),
-        max_candidates=max(1, int(share * ctx.settings.max_candidates)),
-        progress=ctx.emit, verify=verify, known=ctx.screenings if share == 1.0 else None,
-        together=attempt.together,
+        suite_runner(ctx.task, project, base, failing_nodes(attempt.tests, report), ctx.sandbox,
+                     limits),
+        base, limits, progress=ctx.emit, verify=verify,
     )
 
 
-async def _in_project(
-    attempt: Attempt, ctx: Context, project: Project,
-    verify: Callable[[Solution], Awaitable[Report]],
-) -> Proposal:
-    """The search in the files of a project."""
-    for path in project.editable:
-        text = attempt.solution.seen_at(path).text
-        if not compiles(text):
-            return await _compiling(attempt, path, text, verify)
-    failing = {verdict.test for verdict in attempt.report.failing}
-    found = await search_project(
-        ctx.task, project, attempt.solution,
-        [
-            one.node for one in attempt.tests
-            if isinstance(one, Script) and one.name in failing and one.node != REST
-        ],
-        ctx.sandbox, budget_s=ctx.settings.search_s,
-        wall_s=min(
-            WALL_TIMES * ctx.settings.search_s, ctx.seconds_left - reserved_s(ctx.seconds_left)
-        ),
-        max_candidates=ctx.settings.max_candidates, progress=ctx.emit, verify=verify,
-    )
-    ctx.emit(Searched(
+def failing_nodes(tests: Sequence[TestCase], report: Report) -> list[str]:
+    """The node ids of tests of a project that fail."""
+    failing = {verdict.test for verdict in report.failing}
+    return [
+        one.node for one in tests
+        if isinstance(one, Script) and one.name in failing and one.node != REST
+    ]
+
+
+def _outline(attempt: Attempt, found: Found) -> Searched:
+    """How the search in a project went, with the files that it suspects."""
+    return Searched(
         candidates=found.candidates, plausible=int(found.solution is not None),
         best_passed=attempt.report.score[0], total=len(attempt.report.verdicts),
         wall_s=found.work_s, cut_after=found.cut_after,
@@ -191,26 +218,7 @@ async def _in_project(
             _named(one, attempt.solution, *found.moments.get(one.file, (None, ())))
             for one in found.suspects
         ),
-    ))
-    if found.solution is None and found.partial is not None:
-        ctx.emit(PartialFound(
-            diff=found.partial.diff(attempt.solution), passed=found.partial_passed,
-            total=found.screened_by, note=found.partial.note,
-        ))
-    if found.solution is not None:
-        return Proposal(found.solution, found.solution.note, found.candidates, found.alternatives)
-    if found.problem:
-        return Proposal(None, f"nothing could be searched: {found.problem}")
-    if not found.suspects:
-        return Proposal(None, "the failing tests run no file that may be edited")
-    files = ", ".join(one.file for one in found.suspects)
-    slow = (
-        f"; each was a fresh run of `{project.command_words}`, and at most {MOST_TRIED} are tried"
-        if project.command else ""
     )
-    cut = "" if found.cut_after is None else ", and its time was over before all were tried"
-    why = f"the search found no repair in {files}{slow}{cut}"
-    return Proposal(None, why, found.candidates)
 
 
 async def _compiling(

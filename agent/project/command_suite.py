@@ -16,6 +16,7 @@ from agent.judge.command_run import MOST_S, CommandRun, run_command
 from agent.judge.project_run import COMMAND, suite_job
 from agent.project.suite import Coverage, TestRow
 from agent.repair.facts import Mode, Screened, Trace, Traced
+from agent.repair.screening.batches import ProcessorTime
 from sandbox.sandbox import Sandbox
 
 MOST_TRIED = 100
@@ -39,7 +40,7 @@ class CommandSuite:
         self.loaded = frozenset[str]()
         """Files of which it ran a line."""
         self.problems: tuple[str, ...] = ()
-        self.work_s = 0.0
+        self.work = ProcessorTime()
         self._project, self._sites, self._sandbox = project, sites, sandbox
         self._until = until
         self._left = MOST_TRIED
@@ -97,7 +98,7 @@ class CommandSuite:
             found += [_screened(one) for one in runs]
             if any(one.passed for one in runs):
                 self._left = min(self._left, BEYOND)
-        self.work_s += time.monotonic() - began
+        self.work.spent_s += time.monotonic() - began
         return found + [None] * (len(texts) - len(found))
 
     async def _run(self, changed: Mapping[str, str], watched: Sequence[str]) -> CommandRun:

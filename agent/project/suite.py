@@ -12,6 +12,7 @@ from typing import Any, cast
 from agent.core.domain import Project
 from agent.judge.project_run import suite_job
 from agent.repair.facts import Mode, Screened, Trace
+from agent.repair.screening.batches import ProcessorTime
 from agent.repair.screening.changes import change
 from agent.repair.screening.rows import candidate_rows, screened
 from agent.repair.screening.tracing import trace_of
@@ -61,7 +62,7 @@ class Suite:
         self.loaded: frozenset[str] = frozenset()
         """Files of the project that were imported while the suite was collected."""
         self.problems: tuple[str, ...] = ()
-        self.work_s = 0.0
+        self.work = ProcessorTime()
         self.until = math.inf
         """When no more is to be asked, on the monotonic clock; what is under way is cut short."""
 
@@ -153,7 +154,7 @@ class Suite:
             )
             match answer:
                 case [int() | float() as spent_s, list(rows)]:
-                    self.work_s += spent_s
+                    self.work.spent_s += spent_s
                     read = candidate_rows(rows) or []
                 case _:
                     read = []

@@ -25,7 +25,7 @@ from agent.thinking.roles import (
     program_for,
     share_of_an_answer,
 )
-from agent.thinking.several_files import edited_solution, searched_around, values_seen
+from agent.thinking.several_files import edited_solution, values_seen
 from agent.thinking.wording import diagnosis as words_of
 from agent.thinking.wording import (
     failing_cases,
@@ -224,9 +224,7 @@ async def around(
     program does."""
     if not ctx.settings.enable_search:
         return None, 0
-    if ctx.task.project is not None:
-        return await searched_around(attempt, ctx, ctx.task.project, candidate, report)
-    if not pins(attempt.tests):
+    if ctx.task.project is None and not pins(attempt.tests):
         return None, 0
     return await searched_near(attempt, ctx, candidate, report)
 

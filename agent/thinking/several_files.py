@@ -7,17 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Literal
 
-from agent.core.domain import REST, File, Project, Report, Script, Solution, SuspectFile
+from agent.core.domain import File, Project, Solution, SuspectFile
 from agent.healing.context import Context
-from agent.healing.project_search import search_project
 from agent.healing.rounds import is_small
-from agent.healing.strategies import AROUND, Attempt, reserved_s
+from agent.healing.strategies import Attempt, failing_nodes
 from agent.intake.environment import standard_modules
 from agent.intake.task import PASTED
 from agent.judge.project_run import laid
 from agent.project.suite import open_suite
 from agent.project.tree import is_test_code
-from agent.repair.syntax import compiles
 from agent.thinking.roles import SMALL_GENERATOR, ask_for_code, ask_generator
 from agent.tools.errors import BadPath
 from agent.tools.workspace import inside
@@ -105,37 +103,13 @@ def _refusal(path: str, is_there: bool, editable: Sequence[str]) -> str:
     return f"{path} {why}; these may be edited: {files}{more}"
 
 
-async def searched_around(
-    attempt: Attempt, ctx: Context, project: Project, candidate: Solution, report: Report
-) -> tuple[Solution | None, int]:
-    """A repair near one that fails, which passes the judge, and how many candidates were tried."""
-    changed = candidate.changed_from(attempt.solution)
-    failing = [verdict.name for verdict in report.failing]
-    wall_s = AROUND * (ctx.seconds_left - reserved_s(ctx.seconds_left))
-    if not failing or wall_s <= 0 or not all(compiles(one.after) for one in changed):
-        return None, 0
-    editable = tuple(one.path for one in changed)
-
-    found = await search_project(
-        ctx.task, project.model_copy(update={"editable": editable}), candidate, failing,
-        ctx.sandbox, budget_s=AROUND * ctx.settings.search_s, wall_s=wall_s,
-        max_candidates=int(AROUND * ctx.settings.max_candidates), progress=ctx.emit,
-        verify=lambda one: ctx.judge(one, attempt.tests),
-    )
-    return found.solution, found.candidates
-
-
 async def values_seen(
     attempt: Attempt, ctx: Context, project: Project, suspect: SuspectFile
 ) -> list[str]:
     """What variables of the likeliest file held where failing tests went wrong."""
     if project.command:
         return []
-    failing = {verdict.test for verdict in attempt.report.failing}
-    nodes = {
-        one.node for one in attempt.tests
-        if isinstance(one, Script) and one.name in failing and one.node != REST
-    }
+    nodes = failing_nodes(attempt.tests, attempt.report)
     async with open_suite(
         laid(ctx.task, attempt.solution), project, ctx.task.sites, ctx.sandbox
     ) as suite:

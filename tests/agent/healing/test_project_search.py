@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
@@ -12,14 +11,15 @@ import pytest
 
 from agent.core.domain import File, Report, Solution, Status, Verdict
 from agent.core.events import Searched
-from agent.healing.project_search import (
-    ProjectFound,
-    Verify,
+from agent.healing.searching import (
+    Found,
+    Limits,
+    Runner,
     _FileSearch,
-    _others,
-    _ProjectSearch,
-    search_project,
+    _Search,
+    search_repair,
 )
+from agent.healing.suite_runner import SuiteRunner, _others, suite_runner
 from agent.judge import check
 from agent.project.blame import Suspect
 from agent.project.suite import Coverage, Suite, TestRow
@@ -29,15 +29,16 @@ from sandbox.sandbox import Batch, open_sandbox
 from tests.agent.project.small_project import FAILING, PROJECT, base, scripts, task
 
 
-async def searched(told: list[Searched], wall_s: float) -> ProjectFound:
+async def searched(told: list[Searched], wall_s: float) -> Found:
     sandbox = open_sandbox()
 
     async def verify(solution: Solution) -> Report:
         return await check(solution, scripts([*FAILING]), task(), sandbox)
 
-    return await search_project(
-        task(), PROJECT, base(), [*FAILING], sandbox, budget_s=20.0, wall_s=wall_s,
-        max_candidates=5_000, progress=told.append, verify=verify,
+    limits = Limits(20.0, wall_s, 5_000)
+    return await search_repair(
+        suite_runner(task(), PROJECT, base(), [*FAILING], sandbox, limits), base(), limits,
+        progress=told.append, verify=verify,
     )
 
 
@@ -82,17 +83,21 @@ def test_rest():
 
 async def test_what_mends_a_part_is_kept_as_no_fix_with_what_was_held_where_it_failed() -> None:
     money, tests = "src/till/money.py", "tests/test_money.py"
+    told: list[Searched] = []
 
     async def verify(solution: Solution) -> Report:
         raise AssertionError("nothing passes every test")
 
-    found = await search_project(
-        task(**{money: SHARES, tests: TESTS}), PROJECT, base().with_file(money, SHARES),
-        [f"{tests}::test_nobody", f"{tests}::test_rest"], open_sandbox(), budget_s=20.0,
-        wall_s=160.0, max_candidates=300, progress=[].append, verify=verify,
+    limits, shares = Limits(20.0, 160.0, 300), base().with_file(money, SHARES)
+    opening = suite_runner(
+        task(**{money: SHARES, tests: TESTS}), PROJECT, shares,
+        [f"{tests}::test_nobody", f"{tests}::test_rest"], open_sandbox(), limits,
+    )
+    found = await search_repair(
+        opening, shares, limits, progress=told.append, verify=verify,
     )
     assert found.solution is None and found.partial is not None
-    assert (found.partial_passed, found.screened_by) == (2, 3)
+    assert (told[-1].best_passed, told[-1].total) == (2, 3)
     assert "people" in found.partial.note and found.partial.text != SHARES
     assert found.moments == {money: (6, (("amount", "7"), ("people", "0")))}
 
@@ -142,13 +147,13 @@ async def test_a_test_that_fails_beside_another_alone_is_screened_beside_it() ->
             solution, scripts([f"{tests}::test_places"]), files, sandbox
         )
 
-    found = await search_project(
-        files, PROJECT, base().with_file(money, KEPT), [f"{tests}::test_places"], sandbox,
-        budget_s=20.0, wall_s=160.0, max_candidates=5_000, progress=[].append, verify=verify,
-    )
+    limits, kept = Limits(20.0, 160.0, 5_000), base().with_file(money, KEPT)
+    told: list[Searched] = []
+    opening = suite_runner(files, PROJECT, kept, [f"{tests}::test_places"], sandbox, limits)
+    found = await search_repair(opening, kept, limits, progress=told.append, verify=verify)
     # The function that leaves the state is not one that the failing test enters.
     assert found.suspects[0].file == money
-    assert found.candidates > 0 and found.screened_by >= 2
+    assert found.candidates > 0 and told[-1].total >= 2
     assert found.solution is not None
 
 
@@ -157,7 +162,7 @@ TEXT = "def f(a, b):\n    return a - b\n"
 
 def driven(
     refused: str = "", files: Sequence[str] = ("a.py", "b.py")
-) -> tuple[_ProjectSearch, list[str]]:
+) -> tuple[_Search, list[str]]:
     """A search in two files of the same text, whose judge refuses one text."""
     asked: list[str] = []
     base = Solution(files=tuple(File(path=path, text=TEXT) for path in files), entry=files[0])
@@ -169,42 +174,48 @@ def driven(
         verdict = Verdict(name="t", test="t", origin="user", status=status)
         return Report(solution=solution.id, verdicts=(verdict,))
 
-    # Nothing is run here: of the suite only its texts and its work are asked.
-    suite = cast(Suite, SimpleNamespace(files=dict.fromkeys(files, TEXT), work_s=0.0))
-    return _ProjectSearch(
-        suite, PROJECT, base, {}, [], verify, lambda told: None, 10.0,
-        time.monotonic() + 600.0, 100,
-    ), asked
+    # Nothing is run here.
+    runner = cast(Runner, SimpleNamespace(
+        files=dict.fromkeys(files, TEXT), facts=Facts(), beyond=400, chunk=60,
+        suspects=[Suspect(path, 1.0, {}) for path in files],
+    ))
+    limits = Limits(10.0, 600.0, 100)
+    return _Search(runner, base, limits, lambda told: None, verify), asked
 
 
 def candidate(value: str, cost: float) -> Candidate:
     return Candidate(TEXT.replace("a - b", value), cost, (), note=value)
 
 
-def searching(file: str, suspicion: float) -> _FileSearch:
+def searching(file: str, suspicion: float, *plausible: Candidate) -> _FileSearch:
     steps = search(TEXT, Facts(), Budget())
-    return _FileSearch(Suspect(file, suspicion, {}), steps)
+    return _FileSearch(
+        Suspect(file, suspicion, {}), steps, findings=Findings(plausible=plausible)
+    )
 
 
 async def test_the_likeliest_of_all_files_is_judged_first_and_the_others_are_rivals() -> None:
     likely, far = candidate("a + b", 2.0), candidate("b - a", 2.1)
     unlikely_file = candidate("a * b", 1.0)
     driver, asked = driven(refused=likely.text)
-    first, second = searching("a.py", 1.0), searching("b.py", 0.5)
-    driver._offered(first, Findings(plausible=(likely, far)))
+    first = searching("a.py", 1.0, likely, far)
+    second = searching("b.py", 0.5, unlikely_file)
+    driver.searches = [first, second]
+    driver._offered(first)
     assert not driver._goes_on(first)
     assert driver._goes_on(second) and driver.found is None and not asked
-    driver._offered(second, Findings(plausible=(unlikely_file,)))
-    await driver._settle([first, second])
-    assert driver.found is not None and driver.found[1].text == far.text
+    driver._offered(second)
+    await driver._settle()
+    assert driver.found is not None and driver.found[0].seen_at("a.py").text == far.text
     assert asked == ["a + b (a.py)", "b - a (a.py)", "a * b (b.py)"]
-    assert [one.note for one in driver.rivals] == ["a * b (b.py)"]
+    assert driver.found[1] is not None
+    assert [one.note for one in driver.found[1].behaviours[1:]] == ["a * b (b.py)"]
 
 
 async def test_a_candidate_cut_off_by_the_time_limit_gets_an_estimate() -> None:
     driver, _ = driven(refused="")
-    driver._offered(searching("a.py", 1.0), Findings(plausible=(candidate("a + b", 2.0),)))
-    await driver._settle([])
+    driver._offered(searching("a.py", 1.0, candidate("a + b", 2.0)))
+    await driver._settle()
     assert driver.found is not None
     estimate = driver.found[0].estimate
     assert estimate is not None and "patches" in estimate.features
@@ -213,13 +224,14 @@ async def test_a_candidate_cut_off_by_the_time_limit_gets_an_estimate() -> None:
 async def test_what_is_refused_sets_all_searches_going_again() -> None:
     only = candidate("a + b", 2.0)
     driver, _ = driven(refused=only.text)
-    first, second = searching("a.py", 1.0), searching("b.py", 0.1)
-    driver._offered(first, Findings(plausible=(only,)))
+    first, second = searching("a.py", 1.0, only), searching("b.py", 0.1)
+    driver.searches = [first, second]
+    driver._offered(first)
     assert not driver._goes_on(first) and not driver._goes_on(second)
-    await driver._settle([first, second])
-    assert driver.found is None and driver.rivals == []
+    await driver._settle()
+    assert driver.found is None
     assert driver._goes_on(first) and driver._goes_on(second)
-    driver._offered(first, Findings(plausible=(only,)))
+    driver._offered(first)
     assert driver.pool == []
 
 
@@ -228,19 +240,17 @@ def test_passing_tests_beside_the_failing_ones_are_looked_at_first() -> None:
     assert _others(nodes, [3]) == [1, 0, 2, 4]
 
 
-def over_already(rows: dict[int, TestRow]) -> _ProjectSearch:
-    """A search whose time is over, and that asks nobody."""
-    return _ProjectSearch(
-        Suite(cast(Batch, None), {}), PROJECT, base(), rows, [*rows], cast(Verify, None), print,
-        budget_s=1.0, end=0.0, max_candidates=1,
-    )
+def test_the_judge_is_asked_once_beyond_the_limit() -> None:
+    driver, _ = driven()
+    driver.limits.end = 0.0
+    assert [driver._may_judge() for _ in range(3)] == [True, False, False]
+    driver.limits.end = math.inf
+    assert [driver._may_judge() for _ in range(2)] == [True, True]
 
 
-def test_one_run_of_the_suite_may_go_beyond_the_limit() -> None:
-    search = over_already({})
-    assert [search._may_judge() for _ in range(3)] == [True, False, False]
-    search.end = math.inf
-    assert [search._may_judge() for _ in range(2)] == [True, True]
+def kept(rows: dict[int, TestRow]) -> SuiteRunner:
+    """A suite that nobody asks anything."""
+    return SuiteRunner(Suite(cast(Batch, None), {}), PROJECT, rows, [*rows])
 
 
 def test_the_quickest_of_many_failing_tests_are_gone_by() -> None:
@@ -248,16 +258,16 @@ def test_the_quickest_of_many_failing_tests_are_gone_by() -> None:
         number: TestRow(str(number), False, cpu_s)
         for number, cpu_s in enumerate([0.5, 0.04, 0.3, 0.05, 0.2])
     }
-    search = over_already(rows)
+    suite = kept(rows)
     quickest = [1, 3, 4, 2, 0]
-    assert search._within(0.1, quickest) == [1, 3]
-    assert search._within(0.1, quickest, 3) == [1, 3, 4]
+    assert suite._within(0.1, quickest) == [1, 3]
+    assert suite._within(0.1, quickest, 3) == [1, 3, 4]
 
 
 def test_a_slow_test_keeps_no_other_from_being_gone_by() -> None:
     rows = {number: TestRow(str(number), True, cpu_s) for number, cpu_s in enumerate([9.0, 0.1])}
     entered = Coverage({"a.py": {1: 1, 5: 1}})
-    beside = over_already(rows)._beside([entered], {0: entered, 1: Coverage({"a.py": {5: 1}})})
+    beside = kept(rows)._near([entered], {0: entered, 1: Coverage({"a.py": {5: 1}})})
     assert beside == [1]
 
 
@@ -270,21 +280,16 @@ def test_a_slow_test_keeps_no_other_from_being_gone_by() -> None:
 async def test_time_cut_a_search_only_where_candidates_are_left(
     step_s: float, left: int, most: int, is_cut: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = [Suspect(f"{name}.py", 1.0, {}) for name in "abc"[: 2 + left]]
-    project_search, _ = driven(files=[one.file for one in files])
-    project_search.max_candidates = most
+    driver, _ = driven(files=[f"{name}.py" for name in "abc"[: 2 + left]])
+    driver.limits.max_candidates = most
 
-    async def suspected(self: _ProjectSearch) -> list[Suspect]:
-        return files
-
-    async def exhausted(self: _ProjectSearch, one: _FileSearch) -> None:
+    async def exhausted(self: _Search, one: _FileSearch) -> None:
         one.done, one.spent_s = True, step_s
-        self.thought_s += step_s
+        self.limits.work.spent_s += step_s
         self.tried += 1
 
-    monkeypatch.setattr(_ProjectSearch, "_suspects", suspected)
-    monkeypatch.setattr(_ProjectSearch, "_step", exhausted)
-    found = await project_search.run()
+    monkeypatch.setattr(_Search, "_step", exhausted)
+    found = await driver.run()
     assert (found.cut_after is not None) == is_cut
 
 

@@ -12,10 +12,9 @@ import pytest
 
 from agent.core.domain import Report, Script, Solution, Task, Verdict
 from agent.core.events import Searched
-from agent.healing import searching
-from agent.healing.screenings import SearchCache
-from agent.healing.searching import SearchResult, search_repair
-from agent.repair.screening.batches import ProcessorTime
+from agent.healing import file_runner, searching
+from agent.healing.file_runner import SearchCache
+from agent.healing.searching import Found, Limits, search_repair
 from agent.repair.screening.tracing import trace
 from sandbox.sandbox import Sandbox, open_sandbox
 from sandbox.types import Job
@@ -29,25 +28,27 @@ async def confirmed(solution: Solution) -> Report:
 
 
 async def search(
-    text: str, *tests: str | Script, report: Report | None = None, sandbox: Any = None, **how: Any
-) -> SearchResult:
+    text: str, *tests: str | Script, report: Report | None = None, sandbox: Any = None,
+    limits: Limits | None = None, known: SearchCache | None = None, **how: Any
+) -> Found:
     """Searches for a repair that the tests let pass, with a judge that confirms every winner."""
     base = program(text)
     cases = tuple(
         Script(name=f"t{n}", origin="user", code=test) if isinstance(test, str) else test
         for n, test in enumerate(tests)
     )
-    return await search_repair(
+    limits = limits or Limits(30.0, 240.0, 6000)
+    opening = file_runner.file_runner(
         Task(solution=base, tests=cases), base, cases,
-        report or Report(solution=base.id, verdicts=(verdict(),)),
-        sandbox or open_sandbox(), **{
-            "budget_s": 30, "max_candidates": 6000, "progress": lambda seen: None,
-            "verify": confirmed, **how,
-        },
+        report or Report(solution=base.id, verdicts=(verdict(),)), sandbox or open_sandbox(),
+        limits, known=known,
+    )
+    return await search_repair(
+        opening, base, limits, **{"progress": lambda seen: None, "verify": confirmed, **how}
     )
 
 
-async def heal(text: str, *tests: str | Script, **how: Any) -> SearchResult:
+async def heal(text: str, *tests: str | Script, **how: Any) -> Found:
     """The same, where the last that is told of it must be what it came to."""
     seen: list[Searched] = []
     result = await search(text, *tests, progress=seen.append, **how)
@@ -103,7 +104,7 @@ async def test_two_slips_that_cases_of_one_test_tell_apart_are_mended_one_after_
     ))
     tests = Script(name="t", origin="user", code=SPANS, node="test_spans", file="test_spans.py")
 
-    result = await heal(broken, tests, report=report, max_candidates=1_500)
+    result = await heal(broken, tests, report=report, limits=Limits(30.0, 240.0, 1_500))
 
     assert result.solution is not None
     assert result.solution.text == TOUCHING.format(key=0, less="<=")
@@ -179,15 +180,14 @@ async def test_a_search_cut_by_its_budget_says_so_and_still_judges_what_it_found
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shown: list[Searched] = []
-    work = ProcessorTime()
-    monkeypatch.setattr(searching, "ProcessorTime", lambda: work)
+    limits = Limits(60.0, 480.0, 6000)
     monkeypatch.setattr(searching, "PROGRESS_S", 0.0)
 
     def tell(seen: Searched) -> None:
         shown.append(seen)
-        work.spent_s = 100.0 if seen.plausible else 0.0
+        limits.work.spent_s = 100.0 if seen.plausible else 0.0
 
-    found = await search(PLUS, "assert plus(2, 3) == 5", budget_s=60, progress=tell)
+    found = await search(PLUS, "assert plus(2, 3) == 5", limits=limits, progress=tell)
 
     assert found.cut_after is not None and found.cut_after > 60
     assert shown[-1].cut_after == found.cut_after
@@ -202,7 +202,8 @@ async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget(
     began = time.monotonic()
 
     found = await search(
-        PLUS, "assert plus(2, 3) == 5", sandbox=Counting(open_sandbox(), silent=True), wall_s=0.4,
+        PLUS, "assert plus(2, 3) == 5", sandbox=Counting(open_sandbox(), silent=True),
+        limits=Limits(30.0, 0.4, 6000),
     )
 
     assert (found.solution, found.candidates) == (None, 0)
@@ -220,7 +221,7 @@ async def test_a_search_goes_on_for_its_processor_seconds_however_slowly_they_pa
     )
     monkeypatch.setattr(searching, "time", slow)
 
-    found = await search(PLUS, "assert plus(2, 3) == 5", wall_s=1e6)
+    found = await search(PLUS, "assert plus(2, 3) == 5", limits=Limits(30.0, 1e6, 6000))
 
     assert found.solution is not None and found.cut_after is None
 
@@ -228,7 +229,7 @@ async def test_a_search_goes_on_for_its_processor_seconds_however_slowly_they_pa
 async def test_what_the_jailed_processes_work_is_counted() -> None:
     found = await search(
         PLUS, "assert plus(2, 3) == 'never'", sandbox=Counting(open_sandbox(), claims_s=3.0),
-        budget_s=0.1,
+        limits=Limits(0.1, 240.0, 6000),
     )
 
     assert found.solution is None
@@ -280,7 +281,7 @@ async def test_a_search_begins_with_what_the_diagnosis_has_watched(
     async def never(*watched: object, **how: object) -> None:
         raise AssertionError("the program was watched again")
 
-    monkeypatch.setattr(searching, "trace", never)
+    monkeypatch.setattr(file_runner, "trace", never)
     found = await search(PLUS, test, known=known)
     assert found.solution is not None and found.solution.text == MENDED
     assert known.trace_of(base, [test, test]) is None
