@@ -32,7 +32,7 @@ from sandbox.levels import PORTABLE, Isolation, Layer, shown_by_profile
 from sandbox.sandbox import Sandbox
 from sandbox.talk.batch import STDERR_KEPT, RestartingBatch
 from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
-from sandbox.talk.orders import environment, loaded, orders
+from sandbox.talk.orders import cpu_limit_s, environment, loaded, orders
 from sandbox.talk.wire import frame
 from sandbox.types import Job, SandboxError, SandboxUnavailable
 from sandbox.workspaces import Workspace, Workspaces, kill_all, survivors, workspaces
@@ -107,7 +107,16 @@ class SubprocessSandbox(Sandbox):
         return RestartingBatch(start, job)
 
     def _start(self, job: Job, output: Output = "kept", endless: bool = False) -> _Running:
-        told = orders(job, endless)
+        limits = job.limits
+        told = orders(job)
+        told["limits"] = {
+            "cpu": cpu_limit_s(limits, endless),
+            "memory": limits.memory_mib << 20,
+            "file": limits.file_mib << 20,
+            "open_files": limits.open_files,
+            "processes": limits.processes,
+            "core": 0,
+        }
         told["modules"] = loaded(job.modules, job.python)
         told["sites"] = self._workspaces.sites(job.sites)
         workspace = self._workspaces.make()
