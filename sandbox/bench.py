@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.inside.guest import CHANNEL
 from sandbox.jail import JailSandbox
 from sandbox.jail.forkserver import ForkServer, Profile
 from sandbox.jail.servers import SERVERS
@@ -229,22 +230,24 @@ async def _memory() -> Figure:
     """What a child that waits for its job has to itself."""
     name = "private memory of a waiting child"
     if os.geteuid() != 0:
-        return Figure(name, None, "MiB", 1, note="only root may look at a jailed process")
+        return Figure(name, None, "MiB", 1.5, note="only root may look at a jailed process")
     sandbox = JailSandbox()
     async with sandbox.start(Job("jail.send(0)\njail.receive()")) as process:
         await process.receive(10.0)
         await asyncio.sleep(0.2)
         held = _private_mib(process.running.server_pid)
     if not held:
-        return Figure(name, None, "MiB", 1, note="no child of a fork server was found")
-    return Figure(name, max(held), "MiB", 1, note=f"the most of {len(held)}")
+        return Figure(name, None, "MiB", 1.5, note="no child of a fork server was found")
+    return Figure(name, max(held), "MiB", 1.5, note=f"the most of {len(held)}")
 
 
 def _private_mib(server: int) -> list[float]:
-    """Private memory of each child of a fork server, without those who ended meanwhile."""
+    """Private memory of each child of a fork server that has taken up a worker and lives."""
     held = []
     for pid in Path(f"/proc/{server}/task/{server}/children").read_text("ascii").split():
         try:
+            if not os.path.exists(f"/proc/{pid}/fd/{CHANNEL}"):
+                continue  # the first process of the pid space, whose pages the server left behind
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
         except (FileNotFoundError, ProcessLookupError):
             continue

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Level = Literal["L4", "L3", "L2", "M", "L1", "R"]
+Level = Literal["L4", "L3", "L2", "L1", "R"]
 """L4 namespaces, and all of L3 · L3 Landlock, seccomp, limits · L2 seccomp without any file,
-limits · M macOS Seatbelt, limits · L1 limits only · R elsewhere, in someone else's sandbox."""
+limits · L1 limits only · R elsewhere, in someone else's sandbox."""
 
 JailLevel = Literal["L2", "L3", "L4"]
 """The levels of the backend `jail`, weakest first."""
@@ -17,7 +17,6 @@ LEVEL_MEANINGS: dict[Level, str] = {
     "L4": "own namespaces, Landlock, seccomp, limits",
     "L3": "Landlock, seccomp, limits",
     "L2": "seccomp without any file, limits",
-    "M": "macOS Seatbelt, limits",
     "L1": "limits only: the network and readable files are open",
     "R": "a remote sandbox; what it holds back is its provider's word",
 }
@@ -29,8 +28,6 @@ _FILTERED = (
     "trace another process", "enter a namespace",
 )
 _GUARDED = ("read a file", "list a folder", "write a file", "write beside the own folder")
-PORTABLE = ("start a process", "run a program", "read a file", "list a folder", "write a file")
-"""Canaries that need nothing of Linux."""
 _APART = ("see the file system", "see the parent process")
 _OPEN = {
     "processes": (
@@ -84,13 +81,6 @@ def isolation_shown(
         if landlock.holds:
             level = "L4" if spaces.holds else "L3"
     return Isolation(level, (seccomp, files, landlock, spaces), frozenset(grants))
-
-
-def shown_by_profile(met: Mapping[str, str]) -> Layer:
-    """What the portable canaries show of a profile of macOS, where none can be refused before."""
-    refused = {"EPERM", "EACCES"}
-    holds = bool(met) and all(error in refused for error in met.values())
-    return Layer("Seatbelt", holds, "; ".join(f"{name}: {met[name] or 'possible'}" for name in met))
 
 
 def _layer(

@@ -22,17 +22,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.inside.removal import remove
-from sandbox.levels import PORTABLE, Isolation, Layer, shown_by_profile
+from sandbox.levels import Isolation, Layer
 from sandbox.sandbox import Sandbox
 from sandbox.talk.batch import STDERR_KEPT, RestartingBatch
 from sandbox.talk.conversation import READ_BYTES, Conversation, read_some
-from sandbox.talk.orders import environment, loaded, orders
+from sandbox.talk.orders import cpu_limit_s, environment, loaded, orders
 from sandbox.talk.wire import frame
 from sandbox.types import Job, SandboxError, SandboxUnavailable
 from sandbox.workspaces import Workspace, Workspaces, kill_all, survivors, workspaces
@@ -74,20 +73,9 @@ class SubprocessSandbox(Sandbox):
         )
 
     async def isolation(self, coming: Job | None = None) -> Isolation:
-        """Limits only; on macOS also what canaries show of the profile."""
+        """Limits only."""
         limits = Layer("limits", True, "set by the guest and by the host")
-        if sys.platform != "darwin":
-            return Isolation("L1", (limits,), _GRANTS)
-        canaries = Path(__file__).with_name("inside") / "canaries.py"
-        outcome = await self.run(Job(
-            "from jail_canaries import tried\njail.send(tried(jail.payload))",
-            payload=[*PORTABLE],
-            modules={"jail_canaries": canaries.read_text("utf-8")},
-        ))
-        met = outcome.messages[0] if outcome.messages else None
-        seen = met if isinstance(met, dict) else {}
-        seatbelt = shown_by_profile(seen)
-        return Isolation("M" if seatbelt.holds else "L1", (limits, seatbelt), _GRANTS)
+        return Isolation("L1", (limits,), _GRANTS)
 
     @asynccontextmanager
     async def start(self, job: Job) -> AsyncIterator[_Running]:
@@ -107,7 +95,16 @@ class SubprocessSandbox(Sandbox):
         return RestartingBatch(start, job)
 
     def _start(self, job: Job, output: Output = "kept", endless: bool = False) -> _Running:
-        told = orders(job, endless)
+        limits = job.limits
+        told = orders(job)
+        told["limits"] = {
+            "cpu": cpu_limit_s(limits, endless),
+            "memory": limits.memory_mib << 20,
+            "file": limits.file_mib << 20,
+            "open_files": limits.open_files,
+            "processes": limits.processes,
+            "core": 0,
+        }
         told["modules"] = loaded(job.modules, job.python)
         told["sites"] = self._workspaces.sites(job.sites)
         workspace = self._workspaces.make()
@@ -116,49 +113,11 @@ class SubprocessSandbox(Sandbox):
                 "host": os.getpid(),
                 "folder": f"{workspace.folder}/work",
                 "user": workspace.user,
-                "seatbelt": self._seatbelt(job, workspace, told["sites"]),
             }
             return _Running(self._workspaces, workspace, job, frame(told), output, endless)
         except BaseException:
             self._workspaces.remove(workspace)
             raise
-
-    def _seatbelt(self, job: Job, workspace: Workspace, sites: list[str]) -> str:
-        """The profile that macOS holds the job to; empty on other systems."""
-        if sys.platform != "darwin":
-            return ""
-        writable = [f"{workspace.folder}/work", f"{workspace.folder}/tmp"]
-        library = self._workspaces.interpreter(job.python).library
-        places = [sys.base_prefix, library, self._workspaces.guest(job.python), "/usr/lib"]
-        readable = map(os.path.realpath, [*places, *sites])
-        return seatbelt_profile(readable, map(os.path.realpath, writable))
-
-
-def seatbelt_profile(readable: Iterable[str], writable: Iterable[str]) -> str:
-    """A macOS profile that denies all but reading `readable` and changing `writable` folders.
-
-    Written from Apple's documentation and the profiles that ship with macOS; never run on a Mac.
-    The guest passes it to `sandbox_init`, which applies it to its children too, for good.
-    """
-    lines = [
-        "(version 1)",
-        "(deny default)",
-        "(allow process-info* (target self))",
-        "(allow signal (target self))",
-        "(allow sysctl-read)",
-        "(allow file-read-metadata)",
-        '(allow file-read* (literal "/dev/random") (literal "/dev/urandom"))',
-        '(allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero"))',
-    ]
-    lines += [f"(allow file-read* (subpath {_quoted(path)}))" for path in readable]
-    lines += [f"(allow file-read* file-write* (subpath {_quoted(path)}))" for path in writable]
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(path: str) -> str:
-    """A path as a string of the profile language, which is a Scheme."""
-    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 class _Running(Conversation):

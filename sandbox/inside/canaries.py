@@ -12,7 +12,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
 _UNSHARE = {"x86_64": 272, "aarch64": 97}
@@ -96,12 +96,12 @@ CANARIES: dict[str, Callable[[], None]] = {
 }
 
 
-def tried(names: Iterable[str] = tuple(CANARIES)) -> dict[str, str]:
+def tried() -> dict[str, str]:
     """Each canary and the name of the error it met, empty where it got through."""
     met: dict[str, str] = {}
-    for name in names:
+    for name, attack in CANARIES.items():
         try:
-            CANARIES[name]()
+            attack()
         except OSError as error:
             met[name] = errno.errorcode.get(error.errno or 0, str(error.errno))
         else:

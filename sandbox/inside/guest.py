@@ -291,8 +291,6 @@ def main() -> None:
     limit(job["limits"])
     if sys.platform == "linux":
         _close_doors(job["host"])
-    if job["seatbelt"]:
-        _fasten(job["seatbelt"])
     limit_processes(job["limits"]["processes"], exact=job["user"] is not None)
     _prepare_interpreter(job)
     jail = Jail(job["payload"], job["files"], job["folder"], host)
@@ -436,16 +434,6 @@ def _close_doors(host: int) -> None:
             raise SystemExit(f"the kernel refused prctl option {option}")
     if os.getppid() != host:
         raise SystemExit("the host ended while the job was starting")
-
-
-def _fasten(profile: str) -> None:
-    """Holds this process to a macOS sandbox profile; never run, since no Mac was at hand."""
-    import ctypes
-
-    library = ctypes.CDLL(None)
-    complaint = ctypes.c_char_p()
-    if library.sandbox_init(profile.encode(), ctypes.c_uint64(0), ctypes.byref(complaint)) != 0:
-        raise SystemExit(f"macOS refused the profile: {complaint.value!r}")
 
 
 def _prepare_interpreter(job: dict[str, Any]) -> None:

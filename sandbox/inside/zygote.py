@@ -321,13 +321,16 @@ class Zygote:
         os._exit(NOT_TAKEN_UP)
 
     def _rehearse(self, folders: _JobFolders) -> None:
-        """Does a job that does nothing, so that the real one finds its pages copied."""
+        """Does a job of the host's own, so that the real one finds its pages copied."""
         for warm_up in self._warm_ups:
             warm_up()
-        job = marshal.loads(memoryview(self._rehearsal))
+        job = self._channel.value()
+        job["ceilings"], job["processes"] = self._ceilings, self._processes
         self._perform(job, folders, self._channel.rehearse)
         _flush(0)
         sys.path[:] = self._path
+        # Frees what it filled, for the real job.
+        del sys.modules["__jail__"]
 
     def _work(self, folders: _JobFolders) -> NoReturn:
         job = self._channel.value()
@@ -483,12 +486,8 @@ class Zygote:
                 # All jobs of this server have its seed, so their copies need none of their own.
                 sys.modules[name].seed(orders["seed"])
         self._path = list(sys.path)
-        self._rehearsal = marshal.dumps({
-            "ceilings": [resource.getrlimit(kind) for kind in _LIMITED],
-            "processes": resource.getrlimit(resource.RLIMIT_NPROC),
-            "files": {}, "modules": {}, "payload": None, "source": "",
-            "program": compile("pass", guest.PROGRAM_NAME, "exec"),
-        })
+        self._ceilings = [resource.getrlimit(kind) for kind in _LIMITED]
+        self._processes = resource.getrlimit(resource.RLIMIT_NPROC)
         memory = [_MEMORY, *self._temporary] if self._grants else []
         self._watch = Watch((orders["library"], *readable, *_DEVICES, *memory))
         allowed = {"processes": ("processes", "signals"), "loopback": ("network",)}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from sandbox.inside import lockdown
 from sandbox.jail.forkserver import ForkServer
@@ -55,8 +53,7 @@ class JailSandbox(Sandbox):
 
         return RestartingBatch(start, job)
 
-    @asynccontextmanager
-    async def start(self, job: Job) -> AsyncIterator[RetriedJob]:
+    def start(self, job: Job) -> RetriedJob:
         """A running job to talk with; leaving the context kills it."""
         told = ordered(job, endless=False)
 
@@ -65,12 +62,7 @@ class JailSandbox(Sandbox):
             worker = await server.worker(job.owner, reads=bool(job.stdin))
             return Running(server, worker, job, told, endless=False)
 
-        process = RetriedJob(start)
-        await process.begin()
-        try:
-            yield process
-        finally:
-            await process.kill()
+        return RetriedJob(start)
 
     async def _server(self, job: Job) -> ForkServer:
         return await SERVERS.get(profile_of(job, self._at_most))

@@ -30,8 +30,9 @@ from sandbox import __name__ as OURS
 from sandbox.inside.zygote import ANSWER, ENDED, FORK, FREE, KILL, REQUEST
 from sandbox.jail.fair_queue import FairQueue, SlotRequest
 from sandbox.levels import Isolation, JailLevel
-from sandbox.talk.orders import environment, loaded
-from sandbox.types import SandboxDied, SandboxError
+from sandbox.talk.orders import environment, loaded, orders
+from sandbox.talk.wire import frame
+from sandbox.types import Job, SandboxDied, SandboxError
 from sandbox.workspaces import Interpreter, Workspaces
 
 START_S = 30.0
@@ -44,6 +45,16 @@ THREADS = 1024
 _RESTOCK_S = 0.002
 _READY = 2
 """How many workers are kept ready."""
+_REHEARSED = """\
+def passes(texts, *, most=3):
+    found = {text: (place, float(place)) for place, text in enumerate(texts) if text}
+    try:
+        return sorted(found, key=lambda text: found[text][0])[:most] == [*texts][:most]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{error!r} of {len(found)}") from None
+passes(jail.payload)
+"""
+"""A program without effects, of the size and variety of the smaller ones of real jobs."""
 
 
 class NotGranted(Exception):
@@ -119,6 +130,9 @@ class ForkServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._began = 0.0
         self.used = time.monotonic()
+        rehearsed = Job(_REHEARSED, payload=[_REHEARSED] * 4, python=profile.python)
+        self._rehearsal = frame(orders(rehearsed) | {"modules": {}})
+        """What a worker does while it waits for its job, so that this finds its memory copied."""
 
     def _begin(self) -> None:
         self._began = time.monotonic()
@@ -179,10 +193,10 @@ class ForkServer:
         own = {"HOME": "/"}
         if "processes" in profile.grants:
             own["PYTHONPATH"] = ":".join(sites)
-        with tempfile.TemporaryFile() as orders:
-            marshal.dump(self._orders(sites, interpreter), orders)
-            orders.seek(0)
-            descriptors = [orders.fileno(), self._log, self._log, theirs.fileno()]
+        with tempfile.TemporaryFile() as file:
+            marshal.dump(self._orders(sites, interpreter), file)
+            file.seek(0)
+            descriptors = [file.fileno(), self._log, self._log, theirs.fileno()]
             return interpreter.start(["-c", start], environment(profile.seed) | own, descriptors)
 
     def _orders(self, sites: list[str], interpreter: Interpreter) -> dict[str, Any]:
@@ -334,6 +348,8 @@ class ForkServer:
         self._count += 1
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
+        if waits:
+            ours.send(self._rehearsal)
         # One of its own: flags and locks stay with what was opened, for whoever has it next.
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         stdin = _memory("stdin") if reads else -1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from sandbox.jail.running import Running
 from sandbox.talk.wire import frame
@@ -33,12 +33,15 @@ class RetriedJob:
         self._is_heard = False
         """Whether the caller has received something of it."""
 
-    async def begin(self) -> None:
-        """Starts it."""
+    async def __aenter__(self) -> Self:
         try:
             await self._launch()
         except SandboxDied:
             await self._launch()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.kill()
 
     async def send(self, message: Json) -> None:
         """Gives the program its next `jail.receive()`. A dead process is no error here."""

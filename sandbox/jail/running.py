@@ -16,7 +16,7 @@ from sandbox.inside import lockdown
 from sandbox.jail.forkserver import SCRATCH_MIB, ForkServer, Worker
 from sandbox.talk.batch import STDERR_KEPT
 from sandbox.talk.conversation import Conversation
-from sandbox.talk.orders import orders
+from sandbox.talk.orders import cpu_limit_s, orders
 from sandbox.talk.wire import frame
 from sandbox.types import Job, SandboxDied, SandboxError
 
@@ -37,15 +37,19 @@ def ordered(job: Job, endless: bool) -> dict[str, object]:
     most = lockdown.MOST_ENTRIES // 2
     if len(job.files) > most:
         raise SandboxError(f"a job may bring {most} files, not {len(job.files)}")
-    told = orders(job, endless)
-    limits = told["limits"]
-    # As the guest hands them to the kernel, soft and hard. Past the soft limit of time comes a
-    # signal, which a program may ignore, and a second later the end.
-    cpu = (limits["cpu"], limits["cpu"] + 1) if limits["cpu"] else (_UNLIMITED, _UNLIMITED)
-    ceilings = [(limits[name],) * 2 for name in ("memory", "file", "open_files")] + [cpu]
+    told = orders(job)
+    limits = job.limits
+    memory, file = limits.memory_mib << 20, limits.file_mib << 20
+    # Past the soft limit of time comes a signal, which a program may ignore, and a second later
+    # the end.
+    cpu_s = cpu_limit_s(limits, endless)
+    cpu = (cpu_s, cpu_s + 1) if cpu_s else (_UNLIMITED, _UNLIMITED)
+    told["modules"] = {}
+    # Soft and hard, as the guest hands them to the kernel.
+    told["ceilings"] = ((memory, memory), (file, file), (limits.open_files,) * 2, cpu)
     # The first process of its pid space is one more, and none of the job's.
-    processes = (limits["processes"] + 1,) * 2
-    return told | {"modules": {}, "ceilings": ceilings, "processes": processes}
+    told["processes"] = (limits.processes + 1,) * 2
+    return told
 
 
 class Running(Conversation):
@@ -162,9 +166,9 @@ class Running(Conversation):
             stderr = stderr[: most - len(stdout)]
         if cut and self._stopped is None:
             self._stopped = ("output", f"output of more than {self._limits.output_bytes} bytes")
-        # Whoever waits for the outcome goes first.
-        self._loop.call_soon(self._worker.close)
         self._conclude(status, cpu_s, stdout, stderr)
+        # After the callbacks of whoever waits for the outcome.
+        self._loop.call_soon(self._worker.close)
 
     def _read_errors(self) -> None:
         try:

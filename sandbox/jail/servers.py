@@ -57,18 +57,27 @@ class Servers:
         if os.getpid() != self._host:
             # A forked copy of the host: the servers are its parent's.
             self.__dict__.update(Servers().__dict__)
-        # Those who ask at once for what there is not yet wait for one and the same.
+        server = self._running(wanted)
+        if server is not None:
+            return server
+        # Concurrent requests for a server that is missing wait for the same start.
         asked = asyncio.get_running_loop(), wanted
         async with self._starting.setdefault(asked, asyncio.Lock()):
-            return await self._found(wanted)
+            return self._running(wanted) or await self._new(wanted)
 
-    async def _found(self, wanted: Profile) -> ForkServer:
+    def _running(self, wanted: Profile) -> ForkServer | None:
+        """A server that fits and was started before; `None` where there is none."""
+        known = self._levels.get(wanted.level)
+        if known is None:
+            return None
+        at_level = wanted if known == wanted.level else replace(wanted, level=known)
+        return self._adopted(self._granted(at_level))
+
+    async def _new(self, wanted: Profile) -> ForkServer:
         known = self._levels.get(wanted.level)
         if known is not None:
-            at_level = replace(wanted, level=known)
-            server = self._adopted(self._granted(at_level))
             try:
-                return server or await self._started_for(at_level)
+                return await self._started_for(replace(wanted, level=known))
             except NotGranted as refusal:
                 # Not tried one level below: what was said to hold here is what jobs must get.
                 raise SandboxError(
@@ -90,6 +99,8 @@ class Servers:
 
     def _granted(self, profile: Profile) -> Profile:
         """What is wanted, less what this system does not grant a job."""
+        if not profile.grants:
+            return profile
         if profile.level == "L4" and profile.grants not in self._ungranted:
             return profile
         return replace(profile, grants=())
@@ -108,9 +119,7 @@ class Servers:
     def _adopted(self, profile: Profile) -> ForkServer | None:
         loop = asyncio.get_running_loop()
         with self._lock:
-            servers = self._all.get(profile, [])
-            servers[:] = [server for server in servers if not server.broken]
-            return next((server for server in servers if server.adopt(loop)), None)
+            return next((one for one in self._all.get(profile, ()) if one.adopt(loop)), None)
 
     async def _started(self, profile: Profile) -> ForkServer:
         self._retire()

@@ -63,12 +63,12 @@ class Conversation(ABC):
         """The end: nothing changes after it."""
         if self._deadline is not None:
             self._deadline.cancel()
-        self._close_channel()
         if isinstance(outcome, Outcome):
             self._outcome = outcome
         else:
             self._failure = outcome
         self._changed()
+        self._close_channel()
 
     def _conclude(
         self, status: int, cpu_s: float, stdout: bytes | bytearray, stderr: bytes | bytearray
@@ -244,7 +244,7 @@ class Conversation(ABC):
     def _close_channel(self) -> None:
         if self._channel >= 0:
             channel, self._channel = self._channel, -1
-            # Whoever waits for what was said goes first.
+            # After the callbacks of whoever waits for its messages.
             self._loop.call_soon(_closed, self._loop, channel, bool(self._outbox))
             self._outbox.clear()
 

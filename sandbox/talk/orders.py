@@ -20,31 +20,25 @@ _PATH_BYTES = 3_000
 """What Linux and macOS take, less what a job's folder itself needs."""
 
 
-def orders(job: Job, endless: bool) -> dict[str, Any]:
-    """What every local guest is told of a job; a backend adds its own. Raises `SandboxError` for
+def orders(job: Job) -> dict[str, Any]:
+    """What every local guest receives of a job; a backend adds its own. Raises `SandboxError` for
     a job that cannot be.
 
     Any: the values are marshalled, code objects among them.
     """
     if not 0 <= job.seed < 1 << 32:
         raise SandboxError(f"a job's seed must be 0 to 4294967295, not {job.seed}")
-    limits = job.limits
     return {
         "program": None if job.python else compiled(job.program, PROGRAM_NAME),
         "source": job.program,
         "payload": job.payload,
-        "files": _layable(job.files),
-        "seed": job.seed,
-        "limits": {
-            # The kernel counts cpu time in whole seconds, at least one.
-            "cpu": 0 if endless else max(1, math.ceil(limits.cpu_s)),
-            "memory": limits.memory_mib << 20,
-            "file": limits.file_mib << 20,
-            "open_files": limits.open_files,
-            "processes": limits.processes,
-            "core": 0,
-        },
+        "files": _layable(job.files) if job.files else {},
     }
+
+
+def cpu_limit_s(limits: Limits, endless: bool) -> int:
+    """Whole seconds of processor time, as the kernel counts them, at least one; 0 for no limit."""
+    return 0 if endless else max(1, math.ceil(limits.cpu_s))
 
 
 def environment(seed: int) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pytest
 
 from sandbox import Job, Limits, LostItem, Outcome, SandboxError, SandboxUnavailable, open_sandbox
 from sandbox.contract import ECHO, ROOMY, script
-from sandbox.subprocess_backend import SubprocessSandbox, seatbelt_profile
+from sandbox.subprocess_backend import SubprocessSandbox
 from tests.sandbox.here import descriptors, marked, until
 
 ROOT = Path(__file__).parents[2]
@@ -263,19 +263,3 @@ for attempt in (lambda: open(loose.__file__, "a"), lambda: open(loose.__file__ +
     outcome = await sandbox.run(job)
 
     assert outcome.stdout == "refused 1\n" * 2
-
-
-def test_a_profile_denies_first_and_allows_by_name() -> None:
-    text = seatbelt_profile(["/python/lib"], ["/job/work", "/job/tmp"])
-
-    assert text.splitlines()[:2] == ["(version 1)", "(deny default)"]
-    assert '(allow file-read* (subpath "/python/lib"))' in text
-    assert '(allow file-read* file-write* (subpath "/job/work"))' in text
-    assert "network" not in text
-    assert "process-exec" not in text
-
-
-def test_a_path_cannot_end_its_rule() -> None:
-    text = seatbelt_profile(['/a" ) (allow default) ("\\'], [])
-
-    assert '(subpath "/a\\" ) (allow default) (\\"\\\\"))' in text

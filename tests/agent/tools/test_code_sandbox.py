@@ -116,7 +116,7 @@ def test_only_the_blocked_modules_are_blocked() -> None:
 
 
 async def test_the_jail_holds_whatever_is_blocked() -> None:
-    if (await open_sandbox().isolation()).level in ("L1", "M"):
+    if (await open_sandbox().isolation()).level == "L1":
         pytest.skip("there is no jail here")
     async with CodeSandbox() as sandbox:
         for code in ("import os; os.fork()", "import socket; socket.socket()",
