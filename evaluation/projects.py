@@ -26,7 +26,7 @@ from agent.healing.confidence import confidence
 from agent.healing.project_search import search_project
 from agent.healing.searching import WALL_TIMES
 from agent.intake.errors import NotFixable
-from agent.judge import check
+from agent.judge.judge import check
 from agent.judge.project_run import SuiteRun, gone, run_suite
 from agent.judge.project_run import laid as files_of
 from evaluation.lines import Lines, count, for_each, positive

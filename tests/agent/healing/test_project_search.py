@@ -20,7 +20,7 @@ from agent.healing.project_search import (
     _ProjectSearch,
     search_project,
 )
-from agent.judge import check
+from agent.judge.judge import check
 from agent.project.blame import Suspect
 from agent.project.suite import Coverage, Suite, TestRow
 from agent.repair.facts import Budget, Candidate, Facts, Findings
