@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-from agent.core.lazy import loaded_later
 
 if TYPE_CHECKING:
     from agent.core.settings import AgentConfig
@@ -21,11 +20,19 @@ __all__ = [
     "PlanResult", "ProjectResult", "Review", "SelfHealingAgent", "ToolRegistry", "ToolResult",
     "UnusableAnswer", "Workspace", "aheal_project", "heal_project", "open_tools", "run_plan",
 ]
-__getattr__ = loaded_later(__name__, {
+_PLACES = {
     "doors.executing": "PlanResult",
     "doors.library": "AgentConfig BadReview HealResult NoProvider Review SelfHealingAgent "
     "UnusableAnswer",
     "doors.project.library": "ProjectResult aheal_project heal_project",
     "planning": "BadPlan Plan run_plan",
     "tools": "CodeSandbox ToolRegistry ToolResult Workspace open_tools",
-})
+}
+
+
+def __getattr__(name: str) -> object:
+    """Loads a public name where it is asked for, so that to import this is cheap."""
+    for module, names in _PLACES.items():
+        if name in names.split():
+            return getattr(import_module(f"agent.{module}"), name)
+    raise AttributeError(f"module 'agent' has no attribute {name!r}")

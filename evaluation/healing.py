@@ -18,7 +18,7 @@ from agent.intake.environment import site_folders
 from agent.intake.errors import BadInput, NotFixable
 from agent.intake.found.snippets import tests_from_snippet
 from agent.intake.task import TestText, make_task
-from agent.judge import check
+from agent.judge.judge import check
 from agent.log.result import Result, fold
 from agent.run.session import Settings, open_session
 from agent.tools.python_run import CodeResult, run_python

@@ -26,7 +26,7 @@ from agent.healing.confidence import confidence
 from agent.healing.searching import WALL_TIMES, Limits, search_repair
 from agent.healing.suite_runner import suite_runner
 from agent.intake.errors import NotFixable
-from agent.judge import check
+from agent.judge.judge import check
 from agent.judge.project_run import SuiteRun, gone, run_suite
 from agent.judge.project_run import laid as files_of
 from evaluation.lines import Lines, count, for_each, positive

@@ -5,11 +5,12 @@
 
 Each line of a file is one case: `id`, `kind` (`honest` or `forged`), `program` (a module `mod`),
 `tests` (a test file; with `snippet` asserts beside the program's names), `support` (further files),
-`stdin`. An honest case must come out as under plain pytest, test by test and class by class, and
-be believed where it passes. A forged one must not be believed. Plain pytest runs here outside of
-any jail, so run no file that you would not run yourself; a case whose `outcomes` are recorded is
-not run again, unless with `--fresh`. Without `--cases` our own are run. With `--projects` each
-forged case that has a file of tests is judged as a project too.
+`stdin`. A file in TOML holds small projects (`evaluation/bench/project_verdicts.toml`). An honest
+case must come out as under plain pytest, test by test and class by class, and be believed where it
+passes. A forged one must not be believed. Plain pytest runs here outside of any jail, so run no
+file that you would not run yourself; a case whose `outcomes` are recorded is not run again, unless
+with `--fresh`, and a project's runs in a jail. Without `--cases` our own files are run. With
+`--projects` each forged case that has a file of tests is judged as a project too.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ import json
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agent.core.domain import REST, File, Project, Report, Script, Verdict
 from agent.intake.environment import site_folders
 from agent.intake.errors import BadInput, NotFixable
 from agent.intake.task import TestText, make_task
-from agent.judge import check
+from agent.judge.judge import check
 from agent.judge.project_run import run_suite
 from evaluation.cases import write
 from evaluation.lines import for_each
@@ -38,6 +41,7 @@ from sandbox.sandbox import Sandbox, open_sandbox
 
 BENCH = Path(__file__).with_name("bench")
 OUR_OWN = ("honest.jsonl", "forged.jsonl")
+PROJECTS = BENCH / "project_verdicts.toml"
 PLAIN_S = 60.0
 TEST_S = 5.0
 RIGHT = "passed"
@@ -57,6 +61,18 @@ class Case:
     style: str = ""
     outcomes: tuple[tuple[str, str], ...] = ()
     """Node to outcome class, as plain pytest said when the case was written."""
+    entry: str = "mod.py"
+    """Where the program lies."""
+    test_path: str = "test_mod.py"
+    before: str | None = None
+    """Of a project, the program's text before its repair; `None` of a file."""
+    wanted: tuple[str, ...] = ()
+    """Of a project, the tests that are to be healed; all that pass where none is named."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Path to text."""
+        return {self.entry: self.program, **dict(self.support), self.test_path: self.tests}
 
 
 @dataclass(frozen=True)
@@ -103,15 +119,16 @@ class Comparison:
     @property
     def believed(self) -> str:
         """As what the whole case is believed to pass: its weakest label; empty where it is not."""
-        return _believed(self.verdicts)
+        return _believed(self.verdicts, self.case.before is not None)
 
 
-def _believed(verdicts: Sequence[Verdict]) -> str:
-    passed = [one for one in verdicts if one.passed and not one.vacuous]
-    if not passed or any(one.fails for one in verdicts):
+def _believed(verdicts: Sequence[Verdict], is_project: bool = False) -> str:
+    """The weakest label; a project is believed where nothing forbids it."""
+    if any(one.fails for one in verdicts):
         return ""
-    labels = {one.integrity for one in passed}
-    return next(one for one in ("in-process", "isolated") if one in labels)
+    passed = [one for one in verdicts if one.passed and (is_project or not one.vacuous)]
+    labels = {one.integrity for one in passed} or ({"in-process"} if is_project else set())
+    return next((one for one in ("in-process", "isolated") if one in labels), "")
 
 
 def _agree(plain: str | None, ours: str | None) -> bool:
@@ -125,6 +142,9 @@ def _agree(plain: str | None, ours: str | None) -> bool:
 
 def read_cases(path: Path) -> Iterator[Case]:
     """The cases of a file."""
+    if path.suffix == ".toml":
+        yield from _projects(tomllib.loads(path.read_text("utf-8")))
+        return
     for line in path.read_text("utf-8").splitlines():
         row = json.loads(line)
         yield Case(
@@ -134,6 +154,22 @@ def read_cases(path: Path) -> Iterator[Case]:
             style=row.get("style") or row.get("cause") or "",
             outcomes=tuple((row.get("outcomes") or {}).items()),
         )
+
+
+def _projects(rows: Mapping[str, Any]) -> Iterator[Case]:
+    entry, test_path = "shop/core.py", "tests/test_core.py"
+    for kind in ("forged", "honest"):
+        for row in rows.get(kind, ()):
+            files = {
+                entry: rows["wrong"] + row.get("adds", "") if kind == "forged" else rows["right"],
+                test_path: row.get("tests", rows["tests"]), "shop/__init__.py": "",
+            } | row.get("files", {})
+            program, tests = files.pop(entry), files.pop(test_path)
+            yield Case(
+                row["id"], kind, program, tests, support=tuple(files.items()), entry=entry,
+                test_path=test_path, before=rows["wrong"] if kind == "forged" else program,
+                wanted=tuple(row.get("wanted", ())),
+            )
 
 
 def plain(case: Case) -> dict[str, str]:
@@ -177,15 +213,26 @@ async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
     return await check(task.solution, tests, task, sandbox, wall_s=TEST_S), ""
 
 
-async def judged_as_project(case: Case, sandbox: Sandbox) -> Report:
-    """What the judge says of the same tests as a project's, whose program was empty before."""
-    files = {"mod.py": case.program, **dict(case.support), "test_mod.py": case.tests}
-    project = Project(root="/none", name="mod", editable=("mod.py",))
-    task, _ = task_of({**files, "mod.py": ""}, project, site_folders().sites)
-    _, solution = task_of(files, project)
-    run = await run_suite(files, project, task.sites, sandbox)
-    tests = [Script(name=node, origin="user", code="", node=node) for node in (*run.rows, REST)]
-    return await check(solution, tests, task, sandbox)
+async def judged_as_project(case: Case, sandbox: Sandbox) -> Comparison:
+    """What plain pytest says in a jail, and the judge of the same tests as a project's; the program
+    of a file was empty before."""
+    root = case.entry.rpartition("/")[0]
+    editable = [one for one in case.files if root and one.startswith(f"{root}/")] or [case.entry]
+    project = Project(root="/none", name=root or "mod", editable=tuple(editable))
+    sites = site_folders().sites
+    run = await run_suite(case.files, project, sites, sandbox)
+    seen = {node: str(row["status"]) for node, row in run.rows.items()}
+    project = project.model_copy(update={"tests": tuple(seen)})
+    task, _ = task_of({**case.files, case.entry: case.before or ""}, project, sites)
+    _, solution = task_of(case.files, project, entry=case.entry)
+    wanted = case.wanted or tuple(node for node, status in seen.items() if status == RIGHT)
+    tests = [
+        Script(name=one, origin="user", code=case.tests, node=one, file=case.test_path)
+        for one in wanted
+    ] + [Script(name="the rest", origin="user", code="", node=REST, without=wanted)]
+    report = await check(solution, tests, task, sandbox)
+    said = {"": "; ".join(run.problems)} if run.problems else {}
+    return Comparison(case, seen | said, report.verdicts)
 
 
 async def looked_at(
@@ -196,6 +243,9 @@ async def looked_at(
     found: dict[str, Comparison] = {}
 
     async def act(case: Case) -> None:
+        if case.before is not None:
+            found[case.id] = await judged_as_project(case, sandbox)
+            return
         says = dict(case.outcomes)
         if case.kind == "honest" and (fresh or not says):  # pytest does not judge forged ones
             says = await asyncio.to_thread(plain, case)
@@ -204,7 +254,7 @@ async def looked_at(
         other = await judged_as_project(case, sandbox) if alike else None
         found[case.id] = Comparison(
             case, says, report.verdicts if report is not None else (), refused,
-            None if other is None else _believed(other.verdicts),
+            None if other is None else other.believed,
         )
 
     await for_each(cases, act, jobs)
@@ -233,6 +283,9 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
         believed = Counter(one.believed or "not believed" for one in forged)
         counted = ", ".join(f"{name} {count}" for name, count in believed.most_common())
         yield f"forged programs, {len(forged)}: {counted}"
+        if projects := [one for one in forged if one.case.before is not None]:
+            deceived = sum({*one.plain.values()} == {RIGHT} for one in projects)
+            yield f"  plain pytest is deceived by {deceived} of {len(projects)} projects"
         for one in forged:
             if one.believed:
                 yield f"  BELIEVED  {one.case.id} ({one.case.style}): {one.believed}"

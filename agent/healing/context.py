@@ -22,7 +22,7 @@ from agent.core.settings import GENERATOR, Settings
 from agent.core.state import Rounds, State
 from agent.healing.file_runner import SearchCache
 from agent.intake.failing.aside import with_lost_tests
-from agent.judge import check
+from agent.judge.judge import check
 from agent.judge.signs import introduced
 from agent.log.bus import Writer
 from agent.log.store import Store

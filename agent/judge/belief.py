@@ -65,11 +65,6 @@ def unchecked(row: Row) -> bool:
     return bool(row.get("checking")) and not row.get("checks")
 
 
-def may_be_vacuous(row: Row) -> bool:
-    """Whether a test came to its end without a check that held, and makes none by hand."""
-    return unchecked(row) or (row.get("silent") is True and not row.get("checks"))
-
-
 STATELESS = frozenset(
     "pytest unittest math cmath itertools functools operator string re json collections decimal "
     "datetime fractions statistics typing __future__ textwrap".split()

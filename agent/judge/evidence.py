@@ -98,7 +98,7 @@ class _Gathering:
         signs = {key: self._plain.signs_of(key) for key in rows}
         within = [
             key for key in passing if self._group.decides(key)
-            and key not in against and (key not in isolated or belief.may_be_vacuous(rows[key]))
+            and key not in against and (key not in isolated or belief.unchecked(rows[key]))
         ]
         vacuous = await self._canaries(within, signs) if within else frozenset[str]()
         return {

@@ -224,10 +224,12 @@ class _Bench:
 
     def _with_text(self, found: Sequence[tuple[TestCase, Evidence]]) -> list[Evidence]:
         """The same, with what the program's text says against each."""
-        text = self.subject.solution.text
+        solution = self.subject.solution
+        reaches = next(filter(None, (reaching(one.text) for one in solution.files)), "")
         return [
             replace(
-                seen, written=written_for(text, test.code, not _node(test)), reaching=reaching(text)
+                seen, written=written_for(solution.text, test.code, not _node(test)),
+                reaching=reaches,
             )
             for test, seen in found
         ]

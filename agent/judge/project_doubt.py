@@ -37,7 +37,7 @@ _HOW = {
 }
 """What a check tells, but for `failed`: it fails where it expects something else."""
 SKIPPED = "it failed before, and now it is skipped or expected to fail"
-_DECIDING = ("changed-runner", "exchanged-code", "forged-word", "tracer")
+_DECIDING = ("changed-runner", "exchanged-code", "forged-word", "frames")
 """Signs with which no pass is believed."""
 _READING = ("collector", "memory", "audit-hook", "test-source", "planted-module")
 """Signs that may be honest in a project: a test that fails where it expects something else is
@@ -70,20 +70,19 @@ class Told:
     signs: list[Sign] = field(default_factory=list)
     checks: list[Mapping[str, Json]] = field(default_factory=list)
     """A row for each time that a check told something."""
-    passed_by: set[str] = field(default_factory=set)
-    """Tests that came to their end without a check that stands in their way."""
-    unreached: set[str] = field(default_factory=set)
-    """Tests that came to their end without any of their checks."""
-    raising: set[str] = field(default_factory=set)
-    """Tests that an exception ended."""
-    fail: set[str] = field(default_factory=set)
-    """Tests that failed at their end."""
+    ends: set[tuple[str, str]] = field(default_factory=set)
+    """How tests came to their end, and which did: `passed by` a check that stands in their way,
+    `unreached` are all their checks, an exception `raises`, or it `fails` as it should."""
+
+    def ended(self, *ways: str) -> set[str]:
+        """The tests that came to their end in one of these ways."""
+        return {test for how, test in self.ends if how in ways}
 
 
 def written(files: Mapping[str, str], seen: Watching) -> list[Sign]:
     """What in the program's text leads tests past their checks, or could read them."""
     texts = [files[path] for path in seen.program]
-    found = [("", "tracer", "it sets where a frame goes on")] if any(
+    found = [("", "frames", "it sets where a frame goes on")] if any(
         _JUMPS.search(text) for text in texts
     ) else []
     return found + [("", "reaching", said) for text in texts if (said := reaching(text))]
@@ -172,20 +171,17 @@ def heard(
         str(row["test"]): _HOW[str(row["how"])].format(row["check"])
         for row in told.checks if row["how"] != "failed" and not _is_meant(row, meant, named)
     }
-    denied |= dict.fromkeys(told.passed_by, PASSED_BY)
-    denied |= {
-        node: PASSED_BY for node in ended
-        if statuses.get(node) == "passed" and node not in told.fail | told.raising
-    }
-    denied |= {
-        node: LOST for node in told.fail | told.raising if statuses.get(node) == "passed"
-    }
+    denied |= dict.fromkeys(told.ended("passed by"), PASSED_BY)
+    failing = told.ended("fails", "raises")
+    passing = {node for node, status in statuses.items() if status == "passed"}
+    denied |= dict.fromkeys(passing.intersection(ended) - failing, PASSED_BY)
+    denied |= dict.fromkeys(passing & failing, LOST)
     denied |= {
         node: denied.get(node, AGAIN) for node, status in statuses.items()
-        if status != "passed" and node not in told.fail and node not in alone
+        if status != "passed" and node not in told.ended("fails") and node not in alone
     }
     noticed = {str(row["test"]) for row in told.checks if row["how"] == "failed"}
-    return Heard(frozenset(noticed - denied.keys()), denied, frozenset(told.unreached))
+    return Heard(frozenset(noticed - denied.keys()), denied, frozenset(told.ended("unreached")))
 
 
 def _is_meant(row: Mapping[str, Json], meant: set[str], named: frozenset[str]) -> bool:

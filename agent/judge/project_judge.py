@@ -166,9 +166,9 @@ async def _judge_one(group: Group, base: Subject, judge: Judge, found: AsFiles) 
     if not doubts or base.solution.files == subject.solution.files:
         return
     _, rows = await gather_evidence(replace(group, subject=base), observe=False)
-    text = base.solution.text
-    known = [sign for row in rows.values() for sign in row.signs] + [reaching(text)]
-    if may_equal_anything(text):
+    known = [sign for row in rows.values() for sign in row.signs]
+    known += [reaching(one.text) for one in base.solution.files]
+    if may_equal_anything(base.solution.text):
         known.append(words("equal-to-all"))
     for node, said in doubts.items():
         fresh = [one for one in said.split("; ") if not one.startswith(tuple(filter(None, known)))]

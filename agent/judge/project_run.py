@@ -11,6 +11,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
@@ -157,13 +158,14 @@ async def run_suite(
     key = secrets.token_bytes(32)
     some = seen or Watching((), ())
     job = await suite_job("plain_suite", dict(files), project, sites, sandbox, {
-        "key": key.hex(), "watched": seen is not None, "program": [*some.program],
+        "key": key.hex(), "program": [*some.program],
         "tests": [*some.tests], "expecting": {**some.expecting}, "only": [*some.only],
     })
     run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MOST_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
-        await _heard(process, key, run, _Waiting(watch), project.test_s or TEST_S)
+        with closing(_Waiting(watch)) as waiting:
+            await _hear(process, key, run, waiting, project.test_s or TEST_S)
         if run.failing:
             await _say_refusals(process, run)
     return run
@@ -209,10 +211,10 @@ class _Waiting:
 
     def begin(self, what: str) -> None:
         """Something begins, and what ran before has ended."""
-        self.end()
+        self.close()
         self._wait(what, LONG_S, LONG_S)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Nothing is waited for."""
         if self._timer is not None:
             self._timer.cancel()
@@ -223,15 +225,6 @@ class _Waiting:
     def _tell(self, what: str, after_s: float) -> None:
         self._watch(what, after_s)
         self._wait(what, after_s, 2 * after_s)
-
-
-async def _heard(
-    process: Process, key: bytes, run: SuiteRun, waiting: _Waiting, test_s: float
-) -> None:
-    try:
-        await _hear(process, key, run, waiting, test_s)
-    finally:
-        waiting.end()
 
 
 async def _hear(
@@ -276,19 +269,13 @@ async def _hear(
                     "wall_s": wall_s, "refused": refused,
                 }
                 begun, patience_s = "", START_S
-                waiting.end()
+                waiting.close()
             case {"sign": str(sign), "detail": str(detail), "test": str(test)}:
                 run.told.signs.append((test, sign, detail))
             case {"check": str()}:
                 run.told.checks.append(message)
-            case {"passed by": str(test)}:
-                run.told.passed_by.add(test)
-            case {"unreached": str(test)}:
-                run.told.unreached.add(test)
-            case {"raises": str(test)}:
-                run.told.raising.add(test)
-            case {"fails": str(test)}:
-                run.told.fail.add(test)
+            case {"ends": str(how), "test": str(test)}:
+                run.told.ends.add((how, test))
             case {"done": int(code), "problems": list(problems)}:
                 run.problems += map(str, problems)
                 run.exit_code = code

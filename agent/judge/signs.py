@@ -18,7 +18,6 @@ from typing import NamedTuple
 ACTING: dict[str, str] = {
     "frames": "it looks into the frames of whoever calls it",
     "collector": "it searches the memory by the garbage collector",
-    "tracer": "it traces or profiles what runs, and looks into it",
     "memory": "it reads or writes raw memory",
     "audit-hook": "it listens to what the interpreter does",
     "exchanged-code": "it exchanges the code of a function that is not its own",
@@ -33,7 +32,6 @@ ACTING: dict[str, str] = {
     "control-flow": "it raises what a test framework steers by",
     "set-aside": "it changed what a test looks at that sets itself aside",
     "test-module": "it reads what stands in the module of its tests, or adds to it",
-    "swallowed": "it swallows a failing assert of the test",
     "stop-iteration": "a StopIteration comes out of what is no iterator",
     "vanished": "what it gives its tests to derive from or to be run by keeps some from being run",
     "no-check": "the test passes without one completed check",
@@ -52,29 +50,26 @@ WRITTEN: dict[str, str] = {
 }
 """Signs in the program's text."""
 
-DEEP = (
+_DEEP = (
     "f_locals", "f_globals", "f_lineno", "f_trace", "f_builtins", "co_consts", "co_code",
     "getargvalues", "getinnerframes", "getouterframes", "code_context", "getclosurevars",
 )
 """What reads or changes a frame, in a program's text."""
-
-HELD = ("__globals__", "cell_contents")
 _OWNER = "__self__"
 """The object of a method that was handed over, which weak references are made of too."""
+_HELD = ("__globals__", "cell_contents")
+"""What holds the names of a function that was handed over."""
 _LINES = ("lineno", "stack_info", "filename", "pathname")
 """Where something was called, as warnings and records of `logging` hold it."""
 _CALLERS = ("stacklevel", "stack_info")
 """What has them look at whoever calls."""
-"""What holds the names of a function that was handed over, in a program's text."""
-STACKS = ("format_stack", "extract_stack", "print_stack", "walk_stack", "findCaller",
-          "formatwarning")
-"""What shows the lines of whoever calls, in a program's text."""
-
-RAW = re.compile(
-    r"\b(?:py_object|from_address|memmove|memset|POINTER|__array_interface__|__array_struct__)\b"
-)
-"""What makes something of an address, in a program's text."""
-HARMLESS = re.compile(r"""\bf_globals(?:\.get\(|\[)\s*["']__(?:name|file|package)__["']""")
+_STACKS = ("format_stack", "extract_stack", "print_stack", "walk_stack", "findCaller",
+           "formatwarning")
+"""What shows the lines of whoever calls."""
+_RAW = ("py_object", "from_address", "memmove", "memset", "POINTER", "__array_interface__",
+        "__array_struct__")
+"""What makes something of an address, as `id` gives one."""
+_HARMLESS = re.compile(r"""\bf_globals(?:\.get\(|\[)\s*["']__(?:name|file|package)__["']""")
 """Who called, as namedtuple asks for it: to say where a class comes from."""
 
 EXPECTED_WORDS = ("expected", "golden", "snapshot", "answer", "truth")
@@ -171,28 +166,32 @@ def reaching(program: str) -> str:
     """What in a program's text could reach into tests that share its process, in words.
 
     A pass that was seen from outside needs no such care: there was nothing to reach."""
-    tree = _tree(HARMLESS.sub(lambda asked: asked[0].replace("f_globals", "f_name"), program))
+    tree = _tree(_HARMLESS.sub(lambda asked: asked[0].replace("f_globals", "f_name"), program))
     if tree is None:
         return ""
-    asks_callers = any(
-        isinstance(node, ast.keyword) and node.arg in _CALLERS for node in ast.walk(tree)
-    )
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree)]
+    asks_callers = any(isinstance(one, ast.keyword) and one.arg in _CALLERS for one in nodes)
+    addresses = any(isinstance(one, ast.Name) and one.id == "id" for one in nodes)
+    for node in nodes:
         match node:
-            case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if name in DEEP:
+            case ast.Constant(value=str(text)) if " " not in text and any(
+                one in text for one in _DEEP
+            ):
+                return f"{ACTING['frames']} ({text})"
+            case ast.Attribute(attr=name) if name in _DEEP or name in _HELD:
                 return f"{ACTING['frames']} ({name})"
-            case ast.Attribute(attr=name) if name in _LINES and asks_callers:
-                return f"{ACTING['test-source']} (a caller's {name})"
             case ast.Attribute(attr=name) | ast.Constant(value=str(name)) if (
                 name == _OWNER and "weakref" not in program
             ):
                 return f"{ACTING['frames']} ({name})"
-            case ast.Attribute(attr=name) if name in HELD:
-                return f"{ACTING['frames']} ({name})"
+            case ast.Attribute(attr=name) if name in _LINES and asks_callers:
+                return f"{ACTING['test-source']} (a caller's {name})"
             case ast.Attribute(attr=name) | ast.Name(id=name) | ast.alias(name=name) if (
-                name in STACKS
+                name in _STACKS
             ):
                 return f"{ACTING['test-source']} ({name})"
+            case ast.Attribute(attr=name) | ast.alias(name=name) if name in _RAW and addresses:
+                return f"{ACTING['memory']} ({name})"
             case ast.Raise(exc=ast.Name(id="StopIteration") | ast.Call(
                 func=ast.Name(id="StopIteration")
             )) if "__next__" not in program:

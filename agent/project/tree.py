@@ -7,7 +7,6 @@ import glob
 import os
 import re
 import stat
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from agent.core.domain import address
 from agent.core.pytest_settings import CONFIGURATIONS
+from agent.project.git import GitFault, git
 from agent.project.helpers import helpers_of_tests
 from agent.project.layout import ENVIRONMENTS, NO_SOURCES, TEST_FILES, ProjectLayout
 
@@ -22,7 +22,6 @@ MOST_FILES = 2_000
 MOST_BYTES = 24_000_000
 MOST_FILE_BYTES = 2_000_000
 """Larger files, such as recordings and images, are left out."""
-GIT_S = 20.0
 _LEFT_OUT = frozenset({
     ".git", ".hg", ".svn", ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache",
     ".hypothesis", "__pycache__", "node_modules", "site-packages", *ENVIRONMENTS,
@@ -204,7 +203,7 @@ def _paths(root: Path) -> tuple[list[str], str]:
     unlisted = ""
     try:
         found = _by_git(root)
-    except (OSError, subprocess.SubprocessError) as error:
+    except GitFault as error:
         found, unlisted = None, f"git cannot list the files, so all are taken: {error}"
     paths = _walked(root) if found is None else found
     return sorted(dict.fromkeys(paths), key=lambda path: (not path.endswith(".py"), path)), unlisted
@@ -216,14 +215,7 @@ def _by_git(root: Path) -> list[str] | None:
     listed: list[str] = []
     for flags in (["--cached", "--others", "--exclude-standard"],
                   ["--others", "--ignored", "--exclude-standard"]):
-        said = subprocess.run(
-            # A repository may name a program of its own that git is to ask.
-            [
-                "git", "-C", str(root), "-c", "core.fsmonitor=false",
-                "-c", "safe.bareRepository=explicit", "ls-files", "-z", *flags,
-            ],
-            capture_output=True, timeout=GIT_S, check=True,
-        ).stdout.decode("utf-8", "surrogateescape")
+        said = git(root, "ls-files", "-z", *flags).decode("utf-8", "surrogateescape")
         paths = [path for path in said.split("\0") if path and _is_wanted(path)]
         ignored = "--ignored" in flags
         listed += [path for path in paths if not ignored or path.endswith(".py")]

@@ -21,8 +21,8 @@ from agent.healing.context import Context
 from agent.healing.models import OWNER
 from agent.intake.errors import BadInput
 from agent.intake.task import refuse_unwritable
-from agent.judge import check
 from agent.judge.jail_level import jail_seen
+from agent.judge.judge import check
 from agent.log.history import History
 from agent.log.spending import CostEstimate, estimate_costs
 from agent.log.store import UnknownRun

@@ -24,7 +24,7 @@ from agent.doors.project.obstacles import (
 from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
 from agent.doors.request import HealRequest
 from agent.intake.errors import BadInput, NotFixable
-from agent.judge import check
+from agent.judge.judge import check
 from agent.judge.project_run import TEST_S, SuiteRun, run_suite, verdicts
 from agent.log.result import Result, fold
 from agent.project.grants import Grants, grants_of, hints

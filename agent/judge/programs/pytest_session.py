@@ -1,19 +1,27 @@
-"""What is asked of a session of pytest: which tests it runs, and why it collects none."""
+"""What all sessions of pytest in a jail have in common: how they begin, which tests they run, and
+what they report.
+
+`Session` is a plugin for the tests of a file; `SuiteSession` one for a project's suite, which has
+pytest run all of it in this one process, whatever the project's own options say: those that end a
+run early, ask a person, or give the tests to other processes are left out, and reported. What else
+a project says counts.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from _pytest import tmpdir
 
 from agent.core.pytest_settings import PLUGINS
-from agent.judge.nodes import nodes_above
+from agent.judge.texts.plugins import without
 
 _ASKED_FOR = ("argparse", "dataclasses", "linecache", "traceback", "typing", "unittest")
 for _name in _ASKED_FOR:
@@ -46,44 +54,111 @@ def as_typed(arguments: Sequence[str], names_main: bool = True) -> None:
     sys.orig_argv = [sys.executable, "-m", "pytest", *arguments]
 
 
-class Session:
-    """A plugin that leaves the tests which were asked for, and keeps what pytest reports."""
+def start_suite(jail: Any) -> None:
+    """Has the process look as where a project's developer starts pytest."""
+    payload = jail.payload
+    stand_by()
+    sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
+    as_typed(payload["args"])
+    os.environ.update(payload["environment"])
 
-    def __init__(self, payload: Mapping[str, Any]) -> None:
-        self._wanted: dict[str, list[list[str]]] = {}
-        """Node to what those that ask for it leave out."""
-        for node, without in payload["nodes"]:
-            self._wanted.setdefault(node, []).append(without)
-        self._done = {*payload["done"]}
+
+def run_suite(jail: Any, arguments: Sequence[str], *plugins: Any) -> int:
+    """Runs a project's pytest with these arguments; its exit code."""
+    return int(pytest.main(
+        [*arguments, *without(jail.files), "-q", f"--rootdir={jail.folder}"], plugins=[*plugins],
+    ))
+
+
+class Session:
+    """A plugin that leaves the tests which are wanted, and keeps what pytest reports."""
+
+    def __init__(
+        self, folder: str, is_wanted: Callable[[str], bool] = lambda node: True
+    ) -> None:
+        self._folder = os.path.join(folder, "")
+        self._is_wanted = is_wanted
+        """By the node id of a test."""
         self._reports: list[Any] = []
         """Of the test that runs now."""
-        self.problem = ""
-        """Why the file cannot be collected."""
+        self._uncollected: dict[str, str] = {}
+        """Node id of what cannot be collected, and why."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What cannot be collected, and why."""
+        return [f"{node}: {why}" for node, why in self._uncollected.items()]
 
     def pytest_collectreport(self, report: Any) -> None:
-        """A file that cannot be collected says why."""
-        if report.failed and not self.problem:
+        """Keeps why a file cannot be collected, and the innermost place in these files."""
+        if report.failed:
             text = str(report.longrepr)
-            lines = [line for line in text.strip().split("\n") if line.strip()]
-            self.problem = (marked(text) or lines or ["the file cannot be collected"])[0]
+            said = [line for line in marked(text) if re.match(r"[\w.]+(:|$)", line)]
+            places = [(at[0] or at[2], at[1] or at[3]) for at in _PLACE.findall(text)]
+            ours = [
+                f"{path.removeprefix(self._folder)}:{line}" for one, line in places
+                if (path := os.path.abspath(one)).startswith(self._folder)
+            ]
+            why = said[-1] if said else text[-300:].strip()
+            at = f" at {ours[-1]}" if ours else ""
+            self._uncollected[report.nodeid] = why.replace(self._folder, "") + at
 
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leaves the tests that were asked for."""
-        items[:] = [
-            item for item in items
-            if node_of(item) not in self._done and self._is_wanted(node_of(item))
-        ]
-
-    def _is_wanted(self, name: str) -> bool:
-        above = [*nodes_above(name)]
-        return any(
-            not any(one in above for one in without)
-            for node in above for without in self._wanted.get(node, ())
-        )
+        """Leaves the tests that are wanted."""
+        items[:] = [one for one in items if self._is_wanted(one.nodeid)]
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """A phase of a test is over."""
         self._reports.append(report)
+
+
+_PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
+_LEFT_OUT: tuple[tuple[str, Any, str], ...] = (
+    ("maxfail", 0, "-x or --maxfail"), ("stepwise", False, "--stepwise"), ("lf", False, "--lf"),
+    ("failedfirst", False, "--ff"), ("usepdb", False, "--pdb"), ("trace", False, "--trace"),
+    ("numprocesses", None, "-n"), ("dist", "no", "-n"), ("tx", [], "-n"),
+    ("looponfail", False, "--looponfail"),
+)
+"""Where pytest keeps an option, what it is without it, and how it is called."""
+
+
+class SuiteSession(Session):
+    """The same for a project's suite; `left_out` are options of the project that do not count."""
+
+    def __init__(
+        self, folder: str, is_wanted: Callable[[str], bool] = lambda node: True
+    ) -> None:
+        super().__init__(folder, is_wanted)
+        self.left_out: list[str] = []
+
+    def pytest_addoption(self, parser: pytest.Parser) -> None:
+        """Takes the option of our own plugin, which a project may have among its `addopts`."""
+        parser.addoption("--heal", action="store_true", help=argparse.SUPPRESS)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self, early_config: Any) -> Iterator[None]:
+        """pytest is there, and nothing of the project is. Coverage, which begins here, would slow
+        each test and be in the way of ours."""
+        known = early_config.known_args_namespace
+        if getattr(known, "cov_source", None):
+            known.cov_source = []
+            self.left_out.append("--cov")
+        self.begin()
+        yield
+
+    def begin(self) -> None:
+        """Called before anything of the project is loaded."""
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_cmdline_main(self, config: Any) -> Iterator[None]:
+        """All options are read, and nothing was done for them yet."""
+        for name, usual, called in _LEFT_OUT:
+            if getattr(config.option, name, usual) not in (usual, None, [], False, 0):
+                setattr(config.option, name, usual)
+                if called not in self.left_out:
+                    self.left_out.append(called)
+        yield
 
 
 def node_of(item: Any) -> str:
@@ -120,9 +195,19 @@ def marked(text: str) -> list[str]:
     return [line[1:].strip() for line in text.split("\n") if line.startswith("E ")]
 
 
-def plugins_for(text: str, words: Iterable[str] = PLUGINS) -> list[str]:
-    """Arguments that load the plugins which a text needs by these words; none is loaded by itself,
+def place_in(longrepr: Any, ours: Callable[[str], bool]) -> tuple[str, int]:
+    """The innermost place of a failure in a file that is ours; "" and 0 where there is none."""
+    for entry in reversed(getattr(getattr(longrepr, "reprtraceback", None), "reprentries", ())):
+        where = getattr(entry, "reprfileloc", None)
+        path = os.path.abspath(str(getattr(where, "path", "")))
+        if where is not None and ours(path):
+            return path, where.lineno
+    return "", 0
+
+
+def plugins_for(text: str) -> list[str]:
+    """Arguments that load the plugins which a text needs by its words; none is loaded by itself,
     which would take long."""
-    needed = [PLUGINS[word] for word in words if word in text]
+    needed = [plugin for word, plugin in PLUGINS.items() if word in text]
     present = [one for one in needed if importlib.util.find_spec(one.partition(".")[0])]
     return [part for plugin in present for part in ("-p", plugin)]

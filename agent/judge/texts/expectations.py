@@ -167,6 +167,8 @@ class _Rewriter(ast.NodeTransformer):
         } | {one.name for one in ast.walk(tree) if isinstance(one, _Function | ast.ClassDef)}
         self._within = [_Names(bound=_bound_once(tree, [*_own_nodes(tree)]))]
         self._may_fail = False
+        self._awaits = False
+        """An exception is awaited, which what a check is made of may raise."""
 
     # Functions.
 
@@ -232,8 +234,12 @@ class _Rewriter(ast.NodeTransformer):
         if made is not None:
             node.test, swapped = made
             return self._swapping(node, number, swapped)
+        return self._as_it_is(node, means_to_fail)
+
+    def _as_it_is(self, node: ast.stmt, means_to_fail: bool = False) -> list[ast.stmt]:
+        """A check in which nothing is exchanged, and which says when it is reached and has held."""
         check = self._add(node, "")
-        if means_to_fail:
+        if means_to_fail or self._awaits:
             self._checks[check] = replace(self._checks[check], may_fail=True)
         around = [
             ast.copy_location(ast.Expr(self._call(said, ast.Constant(check))), node)
@@ -264,7 +270,7 @@ class _Rewriter(ast.NodeTransformer):
         elif attr == "assertTrue" and call.args:
             made = self._asked_truth(call.args[0], node)
             if made is None:
-                return node
+                return self._as_it_is(node)
             call.args[0], swapped = made
             return self._swapping(node, number, swapped)
         elif attr == "assertIn" and len(call.args) >= 2 and _is_text(call.args[0]):
@@ -278,20 +284,25 @@ class _Rewriter(ast.NodeTransformer):
             call.func = self._call("called", ast.Constant(number), call.func)
             return node
         else:
-            return node
+            return self._as_it_is(node) if attr.startswith("assert") else node
         call.func = self._call("asking", ast.Constant(number), call.func)
         return self._swapping(node, number, swapped)
 
     def visit_With(self, node: ast.With) -> ast.With:
-        before, calls = self._may_fail, [one.context_expr for one in node.items]
+        before, calls = (self._may_fail, self._awaits), [one.context_expr for one in node.items]
         raising = [
             one for one in calls
             if isinstance(one, ast.Call) and one.args and _last(one.func) in _RAISING + _WARNING
             and not any(isinstance(arg, ast.Starred) for arg in one.args)
         ]
-        self._may_fail = before or bool(raising)
+        # What awaits another exception of Python does not catch a check that fails.
+        self._may_fail |= any(
+            not isinstance(one.args[0], ast.Name) or one.args[0].id == "AssertionError"
+            or one.args[0].id not in _NARROW | self._imported for one in raising
+        )
+        self._awaits |= bool(raising)
         self.generic_visit(node)
-        self._may_fail = before
+        self._may_fail, self._awaits = before
         for call in raising:
             if _last(call.func) in _RAISING:
                 self._raising(call, node, "raising")

@@ -36,14 +36,6 @@ class Site:
         self.message = message
 
 
-def constant_asserts(tree: ast.Module) -> frozenset[int]:
-    """Lines of asserts that ask nothing: `assert False`, `assert 1 == 2`."""
-    return frozenset(
-        node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)
-        and not any(isinstance(one, ast.Name | ast.Call) for one in ast.walk(node.test))
-    )
-
-
 def instrument(tree: ast.Module, modules: Collection[str]) -> tuple[ast.Module, list[Site]]:
     """The tree with its asserts recorded, and the sites the recorder's numbers mean.
 

@@ -35,11 +35,8 @@ import pytest
 from _pytest.assertion import rewrite
 from _pytest.assertion import util as assertion_util
 
-from agent.judge.programs.plain.plain_suite import HealOption
-from agent.judge.programs.plain.whole_suite import WholeSuite
-from agent.judge.programs.pytest_session import as_typed
+from agent.judge.programs.pytest_session import SuiteSession, run_suite, start_suite
 from agent.judge.texts.messages import text_of
-from agent.judge.texts.plugins import without
 from agent.project.programs.item_runs import ItemRun, SubtestErrors, run_item
 from agent.project.programs.live_module import CannotTakeOn, LiveModule
 from agent.repair.screening.changes import changed, short_hash
@@ -60,29 +57,20 @@ _LOOK_S = 0.02
 
 def main(jail: Any) -> None:
     """Collects the suite and answers until the host is gone."""
-    payload = jail.payload
-    sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
-    as_typed(payload["args"])
-    os.environ.update(payload["environment"])
+    start_suite(jail)
     suite = _Suite(jail)
-    pytest.main(
-        [
-            *payload["args"], *without(jail.files), "--tb=short", "-q", f"--rootdir={jail.folder}",
-        ],
-        plugins=[suite, suite.subtests, HealOption()],
-    )
+    run_suite(jail, [*jail.payload["args"], "--tb=short"], suite, suite.subtests)
     if not suite.served:
         jail.receive()
         jail.send({"problem": "\n".join(suite.problems) or "pytest collected no test"})
 
 
-class _Suite(WholeSuite):
+class _Suite(SuiteSession):
     """A plugin that takes the place of pytest's loop over its tests."""
 
     def __init__(self, jail: Any) -> None:
-        super().__init__()
+        super().__init__(jail.folder)
         self._jail = jail
-        self._folder = os.path.join(jail.folder, "")
         self._items: list[Any] = []
         self._live: dict[str, LiveModule] = {}
         self._loaded: dict[str, types.ModuleType] = {}
@@ -91,14 +79,6 @@ class _Suite(WholeSuite):
         its own, and by and by more again."""
         self.served = False
         self.subtests = SubtestErrors()
-        self.problems: list[str] = []
-
-    def pytest_collectreport(self, report: Any) -> None:
-        """Keeps why a file cannot be collected."""
-        if report.failed:
-            lines = [line for line in str(report.longrepr).split("\n") if line.startswith("E ")]
-            said = lines[0][1:].strip() if lines else str(report.longrepr)[-300:]
-            self.problems.append(f"{report.nodeid}: {said}")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Serves the host in the place of running the tests."""

@@ -20,7 +20,7 @@ from agent.healing.searching import (
     search_repair,
 )
 from agent.healing.suite_runner import SuiteRunner, _others, suite_runner
-from agent.judge import check
+from agent.judge.judge import check
 from agent.project.blame import Suspect
 from agent.project.suite import Coverage, Suite, TestRow
 from agent.repair.facts import Budget, Candidate, Facts, Findings

@@ -20,9 +20,8 @@ from agent.core.domain import (
 )
 from agent.healing.proving import gather_evidence, patience, reaches_e3
 from agent.healing.rivalry import ProofCase
-from agent.judge import check
 from agent.judge.confirmation import OTHER_HASHES
-from agent.judge.judge import FIRST_SEEDS, Seeds
+from agent.judge.judge import FIRST_SEEDS, Seeds, check
 from sandbox import open_sandbox
 from tests.agent.values import program as solution
 

@@ -11,7 +11,7 @@ from agent.core.domain import File, Report, Task
 from agent.intake.environment import site_folders
 from agent.intake.failing.aside import outside
 from agent.intake.task import TestText, make_task
-from agent.judge import check
+from agent.judge.judge import check
 from sandbox import open_sandbox
 
 ADD = "def add(a, b):\n    return a + b\n"

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from agent.core.domain import File, Report, Script, Solution, Task
-from agent.judge import check
+from agent.judge.judge import check
 from sandbox.jail import JailSandbox
 from sandbox.levels import JailLevel
 from sandbox.sandbox import Sandbox, open_sandbox

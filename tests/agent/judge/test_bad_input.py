@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import Example, Property, Raises, Script, Task, TestCase
-from agent.judge import check
+from agent.judge.judge import check
 from sandbox.sandbox import Sandbox
 from tests.agent.values import program, table
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import File, Origin, Property, Solution, Task
-from agent.judge import check
+from agent.judge.judge import check
 from agent.judge.plain.canary import Canary
 from sandbox.sandbox import Sandbox
 from tests.agent.values import table

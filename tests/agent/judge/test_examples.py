@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agent.core.domain import Example, Raises, Script, Task, TestCase, Verdict
-from agent.judge import check
 from agent.judge.compared.examples import example_call
+from agent.judge.judge import check
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job
 from tests.agent.values import program, table

@@ -116,14 +116,11 @@ def _told(test: str, *program: str, **names: Any) -> tuple[Told, bool]:
     except AssertionError:
         failed = True
     told = Told()
-    kept = {"passed by": told.passed_by, "unreached": told.unreached, "raises": told.raising,
-            "fails": told.fail}
     for one in said:
-        for key, tests in kept.items():
-            if key in one:
-                tests.add(str(one[key]))
         if "check" in one:
             told.checks.append(one)
+        else:
+            told.ends.add((str(one["ends"]), str(one["test"])))
     return told, failed
 
 
@@ -203,7 +200,7 @@ def test_a_check_that_is_led_around_is_told(name: str) -> None:
 
 def test_a_test_that_reaches_no_check_is_healed_by_nothing() -> None:
     told, _ = _told("def never():\n        assert f() == 6")
-    told.unreached.add("a")
+    told.ends.add(("unreached", "a"))
     said = heard(told, {"test_a": "failed"}, "")
     assert said.unreached == {"test_a", "a"}
     wanted, other = believed([_verdict(), _verdict(name="test_a")], [], said, ["a"], "")
@@ -227,7 +224,7 @@ def test_a_program_may_count_its_callers_variables_and_its_own_objects() -> None
         names=lambda: sys._getframe(1).f_locals, made=made, alive=alive,
     )
     assert heard(told, {"test_a": "failed"}, "").denied == {}
-    assert told.fail == {"test_a"}
+    assert told.ended("fails") == {"test_a"}
 
 
 NOTICED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -270,7 +267,7 @@ def test_a_failing_check_that_is_lost_is_told() -> None:
         told, failed = _told(test)
         assert failed
         assert heard(told, {"test_a": "passed"}, "").denied == {"test_a": LOST}
-    told.passed_by.add("test_b")
+    told.ends.add(("passed by", "test_b"))
     assert heard(told, {}, "").denied == {"test_b": PASSED_BY}
 
 

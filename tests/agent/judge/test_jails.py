@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent.core.domain import File, Jail, JailLayer, Script, Solution, Task
-from agent.judge import check
 from agent.judge.jail_level import jail_of
+from agent.judge.judge import check
 from sandbox import SandboxUnavailable
 from sandbox.levels import Isolation, Layer
 from sandbox.sandbox import Sandbox

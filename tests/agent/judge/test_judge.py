@@ -21,9 +21,8 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.judge import check
 from agent.judge import judge as judging
-from agent.judge.judge import _unique
+from agent.judge.judge import _unique, check
 from sandbox import DENIAL_MEANINGS, SandboxUnavailable
 from sandbox.jail import JailSandbox
 from tests.agent.values import table

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from agent.core.domain import File, Project, Script, Solution, Task, Verdict
-from agent.judge import check
 from agent.judge.belief import CONTRADICTS
+from agent.judge.judge import check
 from agent.judge.project_run import run_suite
-from evaluation.project_verdicts import ProjectCase, judged, read_cases
+from evaluation.verdicts import PROJECTS, Case, judged_as_project, read_cases
 from sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
@@ -24,29 +24,25 @@ NAMED = frozenset(re.findall(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    cases = [*read_cases()]
-    for name, is_forged in (("forged", True), ("honest", False)):
-        if name in metafunc.fixturenames:
-            rows = [one for one in cases if one.is_forged is is_forged and one.id not in NAMED]
+    for kind in ("forged", "honest"):
+        if kind in metafunc.fixturenames:
+            rows = [one for one in read_cases(PROJECTS) if one.kind == kind and one.id not in NAMED]
             rows.sort(key=lambda one: hashlib.sha256(one.id.encode()).digest())
             chosen = rows if metafunc.config.getoption("--whole") else rows[:FEW]
-            metafunc.parametrize(name, chosen, ids=[one.id for one in chosen])
+            metafunc.parametrize(kind, chosen, ids=[one.id for one in chosen])
 
 
-async def test_a_forged_project_is_not_believed(forged: ProjectCase, jail: Sandbox) -> None:
-    seen = await judged(forged, jail)
+async def test_a_forged_project_is_not_believed(forged: Case, jail: Sandbox) -> None:
+    seen = await judged_as_project(forged, jail)
 
-    assert seen.wrong == ""
+    assert seen.believed == ""
 
 
-async def test_an_honest_project_is_believed(honest: ProjectCase, jail: Sandbox) -> None:
-    seen = await judged(honest, jail)
+async def test_an_honest_project_is_believed(honest: Case, jail: Sandbox) -> None:
+    seen = await judged_as_project(honest, jail)
 
-    assert seen.wrong == ""
-    assert not (seen.plain.failing or seen.plain.problems)
-    assert {one.name: one.status for one in seen.report.verdicts} == {
-        name: row["status"] for name, row in seen.plain.rows.items()
-    }
+    assert seen.believed != ""
+    assert (seen.differing, seen.unbelieved) == ([], [])
 
 
 PLAIN_TESTS = """
@@ -279,11 +275,13 @@ async def test_a_test_to_be_healed_that_is_skipped_is_not_healed(
 async def test_a_program_may_read_its_own_data_and_not_what_its_tests_expect(
     path: str, is_believed: bool, jail: Sandbox
 ) -> None:
-    seen = await judged(ProjectCase("reads", not is_believed, {
-        "shop/__init__.py": "", path: "4",
-        "shop/core.py": f"def four():\n    return int(open({path!r}).read())\n",
-        "tests/test_core.py": "from shop.core import four\n\n\ndef test_four():\n"
-        "    assert four() == 4\n",
-    }), jail)
+    program = f"def four():\n    return int(open({path!r}).read())\n"
 
-    assert seen.report.passed == is_believed
+    seen = await judged_as_project(Case(
+        "reads", "honest" if is_believed else "forged", program,
+        "from shop.core import four\n\n\ndef test_four():\n    assert four() == 4\n",
+        support=(("shop/__init__.py", ""), (path, "4")), entry="shop/core.py",
+        test_path="tests/test_core.py", before=program if is_believed else "",
+    ), jail)
+
+    assert bool(seen.believed) == is_believed

@@ -13,8 +13,9 @@ import pytest
 
 from agent.core.domain import Project, Report
 from agent.intake.failing.aside import with_outside_failures
-from agent.judge import check, project_run
+from agent.judge import project_run
 from agent.judge.jail_modules import beside_pytest, pytest_site
+from agent.judge.judge import check
 from agent.judge.project_run import gone, run_suite, verdicts
 from agent.project.programs.item_runs import ItemRun
 from agent.project.programs.suite_session import _SHARED_BYTES, _Rows, _Suite

@@ -43,6 +43,9 @@ _HEARD = (
 )
 
 
+_HERE = sys._getframe().f_code.co_filename
+
+
 class Never(Exception):
     """Is raised by nothing."""
 
@@ -102,8 +105,11 @@ class Expecting:
         self._pairs: dict[tuple[int, int], tuple[Any, list[Any]]] = {}
         self._before: dict[tuple[int, int], Any] = {}
         self._met: set[int] = set()
-        self._held: set[int] = set()
-        self._failed: set[int] = set()
+        self._held: set[tuple[int, ...]] = set()
+        self._failed: set[tuple[int, ...]] = set()
+        """Checks, each with what the function that makes it was called with."""
+        self._exchanged: dict[int, tuple[Any, Any]] = {}
+        """What a variable holds while it is compared, by its address, and what it held before."""
         self._noticed: set[int] = set()
         self._waiting: set[int] = set()
         """Loops over what has a length, that did not turn yet."""
@@ -172,7 +178,9 @@ class Expecting:
     def swap(self, number: int, value: Any) -> Any:
         """What a variable holds while its value is compared."""
         self._before[_key(number)] = value
-        return self._other(value, self._checks[number].place)
+        found = self._other(value, self._checks[number].place)
+        self._exchanged[id(found)] = found, value
+        return found
 
     def back(self, number: int) -> Any:
         """What a variable held before it was exchanged."""
@@ -205,7 +213,7 @@ class Expecting:
             except Exception:  # noqa: BLE001 - a check of the tests
                 held = False  # the check refuses it
             if value is expected:
-                (self._held if held else self._failed).add(number)
+                (self._held if held else self._failed).add(self._made(number))
             if held and value is not expected:
                 how = "held"
             elif held and how == "failed" and self._lies(number, subject, expected):
@@ -272,13 +280,13 @@ class Expecting:
             self._ask(number, lambda text: text in value, [*others, expected], expected, value)
         else:
             self._notice(number)
-            self._held.add(number)
+            self._held.add(self._made(number))
         return value
 
     def kind(self, number: int, kind: Any) -> Any:
         """A class that something must be of, and a stranger not."""
         self._met.add(number)
-        self._held.add(number)
+        self._held.add(self._made(number))
         own = [
             one for one in (kind if isinstance(kind, tuple) else (kind,))
             if self._is_programs(type(one)) or self._is_programs(one)
@@ -316,9 +324,11 @@ class Expecting:
 
     def _awaited(self, number: int, is_named: bool, kind: Any) -> Any:
         self._met.add(number)
-        self._held.add(number)
+        self._held.add(self._made(number))
         raises = self._checks[number].raises
-        if is_named and isinstance(kind, type) and issubclass(Never, kind):
+        if is_named and isinstance(kind, type) and (
+            issubclass(Never, kind) or issubclass(AssertionError, kind)
+        ):
             self._tell(number, "held")
         return getattr(builtins, raises) if raises else kind
 
@@ -340,11 +350,11 @@ class Expecting:
     def reached(self, number: int) -> None:
         """A check in which nothing is exchanged begins."""
         self._met.add(number)
-        self._failed.add(number)
+        self._failed.add(self._made(number))
 
     def passed(self, number: int) -> None:
         """It has held."""
-        self._held.add(number)
+        self._held.add(self._made(number))
 
     def over(self, number: int, value: Any) -> Any:
         """What a loop goes over, which turns where that has a length."""
@@ -355,30 +365,47 @@ class Expecting:
 
     def turn(self, number: int, value: Any = None) -> Any:
         """A loop turns."""
-        self._held.add(number)
+        self._held.add(self._made(number))
         return value
 
     def closed(self, sure: tuple[int, ...]) -> None:
         """The end of a coroutine of a test, which may be closed before its checks."""
         if sys.exc_info()[0] is GeneratorExit and not self._met.issuperset(sure):
-            self._say({"passed by": self.test})
+            self._end("passed by")
 
     def end(self, sure: tuple[int, ...], count: int) -> None:
         """The end of a test, which is made to fail where it does not by itself."""
         if sys.exc_info()[1] is not None:
-            self._say({"raises": self.test})
+            self._end("raises")
             return
         if not self._met.issuperset(sure):
-            self._say({"passed by": self.test})
+            self._end("passed by")
         if count and all(self._checks[one].asks == "loop" for one in self._met):
-            self._say({"unreached": self.test})
-        for number in sorted(self._waiting - self._held):
+            self._end("unreached")
+        for number in sorted(self._waiting - {one for one, *_ in self._held}):
             self._tell(number, "empty")
-        for number in sorted(self._failed - self._held):
+        for number in sorted({one for one, *_ in self._failed - self._held}):
             if not self._checks[number].may_fail:
                 self._tell(number, "lost")
-        self._say({"fails": self.test})
+        self._end("fails")
         raise AssertionError("a test that was asked twice")
+
+    def _made(self, number: int) -> tuple[int, ...]:
+        """A check, and what its function was called with where the program calls that: it may try
+        the same once more, and nothing else."""
+        frame = sys._getframe(1)
+        while frame.f_code.co_filename == _HERE and frame.f_back is not None:
+            frame = frame.f_back
+        around = frame.f_back
+        while around is not None and around.f_code.co_filename not in self._program:
+            around = around.f_back
+        if around is None:
+            return (number,)
+        code, names = frame.f_code, frame.f_locals  # which keeps what it has read alive
+        given = [
+            names.get(one) for one in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        ]
+        return number, *(id(self._exchanged.get(id(one), (one, one))[1]) for one in given)
 
     # ------------------------------------------------------------------ what is told
 
@@ -387,6 +414,10 @@ class Expecting:
         if number not in self._noticed:
             self._noticed.add(number)
             self._tell(number, "failed")
+
+    def _end(self, how: str) -> None:
+        """How the test comes to its end."""
+        self._say({"ends": how, "test": self.test})
 
     def _tell(
         self, number: int, how: str, value: Any = None, expected: Any = None

@@ -6,11 +6,11 @@ process can reach everything in it. So three things are done before the program 
 - What is told to the host carries a code made from a key that is in no object with a name:
   the keyed state lives in a closure, and the garbage collector is told to overlook it (`freeze`).
   A message that the program writes has no such code.
-- An audit hook, which nothing can take away again, sees the ways that lead from a program to its
-  tests: frames, tracers, the collector, raw memory, the test's source, code that is exchanged.
-  Each act is told to the host at once, before it takes effect. An honest program may look at
-  frames or the collector for its own ends: what counts is stated at each rule.
-- The classes and functions of pytest, unittest and this room are noted, and compared after each
+- An audit hook, which nothing can remove, sees the ways that lead from a program to its tests: the
+  collector, raw memory, the test's source, code that is exchanged. Each act is reported to the host
+  at once, before it takes effect. What needs a telling word in the program's text, as reading a
+  caller's frame does, is looked for there (`signs.reaching`).
+- The classes and functions of pytest, unittest and this package are noted, and compared after each
   test.
 
 What it sees are the signs in `ACTING`: names of rules, each with its words.
@@ -30,7 +30,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
 
-from agent.judge.signs import DEEP, EXPECTED_WORDS, HARMLESS, RAW
+from agent.judge.signs import EXPECTED_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,12 +55,6 @@ _SETTINGS = (int, float, str, bytes, tuple, frozenset)
 """Kinds of what a module of Python's library names once and for all, such as `string.digits`."""
 _MOST_ROWS = 2_000
 """A larger table of a library is data of its own."""
-_DEEP_ACTS = {
-    "sys.settrace": "tracer", "sys.setprofile": "tracer", "sys._current_frames": "frames",
-}
-"""Acts that are none unless the program's text reads what is in a frame."""
-_NAME_CLASSES = ("/collections/__init__.py", "/typing.py", "/enum.py")
-"""Where Python itself looks up who makes a class, and hands no frame on."""
 ROOTS = frozenset({"pytest", "_pytest", "pluggy", "unittest", "doctest", "_judge"})
 """Packages whose functions and classes no program has business with."""
 
@@ -108,13 +102,11 @@ class Guard:
             if not os.path.basename(path).startswith(("test_", "conftest"))
             and not path.endswith("_test.py")
         )
-        self._deep = any(word in HARMLESS.sub("", texts) for word in DEEP)
         self._private = frozenset(
             name for owner, name in re.findall(r"\b(\w+)\.(_[a-z]\w+)\b", texts)
             if re.search(rf"\bimport\b.*\b{owner}\b", texts)
         )
         """Names with which the program's texts reach into what is a module's own."""
-        self._raw = RAW.search(texts) is not None
         self._note = note
         self._noted: set[tuple[str, str]] = set()
         self._busy = False
@@ -187,26 +179,23 @@ class Guard:
         """From here on every act is seen; this cannot be undone."""
         rules: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
             "open": self._open, "os.link": self._replaced, "os.rename": self._replaced,
-            "sys._getframe": self._frame, "object.__setattr__": self._exchanged,
-            "object.__getattr__": self._held_frame, "builtins.id": self._address,
-            "ctypes.dlsym": self._symbol, "exec": self._run,
+            "object.__setattr__": self._exchanged, "exec": self._run,
             "os.system": self._started, "subprocess.Popen": self._started,
             "os.putenv": self._environment, "os.unsetenv": self._environment,
             "os.chdir": self._moved, "os.posix_spawn": self._started, "os.exec": self._started,
             "import": lambda args, caller: self._look_ahead(args[3] or ()),
         }
-        plain = {**_ACTS, **(_DEEP_ACTS if self._deep else {})}
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
-            rule, sign = rules.get(event), plain.get(event)
-            if (rule is None and sign is None) or self._busy:
+            rule, sign = rules.get(event), _ACTS.get(event, "")
+            if (rule is None and not sign) or self._busy:
                 return
             self._busy = True
             try:
                 caller = sys._getframe(1)
                 if rule is not None:
                     rule(args, caller)
-                elif sign is not None and self.actor(caller) == "program":
+                elif self.actor(caller) == "program":
                     self.note(sign)
             finally:
                 self._busy = False
@@ -263,17 +252,6 @@ class Guard:
             frame = frame.f_back
         return False
 
-    def _frame(self, args: tuple[Any, ...], caller: Any) -> None:
-        # To look one frame up, for a caller's name, is common; to read what is in it is not.
-        if caller.f_code.co_filename.endswith(_NAME_CLASSES):
-            return
-        if self._deep and (self.actor(caller) == "program" or _is_text(caller)):
-            self.note("frames")
-
-    def _held_frame(self, args: tuple[Any, ...], caller: Any) -> None:
-        if self._deep and args[1] in _FRAMES and self.actor(caller) == "program":
-            self.note("frames")
-
     def _exchanged(self, args: tuple[Any, ...], caller: Any) -> None:
         function = args[0]
         code = getattr(function, "__code__", None)
@@ -294,14 +272,6 @@ class Guard:
         return code.co_filename.startswith("<") and (
             not others or getattr(module, "__file__", None) in self.program
         )
-
-    def _address(self, args: tuple[Any, ...], caller: Any) -> None:
-        if self._raw and caller.f_code.co_filename in self.program:
-            self.note("memory")
-
-    def _symbol(self, args: tuple[Any, ...], caller: Any) -> None:
-        if str(args[-1]).startswith(("Py", "_Py")) and self.actor(caller) == "program":
-            self.note("memory")
 
     def keep_module(self, module: types.ModuleType) -> None:
         """Sees it when the program reads what a test's module holds: values, not what is made
@@ -522,13 +492,6 @@ def _place() -> tuple[object, ...]:
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 """Where Python's own modules lie; some jails have a copy among the files of a run."""
-_FRAMES = ("gi_frame", "cr_frame", "ag_frame", "tb_frame")
-"""What holds a frame, beside what is called for one."""
-
-
-def _is_text(frame: Any) -> bool:
-    """Whether what runs was given to `eval` or `exec` as text."""
-    return bool(frame.f_code.co_filename == "<string>")
 
 
 def freeze() -> None:
