@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.core.domain import REST, File, Project, Report, Script, Verdict
-from agent.intake.environment import site_folders
 from agent.intake.errors import BadInput, NotFixable
+from agent.intake.interpreter import own_sites
 from agent.intake.task import TestText, make_task
 from agent.judge import check
 from agent.judge.project_run import run_suite
@@ -164,7 +164,7 @@ async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
         intake = make_task(
             case.program, entry="mod.py", tests=[text], stdin=case.stdin,
             support=[File(path=path, text=body) for path, body in case.support],
-            sites=site_folders().sites,
+            sites=own_sites(),
         )
     except (BadInput, NotFixable) as refusal:
         return None, f"refused: {refusal}"[:200]
@@ -181,7 +181,7 @@ async def judged_as_project(case: Case, sandbox: Sandbox) -> Report:
     """What the judge says of the same tests as a project's, whose program was empty before."""
     files = {"mod.py": case.program, **dict(case.support), "test_mod.py": case.tests}
     project = Project(root="/none", name="mod", editable=("mod.py",))
-    task, _ = task_of({**files, "mod.py": ""}, project, site_folders().sites)
+    task, _ = task_of({**files, "mod.py": ""}, project, own_sites())
     _, solution = task_of(files, project)
     run = await run_suite(files, project, task.sites, sandbox)
     tests = [Script(name=node, origin="user", code="", node=node) for node in (*run.rows, REST)]

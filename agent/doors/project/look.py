@@ -24,11 +24,11 @@ from agent.doors.project.obstacles import (
 from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
 from agent.doors.request import HealRequest
 from agent.intake.errors import BadInput, NotFixable
+from agent.intake.interpreter import Interpreter, find_interpreter, refuse_without_pytest
 from agent.judge import check
 from agent.judge.project_run import TEST_S, SuiteRun, run_suite, verdicts
 from agent.log.result import Result, fold
 from agent.project.grants import Grants, grants_of, hints
-from agent.project.interpreter import Interpreter, find_interpreter, refuse_without_pytest
 from agent.project.layout import find_layout, layout_at
 from agent.project.recency import changed_lines
 from agent.project.tree import ProjectTree, read_tree
