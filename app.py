@@ -92,12 +92,9 @@ def main() -> int:
     try:
         serve(build(
             host, max_iterations=settings.max_iterations, autonomy=settings.autonomy_level,
-            # The platform sets the latter for a Space with `hf_oauth: true`; elsewhere gradio would
-            # have this machine's own account stand in.
             most_pasted=min(MOST_PASTED, settings.largest_input) if public else MOST_PASTED,
             # Strangers do not run any: an empty tab is of no use to them.
             benchmarks=not public or bool(measured(data_folder(settings)[0])),
-            sign_in=os.environ.get("SYSTEM") == "spaces" and "OAUTH_CLIENT_ID" in os.environ,
             duplicate=duplicate_link(os.environ),
         ), host, name, port, share=settings.share, settings=settings)
     except OSError as error:

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent.core.settings import AgentConfig
     from agent.doors.executing import PlanResult
-    from agent.doors.library import HealResult, SelfHealingAgent, UnusableAnswer
-    from agent.doors.project.library import ProjectResult, aheal_project, heal_project
+    from agent.doors.library import (
+        HealResult,
+        ProjectResult,
+        SelfHealingAgent,
+        UnusableAnswer,
+        aheal_project,
+        heal_project,
+    )
     from agent.log.waiting import BadReview, Review
     from agent.planning import BadPlan, Plan, run_plan
     from agent.tools import CodeSandbox, ToolRegistry, ToolResult, Workspace, open_tools
@@ -22,9 +28,8 @@ __all__ = [
 ]
 _PLACES = {
     "doors.executing": "PlanResult",
-    "doors.library": "AgentConfig BadReview HealResult NoProvider Review SelfHealingAgent "
-    "UnusableAnswer",
-    "doors.project.library": "ProjectResult aheal_project heal_project",
+    "doors.library": "AgentConfig BadReview HealResult NoProvider ProjectResult Review "
+    "SelfHealingAgent UnusableAnswer aheal_project heal_project",
     "planning": "BadPlan Plan run_plan",
     "tools": "CodeSandbox ToolRegistry ToolResult Workspace open_tools",
 }

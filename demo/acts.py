@@ -36,8 +36,6 @@ from demo.browser_state import (
     Typed,
     Update,
     Visit,
-    unheard,
-    with_choices,
 )
 from demo.models.choice import offered
 from demo.models.panel import Panel
@@ -46,7 +44,6 @@ from demo.serving.api import refusals
 from demo.serving.host import Host, SavedRuns, Unavailable
 from demo.serving.limits import TooMuch
 from demo.serving.throttle import throttled
-from demo.shown import cards
 from demo.shown.bench import NOTHING, workbench
 from demo.shown.escape import sentence
 from demo.shown.programs import text_of
@@ -70,6 +67,10 @@ LONGEST_KEPT = 200_000
 """Characters of input a browser is asked to keep; its storage is small."""
 MOST_STOPPED, MOST_STOPPED_NEAR = 1_000, 20
 """Runs that were stopped early and never begun, which are remembered; and those of one address."""
+LOST = (
+    "That run is not known here: it had not begun when the page was left, its address is wrong, or "
+    "its log was removed. Press Heal to start one."
+)
 LONGEST_PLACE = 6
 """Digits by which a program of a run is named, and one more."""
 DRAWN_AT_ONCE = 20_000
@@ -117,62 +118,24 @@ class Page:
                 "plan": "", "wordless": "", "banner": "", "said": sentence(str(fault)),
                 **buttons(running=False),
             }
-        run, said, going = asked or kept["run"], "", ""
-        if preparing := self._preparing.get(run):
-            await preparing.wait()  # the run is there in a moment, or was refused
-        begins = ""
-        if run and await self._log(run) is None:
-            begins, said = self._lost(kept, run, visit)
-            if not begins:
-                run = kept["run"] if await self._log(kept["run"]) is not None else ""
-        own = bool(begins) or (bool(run) and await self.panel.owns(run, visit))
+        run, said = asked or kept["run"], ""
+        if run and await self._begun(run) is None:
+            said = sentence(LOST)
+            run = kept["run"] if await self._log(kept["run"]) is not None else ""
+        own = bool(run) and await self.panel.owns(run, visit)
         if run and not own and asked != run:  # somebody else's, whose link is left
             run = ""
-        fresh = kept["tab"] == "fresh"
-        if own and not (asked or begins) and kept["tab"] == "new" and self._host.onlookers.has(run):
-            going = cards.elsewhere(run, (await self._result(run)).title)
-            kept, run, own, fresh = {**NO_RUN}, "", False, True
         if own and asked == run != kept["run"]:  # by its link, or again
             code, tests, words = (await self._typed(run, NO_RUN)).values()
             kept = {**kept, "code": code, "tests": tests, "words": words}
             update |= await self.foresee(visit, code, tests, words)
-        kept = {**kept, "run": run, "interrupt": "", "begins": begins,
-                "tab": "fresh" if fresh and not run else ""}
         return {
-            "kept": kept, "said": going or sentence(said),
+            "kept": {**kept, "run": run, "interrupt": ""}, "said": said,
             **({"bench": NOTHING} if said and not run else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **buttons(running=own, closed=bool(running.refusal)),
         }
-
-    def _lost(self, kept: BrowserRun, run: str, visit: Visit) -> tuple[str, str]:
-        """Of a run that is not known here: what begins it, where this browser asked for it a moment
-        ago and nobody heard, and what is said."""
-        click = unheard(kept) if run == kept["run"] else None
-        stopped = (run, self.panel.visitor(visit)) in self._stopped_early
-        if click is None or stopped:
-            return "", (
-                "That run is not known here: its address is wrong, or its log was removed. "
-                "Heal something to start a new one."
-            )
-        if click.options is None:
-            return "", (
-                "That heal had not begun when the page was left, and files or a text as long are "
-                "not kept here: bring them again, then press Heal."
-            )
-        return kept["begins"], ""
-
-    async def resume(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
-        """Follows the run that a page has come to, and first begins the one that was asked for as
-        it was left."""
-        click = unheard(kept)
-        typed = (kept["code"], kept["tests"], kept["words"])
-        shows = self.watch(kept, visit) if click is None or click.options is None else self.heal(
-            with_choices(visit, *(click.wishes or ("", "", ""))), kept, *typed, *click.options
-        )
-        async for shown in shows:
-            yield shown
 
     async def foresee(self, visit: Visit, *typed: Typed) -> Update:
         """What a run may cost for what is typed now, and who answers: a model is loaded by then."""
@@ -288,8 +251,9 @@ class Page:
     async def watch(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
         """Follows a run from its first event until it ends or waits for a person. One that waits
         for whoever started it goes on when they come back."""
-        if not kept["run"] or await self._log(kept["run"]) is None:
-            yield {}
+        if not kept["run"] or await self._begun(kept["run"]) is None:
+            lost = kept["run"] and kept["run"] not in self._standing
+            yield {"said": sentence(LOST)} if lost else {}
             return
         session = await self._host.session()
         folding = Folding()
@@ -382,7 +346,7 @@ class Page:
             **({"bench": NOTHING} if lost else {}),
             "kept": {
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
-                "before": "", "asked": "", "answer": "", "begins": "",
+                "before": "", "asked": "", "answer": "",
             },
             **buttons(running=own and going, closed=closed),
             **review_card(review, asked=bool(interrupt) and interrupt == kept["interrupt"]),
@@ -599,6 +563,12 @@ class Page:
 
     async def _result(self, run: str) -> Result:
         return fold(await self._log(run) or ())
+
+    async def _begun(self, run: str) -> tuple[Stamped, ...] | None:
+        """The log of a run, once it is begun or refused; `None` where there is no such run."""
+        if preparing := self._preparing.get(run):
+            await preparing.wait()
+        return await self._log(run)
 
     async def _log(self, run: str) -> tuple[Stamped, ...] | None:
         """The log of a run, or `None` where there is no such run."""

@@ -17,8 +17,8 @@ from agent.doors.prepared import Prepared
 from agent.doors.project.look import look
 from agent.doors.project.sent import Sent, SentFile, received
 from agent.doors.request import HealRequest
-from agent.intake.environment import site_folders
 from agent.intake.errors import BadInput, NotFixable
+from agent.intake.interpreter import own_sites
 from agent.intake.parsing import statements_of
 from agent.intake.source import from_bytes
 from agent.intake.task import Brought, PreparedTask, TestText, from_page, task_of
@@ -112,7 +112,7 @@ def _module(
         texts.append(TestText(source.text, sent.tests.name, sent.tests.name))
     found = task_of(Brought(
         from_bytes(module.content, Path(module.name)).text, module.name, words, tuple(texts),
-        stdin=request.stdin, argv=tuple(request.args), sites=site_folders().sites,
+        stdin=request.stdin, argv=tuple(request.args), sites=own_sites(),
         notices=sent.notices,
     ))
     return _of(found)

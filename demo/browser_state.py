@@ -6,8 +6,6 @@ field that is left by the click on Heal tells its wish while the run begins.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
 Typed = str | None
@@ -30,12 +28,6 @@ class BrowserRun(TypedDict):
     code: str
     tests: str
     words: str
-    begins: str
-    """What the click on Heal asked for, as JSON, until its run is known to have begun: the request
-    may never have left a page that was reloaded."""
-    tab: str
-    """`new` for a tab that has followed nothing yet, and comes with what another one has kept;
-    `fresh` for one that was left without a run, since another one follows that."""
 
 
 class Visit(TypedDict):
@@ -57,7 +49,7 @@ class Visit(TypedDict):
 
 NO_RUN: BrowserRun = {
     "run": "", "before": "", "interrupt": "", "asked": "", "answer": "", "code": "", "tests": "",
-    "words": "", "begins": "", "tab": "",
+    "words": "",
 }
 NEW_VISIT: Visit = {
     "visitor": "", "address": "", "page": "", "provider": "", "model": "", "roles": "",
@@ -79,29 +71,3 @@ def with_choices(visit: Visit, provider: Typed, model: Typed, roles: Typed) -> V
         **visit, "provider": provider or "", "model": (model or "").strip(),
         "roles": (roles or "").strip(),
     }
-
-
-@dataclass(frozen=True)
-class Click:
-    """What a click on Heal asked for, beside what was typed; all of it is `None` where that was
-    more than a browser is asked to keep."""
-
-    wishes: tuple[Typed, ...] | None
-    options: tuple[object, ...] | None
-
-
-def unheard(kept: BrowserRun) -> Click | None:
-    """The click that was to begin the run it follows; `None` where that is known to have begun, or
-    was none of this browser's."""
-    try:
-        click = json.loads(kept["begins"])
-        if click["run"] != kept["run"]:
-            return None
-        values = click["values"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
-    asked = len(WISHES) - 1
-    if not isinstance(values, list) or len(values) != asked + len(OPTIONS):
-        return Click(None, None)
-    wishes = tuple(one if isinstance(one, str) else "" for one in values[:asked])
-    return Click(wishes, tuple(values[asked:]))

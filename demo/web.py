@@ -22,9 +22,8 @@ from demo.browser_state import (
     Visit,
 )
 from demo.layout.inputs import examples, lay_chips, lay_examples, lay_inputs
-from demo.layout.login import lay_login, wire_login
 from demo.layout.output import lay_output
-from demo.layout.panels import lay_api, lay_benchmarks, lay_memory, lay_runs
+from demo.layout.panels import lay_benchmarks, lay_memory, lay_runs
 from demo.layout.parts import ADDRESS, ANSWERED, QUICK, STREAMED, Parts
 from demo.layout.theme import ASSETS
 from demo.models.panel import SHOWN
@@ -53,7 +52,7 @@ FOLLOWED = ("bench", "said", "writing")
 ARRIVED = ("kept", "said", "bench", "heal", "stop")
 """Those that change on arrival, but where by then a run is begun; and those that do so then too."""
 KNOWN = (*WISHES, *SHOWN, "banner")
-PANELS = {"runs": lay_runs, "memory": lay_memory, "benchmarks": lay_benchmarks, "api": lay_api}
+PANELS = {"runs": lay_runs, "memory": lay_memory, "benchmarks": lay_benchmarks}
 """The tabs beside that of the workbench."""
 MOST_PASTED = 1_000_000
 IDLE_S = 0.05
@@ -63,12 +62,10 @@ that nobody uses takes a twentieth of a core. There is no setting for it."""
 
 def build(
     host: Host, *, max_iterations: int = 5, autonomy: Autonomy = "full_auto",
-    sign_in: bool = False, most_pasted: int = MOST_PASTED, duplicate: str = "",
-    benchmarks: bool = True,
+    most_pasted: int = MOST_PASTED, duplicate: str = "", benchmarks: bool = True,
 ) -> gr.Blocks:
-    """The page, not served yet; with `sign_in` visitors may do so with Hugging Face. `most_pasted`
-    is how many characters an editor takes at once, `duplicate` where a Space is duplicated, and
-    `benchmarks` whether they have a tab."""
+    """The page, not served yet. `most_pasted` is how many characters an editor takes at once,
+    `duplicate` where a Space is duplicated, and `benchmarks` whether they have a tab."""
     parts = Parts()
     ui = Answering(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
@@ -76,8 +73,6 @@ def build(
             parts.add(name, gr.JSON(dict(nothing), visible=False))
         parts.add("banner", gr.HTML(""))
         parts.add("masthead", gr.HTML(masthead(duplicate)))
-        if sign_in:
-            lay_login(parts)
         parts.add("plan", gr.HTML(""))
         with gr.Tabs(elem_id="panels"):
             with gr.Tab("Heal"), gr.Row(elem_id="shell"):
@@ -92,15 +87,12 @@ def build(
                 with gr.Column(scale=36, min_width=320, elem_id="examples"):
                     lay_examples(parts)
             for name, lay in PANELS.items():
-                label = "API" if name == "api" else name.capitalize()
                 shown = benchmarks or name != "benchmarks"
-                with parts.add(f"{name}-panel", gr.Tab(label, visible=shown)):
+                with parts.add(f"{name}-panel", gr.Tab(name.capitalize(), visible=shown)):
                     lay(parts)
                     parts.add(f"{name}-again", gr.Button(name, elem_classes="faceless"))
         page = Page(host)
-        arrived = _wire(ui, parts, page, public=host.access.public)
-        if sign_in:
-            wire_login(arrived, parts, page.panel)
+        _wire(ui, parts, page, public=host.access.public)
         _wire_panels(parts, Panels(host, page.panel))
         script = (ASSETS / "panels.js").read_text(encoding="utf-8")
         script = script.replace("MOST_PASTED", str(most_pasted))
@@ -130,7 +122,6 @@ def _wire_panels(parts: Parts, panels: Panels) -> None:
             for event in (done.then, parts["replay-at"].change):
                 event(None, parts["replay-at"], None, js=_REPLAY, **QUICK)
     parts.on(_opened(parts, "benchmarks"), panels.benchmarks, (), ("benchmarks-list",))
-    parts.on(_opened(parts, "api"), panels.endpoints, ("visit",), ("api-list",))
 
 
 def _opened(parts: Parts, name: str) -> Any:
@@ -138,8 +129,8 @@ def _opened(parts: Parts, name: str) -> Any:
     return partial(gr.on, [parts[f"{name}-panel"].select, parts[f"{name}-again"].click])
 
 
-def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
-    """What happens at which event; gives that of an arrival."""
+def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
+    """What happens at which event."""
     on, guarded, state = parts.on, parts.guarded, ("kept", "visit")
 
     def followed(
@@ -155,11 +146,9 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
 
     chains = count()
     begun = parts["heal"].click(
-        None, parts.of("kept", *TYPED, *WISHES[1:], *OPTIONS), parts.of(*BEGUN), js=begins(),
-        **QUICK,
+        None, parts.of("kept", *TYPED), parts.of(*BEGUN), js=begins(), **QUICK,
     )
     followed(begun.then, page.heal, given=(*WISHES, "kept", *TYPED, *OPTIONS))
-    parts["stop"].click(None, parts["kept"], parts["kept"], js=_STOPS, **QUICK)
     on(parts["stop"].click, page.stop, state, ("said",), stirs="stirred")
     parts["follow"].click(None, None, parts["stirred"], js="() => [String(Math.random())]", **QUICK)
     decided: dict[str, Any] = {"changed": ("said", "review"), "stirs": "stirred"}
@@ -170,7 +159,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
     on(parts["bring"].click, page.bring, (*state, "edited"), **decided)
     on(parts["go-on"].click, page.go_on, state, **decided)
     on(parts["end-here"].click, page.go_on, state, **decided, end=True)
-    followed(parts["stirred"].change, page.resume)
+    followed(parts["stirred"].change, page.watch)
     for place, name in enumerate(CHOICES):
         guarded(
             parts[name].click, page.choose_behaviour, (*state, "tests"), ANSWERS,
@@ -231,8 +220,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> Any:
     restored = arrived.then(
         None, parts.of("kept", *TYPED), parts.of(*TYPED), js=_RESTORED, **QUICK
     )
-    followed(restored.then, page.resume, first=_UNLESS_BEGUN % json.dumps(NO_RUN))
-    return arrived
+    followed(restored.then, page.watch, first=_UNLESS_BEGUN % json.dumps(NO_RUN))
 
 
 def begins() -> str:
@@ -253,48 +241,39 @@ _UUID = """() => {
     .map(([from, to]) => hex.slice(from, to)).join("-");
 }"""
 """An identifier of random bytes, also where the page came without https."""
-_BEGINS = f"""(shown, code, tests, words, ...values) => {{
+_BEGINS = f"""(shown, code, tests, words) => {{
   const run = ({_UUID})();
   const typed = {{ code: code || "", tests: tests || "", words: words || "" }};
-  const files = values.pop();
-  const asked = JSON.stringify([...values, null]);
-  const short = typed.code.length + typed.tests.length + typed.words.length + asked.length <= %d;
-  const whole = short && !files ? asked : "null";
-  const begins = `{{"run": "${{run}}", "at": ${{Date.now()}}, "values": ${{whole}}}}`;
-  const kept = {{ ...%s, run, before: shown.run, begins, ...(short ? typed : {{}}) }};
+  const short = typed.code.length + typed.tests.length + typed.words.length <= %d;
+  const kept = {{ ...%s, run, before: shown.run, ...(short ? typed : {{}}) }};
   ({ADDRESS})(kept);
   return [kept, ...%s];
 }}"""
 KEPT: dict[str, Any] = {"kept": NO_RUN, "visit": NEW_VISIT}
 """The parts that a browser keeps, and what they hold before it does."""
 _STORAGE = "self-healing-code-agent-"
+_PLACES = "{ kept: sessionStorage, visit: localStorage }"
+"""A tab keeps the run that it follows; all tabs share who visits."""
 _COMES = f"""() => {{
   const [kept, visit] = Object.entries({json.dumps(KEPT)}).map(([name, nothing]) => {{
     try {{
-      const own = name === "kept" && sessionStorage.getItem("{_STORAGE}" + name);
-      const told = JSON.parse(own || localStorage.getItem("{_STORAGE}" + name));
-      return {{ ...nothing, ...told, ...(name === "kept" && !own ? {{ tab: "new" }} : {{}}) }};
+      return {{ ...nothing, ...JSON.parse({_PLACES}[name].getItem("{_STORAGE}" + name)) }};
     }} catch (error) {{
       console.info("nothing is kept here:", error.message);
       return nothing;
     }}
   }});
-  const at = /"at": (\\d+)/.exec(kept.begins);
-  if (!at || at[1] < Date.now() - 60000) kept.begins = "";
   const address = new URLSearchParams(location.search);
   const follows = kept.run || address.has("run");
   const fresh = !(follows || visit.provider || visit.model || visit.roles);
   if (%s && !visit.visitor) visit.visitor = ({_UUID})();
   return [kept, visit, fresh ? {{ __type__: "update", interactive: true }} : undefined];
 }}"""
-"""What the browser has kept, first for this tab. A click that was not heard is begun
-within a minute; later nobody waits for it. Who has no run to come back to may begin one at once."""
+"""What the browser has kept. Who has no run to come back to may begin one at once."""
 _KEEPS = f"""(...held) => {{
   {json.dumps([*KEPT])}.forEach((name, place) => {{
     try {{
-      const told = held[place];
-      if (name === "kept") sessionStorage.setItem("{_STORAGE}" + name, JSON.stringify(told));
-      if (told.tab !== "fresh") localStorage.setItem("{_STORAGE}" + name, JSON.stringify(told));
+      {_PLACES}[name].setItem("{_STORAGE}" + name, JSON.stringify(held[place]));
     }} catch (error) {{
       console.info("nothing is kept here:", error.message);
     }}
@@ -313,7 +292,6 @@ _STREAMED = """(kept, ...rest) => [
 begun since and is not known yet."""
 _UNLESS_BEGUN = "if (Object.values(streamed).includes(given[0].run)) given[0] = %s;"
 """A run that was begun before the page had arrived is followed already."""
-_STOPS = """(kept) => ({ ...kept, begins: "" })"""
 _CLEARS = """() => window.cleared ? ["", "", ""] : Array(3).fill(undefined)"""
 _RESTORED = """(kept, ...now) => now.some((one) => one)
   ? now.map(() => undefined) : [kept.code, kept.tests, kept.words]"""

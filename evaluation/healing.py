@@ -14,9 +14,9 @@ from typing import TypedDict
 
 from agent.core.domain import File, Solution, Task
 from agent.core.events import Stamped
-from agent.intake.environment import site_folders
 from agent.intake.errors import BadInput, NotFixable
 from agent.intake.found.snippets import tests_from_snippet
+from agent.intake.interpreter import own_sites
 from agent.intake.task import TestText, make_task
 from agent.judge.judge import check
 from agent.log.result import Result, fold
@@ -92,7 +92,7 @@ def brought(case: Case) -> Task:
     return make_task(
         None if case.task else case.program, words=case.task,
         tests=[TestText(text, f"tests[{number}]") for number, text in enumerate(case.tests)],
-        sites=site_folders().sites,
+        sites=own_sites(),
     ).task
 
 
@@ -135,7 +135,7 @@ async def is_right(case: Case, changed: Mapping[str, str], sandbox: Sandbox) -> 
             test for code in case.held_out
             for test in tests_from_snippet(code, program.text)
         ]
-        task = Task(sites=site_folders().sites)
+        task = Task(sites=own_sites())
         report = await check(program, tests, task, sandbox, run_program=False)
         if not (report.verdicts and report.passed):
             return False
@@ -156,5 +156,5 @@ async def holds(script: Script, sandbox: Sandbox) -> bool:
 async def _ran(script: Script, sandbox: Sandbox) -> CodeResult:
     return await run_python(
         script.arguments, script.files, sandbox, Limits(wall_s=TRUTH_S, cpu_s=TRUTH_S),
-        sites=site_folders().sites,
+        sites=own_sites(),
     )

@@ -19,7 +19,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent.core.domain import File, Project, Solution, Task
-from agent.project.interpreter import find_interpreter
+from agent.intake.interpreter import find_interpreter
 from agent.project.layout import find_layout
 from agent.project.tree import ProjectTree, read_tree
 

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import REST, File, Project, Report, Script, Verdict
-from agent.intake.environment import site_folders
 from agent.intake.errors import BadInput, NotFixable
+from agent.intake.interpreter import own_sites
 from agent.intake.task import TestText, make_task
 from agent.judge.judge import check
 from agent.judge.project_run import run_suite
@@ -200,7 +200,7 @@ async def judged(case: Case, sandbox: Sandbox) -> tuple[Report | None, str]:
         intake = make_task(
             case.program, entry="mod.py", tests=[text], stdin=case.stdin,
             support=[File(path=path, text=body) for path, body in case.support],
-            sites=site_folders().sites,
+            sites=own_sites(),
         )
     except (BadInput, NotFixable) as refusal:
         return None, f"refused: {refusal}"[:200]
@@ -219,7 +219,7 @@ async def judged_as_project(case: Case, sandbox: Sandbox) -> Comparison:
     root = case.entry.rpartition("/")[0]
     editable = [one for one in case.files if root and one.startswith(f"{root}/")] or [case.entry]
     project = Project(root="/none", name=root or "mod", editable=tuple(editable))
-    sites = site_folders().sites
+    sites = own_sites()
     run = await run_suite(case.files, project, sites, sandbox)
     seen = {node: str(row["status"]) for node, row in run.rows.items()}
     project = project.model_copy(update={"tests": tuple(seen)})

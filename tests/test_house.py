@@ -76,7 +76,7 @@ GRADIO_MODULES = {
     "demo/acts.py", "demo/panels/acts.py", "demo/turns.py", "demo/web.py", "demo/serving/api.py",
     "demo/serving/server.py", "demo/serving/sessions.py",
     *(f"demo/layout/{name}.py"
-      for name in ("inputs", "login", "output", "panels", "parts", "theme")),
+      for name in ("inputs", "output", "panels", "parts", "theme")),
 }
 LANGGRAPH_ROOMS = {
     "agent/run/graph.py", "agent/run/nodes/gate.py",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from agent.core.domain import Task
 from agent.core.events import Event, Stamped
-from agent.doors.project.library import aheal_project
+from agent.doors.library import aheal_project
 from agent.log.result import fold
 from agent.planning.plan import Plan
 from agent.planning.planner import Planner

@@ -26,8 +26,8 @@ from agent.core.settings import AgentConfig, Settings
 from agent.doors.prepared import NOTHING, OpenSession, Prepared, Say, prepare, silent
 from agent.doors.request import HealRequest
 from agent.healing.models import OWNER
-from agent.intake.environment import site_folders
 from agent.intake.errors import NotFixable
+from agent.intake.interpreter import own_sites
 from agent.intake.task import TestText, from_page, make_task
 from agent.log.history import Listed, open_history
 from agent.log.iterations import Comparison, Iteration, compared, iterations
@@ -40,6 +40,7 @@ from llm import NoProvider, Plan
 
 if TYPE_CHECKING:
     from agent.doors.executing import PlanResult
+    from agent.doors.project.look import Seen
     from agent.planning.running import ApproveStep, Mode
     from agent.run.session import Session
     from agent.tools.workspace import Workspace
@@ -130,6 +131,39 @@ KEYS: dict[str, str] = {
     )},
 }
 """Subscript to attribute; the measures of the program's text are available too."""
+
+
+@dataclass(frozen=True, repr=False)
+class ProjectResult(HealResult):
+    """The result for a project; `diff` applies in `root`, `files` are its modules."""
+
+    seen: Seen | None = None
+    """The project before; `None` where its suite could not be run."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The top of the project; empty where none was found."""
+        return self.seen.project.root if self.seen is not None else ""
+
+    @property
+    def failed_before(self) -> tuple[str, ...]:
+        """The tests that failed before any edit."""
+        return tuple(self.seen.run.failing) if self.seen is not None else ()
+
+    @property
+    def markdown(self) -> str:
+        """The heal for the readers of a pull request, or why there was none."""
+        if self.seen is None:
+            return f"{self.reason}\n"
+        from agent.doors.project.reports import markdown
+
+        return markdown(self, self.seen.project.name, self.seen)
+
+    @property
+    def document(self) -> dict[str, object]:
+        """What `run --json` prints."""
+        return Prepared(seen=self.seen).document(self)
 
 
 class SelfHealingAgent:
@@ -377,6 +411,33 @@ class SelfHealingAgent:
         return open_session
 
 
+async def aheal_project(
+    path: str | Path = ".", arguments: Sequence[str] = (), *, keyword: str = "",
+    last_failed: bool = False, only: Sequence[str] = (), exclude: Sequence[str] = (),
+    deselect: Sequence[str] = (), python: str | None = None, grant: bool = False,
+    test_command: str = "", since: str = "", test_timeout: float = 0.0,
+    agent: SelfHealingAgent | None = None,
+) -> ProjectResult:
+    """Heals the failing tests of the project around `path`; nothing is written into it. The
+    arguments are those of `heal run`; `agent` says which models may be asked. Raises: BadInput,
+    RunFault."""
+    agent = agent or SelfHealingAgent()
+    request = HealRequest(
+        str(path), arguments, keyword=keyword, last_failed=last_failed, python=python, only=only,
+        exclude=exclude, deselect=deselect, grant=grant, test_cmd=test_command, since=since,
+        test_timeout=test_timeout, means_project=True,
+    )
+    notes: list[str] = []
+    prepared, result = await agent.healed(request, lambda text, style: notes.append(text))
+    return ProjectResult(
+        **vars(result), max_iterations=agent.settings().max_iterations, seen=prepared.seen,
+        notes=tuple(notes),
+    )
+
+
+heal_project = blocking(aheal_project)
+
+
 async def _to_its_end(
     session: Session, run: str, ask: Ask | None, approve: Approve | None = None
 ) -> tuple[tuple[Stamped, ...], str]:
@@ -439,7 +500,7 @@ def _brought(
     if tests is None or isinstance(tests, str):
         return from_page(code or "", tests or "", words, deselect, doctests).task
     return make_task(
-        code, words=words, tests=_texts(tests), sites=site_folders().sites, deselect=deselect,
+        code, words=words, tests=_texts(tests), sites=own_sites(), deselect=deselect,
         doctests=doctests,
     ).task
 

@@ -420,7 +420,7 @@ class _Search:
         plausible = sum(len(one.plausible) for one in seen)
         is_first = bool(plausible) and not self.plausible_shown
         total = max((one.total for one in seen), default=0)
-        if not last and (not total or now - self.progress_at < PROGRESS_S and not is_first):
+        if not last and (not total or (now - self.progress_at < PROGRESS_S and not is_first)):
             return
         self.progress_at = now
         self.plausible_shown = bool(plausible)

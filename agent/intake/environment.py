@@ -1,16 +1,12 @@
 """The surroundings of a program: which modules can be imported, and what is missing.
 
-Two thin functions ask the machine: `installed_modules` reads folders of packages, `site_folders`
-asks an interpreter for those folders. Everything else is pure.
+Only `installed_modules` asks the machine: it reads folders of packages. Everything else is pure.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
-import sysconfig
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,9 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from agent.core.domain import Task
-from agent.intake.errors import BadInput
 
-ASK_WALL_S = 20.0
 OURS = (sys.version_info[0], sys.version_info[1])
 
 
@@ -167,7 +161,7 @@ def installed_modules(sites: Sequence[str]) -> frozenset[str]:
                     if (name := _module_name(entry.name, entry.is_dir())) is not None
                 }
         except OSError:
-            # A folder that is not there holds no modules; site_folders names only those that are.
+            # A folder that is not there holds no modules.
             continue
     return frozenset(found)
 
@@ -178,79 +172,3 @@ def _module_name(name: str, is_folder: bool) -> str | None:
     stem, _, suffix = name.partition(".")
     importable = suffix == "py" or suffix.endswith(("so", "pyd"))
     return stem if importable and stem.isidentifier() else None
-
-
-@dataclass(frozen=True)
-class PackageFolders:
-    """Package folders of an interpreter; `note` is for people, where something may not fit."""
-
-    sites: tuple[str, ...]
-    note: str = ""
-
-
-_QUESTION = (
-    "import json, sys, sysconfig, site\n"
-    "paths = [sysconfig.get_path('purelib'), sysconfig.get_path('platlib')]\n"
-    "if site.ENABLE_USER_SITE: paths.append(site.getusersitepackages())\n"
-    "paths += [p for p in sys.path if p.endswith(('site-packages', 'dist-packages'))]\n"
-    "print(json.dumps([list(sys.version_info[:2]), paths]))\n"
-)
-
-
-def site_folders(python: str | None = None) -> PackageFolders:
-    """Package folders of our own interpreter, or of the one named: a program or a venv folder.
-
-    Raises `BadInput` where it cannot be asked.
-    """
-    if python is None:
-        own = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-        return PackageFolders(_existing(own))
-    program = _program(Path(python).expanduser())
-    version, paths = _asked(program)
-    note = ""
-    if version != OURS:
-        note = (
-            f"{program} is Python {version[0]}.{version[1]}, while programs run here under "
-            f"{OURS[0]}.{OURS[1]}: its compiled packages may not import"
-        )
-    return PackageFolders(_existing(paths), note)
-
-
-def _existing(paths: Iterable[str]) -> tuple[str, ...]:
-    real = dict.fromkeys(map(os.path.realpath, paths))
-    return tuple(path for path in real if os.path.isdir(path))
-
-
-def _program(path: Path) -> Path:
-    if path.is_dir():
-        for inner in ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe"):
-            if (path / inner).exists():
-                return path / inner
-        raise BadInput(
-            f"--python {path} is a folder without bin/python. Name an interpreter or the folder "
-            "of a virtual environment."
-        )
-    if not path.exists():
-        raise BadInput(f"--python {path} does not exist. Name an interpreter or a venv folder.")
-    return path
-
-
-def _asked(program: Path) -> tuple[tuple[int, int], list[str]]:
-    # Isolated, so that neither the folder we stand in nor PYTHON* variables have a say.
-    try:
-        done = subprocess.run(
-            [os.path.abspath(program), "-I", "-c", _QUESTION], stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=ASK_WALL_S, check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise BadInput(f"--python {program} gave no answer within {ASK_WALL_S:.0f} s.") from None
-    except OSError as error:
-        raise BadInput(f"--python {program} cannot be run: {error.strerror}.") from None
-    try:
-        version, paths = json.loads(done.stdout)
-        return (int(version[0]), int(version[1])), [str(path) for path in paths if path]
-    except (ValueError, TypeError, IndexError, KeyError):
-        raise BadInput(
-            f"--python {program} does not behave like a Python 3 interpreter "
-            f"(exit code {done.returncode})."
-        ) from None

@@ -16,9 +16,9 @@ from agent.core.domain import REST, File, Script, Solution, Task, TestCase
 from agent.core.pytest_settings import CONFIGURATIONS
 from agent.intake.asked.unusable import contradiction, unwritten, vacuous
 from agent.intake.environment import (
+    OURS,
     installed_modules,
     nearest_module,
-    site_folders,
     standard_modules,
 )
 from agent.intake.errors import BadInput, NotFixable
@@ -32,6 +32,7 @@ from agent.intake.found.pytest_files import (
 )
 from agent.intake.found.snippets import Located, is_bare_check, located_tests
 from agent.intake.found.words import tests_from_words
+from agent.intake.interpreter import find_interpreter, own_sites
 from agent.intake.parsing import (
     TOO_DEEP,
     Definition,
@@ -211,15 +212,29 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
         file.path: file for path in inputs.with_files for file in files_with(path)
     }
     support.pop(entry, None)
-    interpreter, stdin = site_folders(inputs.python), inputs.stdin
+    (sites, note), stdin = _packages(inputs.python), inputs.stdin
     if stdin.startswith("@"):
         stdin = read_source(Path(stdin[1:]), allow_empty=True).text
     return task_of(Brought(
         source.text if source is not None else None, entry, inputs.task or "", tuple(tests),
-        tuple(support.values()), stdin, tuple(inputs.args), interpreter.sites,
+        tuple(support.values()), stdin, tuple(inputs.args), sites,
         tuple(inputs.deselect), inputs.doctests,
-        notices=(*project.notices, *filter(None, [interpreter.note])), source=source,
+        notices=(*project.notices, *filter(None, [note])), source=source,
     ))
+
+
+def _packages(python: str | None) -> tuple[tuple[str, ...], str]:
+    """Folders of packages of our own Python or the named one, and a notice where it is another
+    version. Raises: BadInput."""
+    if not python:
+        return own_sites(), ""
+    found = find_interpreter(Path(), python)
+    if found.version == OURS:
+        return found.sites, ""
+    return found.sites, (
+        f"the programs run here under Python {OURS[0]}.{OURS[1]}, and not under {found.words}: its "
+        "compiled packages may not import"
+    )
 
 
 def snippet_texts(snippets: Sequence[str]) -> list[TestText]:
@@ -243,7 +258,7 @@ def from_page(
         raise BadInput(f"What was pasted is larger than {LARGEST}. Bring the part that fails.")
     brought = Brought(
         code if code.strip() else None, words=words.strip(),
-        tests=(TestText(tests),) if tests.strip() else (), sites=site_folders().sites,
+        tests=(TestText(tests),) if tests.strip() else (), sites=own_sites(),
         deselect=tuple(deselect), doctests=doctests, stdin=stdin, argv=tuple(argv),
     )
     return task_of(replace(brought, entry=_called(brought)))

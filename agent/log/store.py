@@ -37,7 +37,6 @@ create table if not exists kept(
     run text not null, artifact text not null, primary key(run, artifact)) without rowid;
 create table if not exists deleted(id text primary key) without rowid;
 create index if not exists kept_artifact on kept(artifact);
-insert into kept select '', id from artifacts where not exists (select 1 from kept);
 """
 
 _VISITOR = "coalesce(json_extract(options, '$.visitor'), '')"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from agent.core.sqlite import PATIENCE_S, changing, use_wal
 
@@ -61,16 +61,6 @@ end""",
     f"pragma application_id={APPLICATION}",
     f"pragma user_version={FORMAT}",
 )
-UPGRADED = 5
-"""The version whose tables are changed into those of this one."""
-_UPGRADE = (
-    "drop index fixes_alike", "alter table fixes drop column context",
-    "alter table fixes drop column edit", "create index fixes_alike on fixes(alike)",
-    f"pragma user_version={FORMAT}",
-)
-
-_STATEMENTS = {"new": _TABLES, "old": _UPGRADE, "ours": ()}
-
 _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
@@ -146,15 +136,15 @@ def _opened(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise MemoryFault(f"The fix memory {path} cannot be opened: {error}.") from error
     try:
-        begins = _begins_as(db, path)  # before a byte of it is changed
+        is_new = _is_new(db, path)  # before a byte of it is changed
         use_wal(db)
         db.execute("pragma synchronous=normal")
         db.execute("pragma secure_delete=on")
-        if begins != "ours":
+        if is_new:
             with changing(db):
-                begins = _begins_as(db, path)  # another process may have been here meanwhile
-                for statement in _STATEMENTS[begins]:
-                    db.execute(statement)
+                if _is_new(db, path):  # another process may have been here meanwhile
+                    for statement in _TABLES:
+                        db.execute(statement)
     except sqlite3.Error as error:
         db.close()
         if error.sqlite_errorcode & 0xFF in _BROKEN:
@@ -166,8 +156,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _begins_as(db: sqlite3.Connection, path: Path) -> Literal["new", "old", "ours"]:
-    """Whether a file has no tables yet, or those of the version before. Raises: NotOurs,
+def _is_new(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether a file has no tables yet; else it has those of this version. Raises: NotOurs,
     MemoryFault (a newer version)."""
     checked = str(db.execute("pragma quick_check(1)").fetchone()[0])
     if checked != "ok":
@@ -175,7 +165,7 @@ def _begins_as(db: sqlite3.Connection, path: Path) -> Literal["new", "old", "our
     version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
     tables = _tables(db)
     if not (application or version or tables):
-        return "new"
+        return True
     if application != APPLICATION:
         raise NotOurs("belongs to another program")
     if version > FORMAT:
@@ -183,8 +173,6 @@ def _begins_as(db: sqlite3.Connection, path: Path) -> Literal["new", "old", "our
             f"The fix memory {path} is of a newer version ({version}; this one reads {FORMAT}). "
             "It is left as it is."
         )
-    if version == UPGRADED:
-        return "old"
     if version < FORMAT:
         raise NotOurs(
             f"is of an older version ({version}; this one reads {FORMAT}): what the program that "
@@ -192,7 +180,7 @@ def _begins_as(db: sqlite3.Connection, path: Path) -> Literal["new", "old", "our
         )
     if tables != _tables(open_nowhere()):
         raise NotOurs("has other tables than ours")
-    return "ours"
+    return False
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, set[str]]:

@@ -13,10 +13,10 @@ from typing import Any
 
 from agent.core.pytest_settings import CONFIGURATIONS
 from agent.intake.errors import BadInput
+from agent.intake.interpreter import ENVIRONMENTS
 
 ROOT_MARKS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", ".git")
 """What lies at the top of a project."""
-ENVIRONMENTS = (".venv", "venv", "env")
 NO_SOURCES = frozenset({
     "__pycache__", "node_modules", "site-packages", "build", "dist", *ENVIRONMENTS, "docs", "doc",
     "examples", "benchmarks", "scripts", "tools",

@@ -14,9 +14,10 @@ from pathlib import Path, PurePosixPath
 
 from agent.core.domain import address
 from agent.core.pytest_settings import CONFIGURATIONS
+from agent.intake.interpreter import ENVIRONMENTS
 from agent.project.git import GitFault, git
 from agent.project.helpers import helpers_of_tests
-from agent.project.layout import ENVIRONMENTS, NO_SOURCES, TEST_FILES, ProjectLayout
+from agent.project.layout import NO_SOURCES, TEST_FILES, ProjectLayout
 
 MOST_FILES = 2_000
 MOST_BYTES = 24_000_000

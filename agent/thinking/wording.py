@@ -123,7 +123,7 @@ def repair_question(
     failing = failing_cases(cases, report)
     in_project = task.project is not None
     told = {
-        "task": task.text, "tests": (texts_of_tests if in_project else tests)(failing),
+        "task": task.text, "tests": tests_of(task, failing),
         "failures": failures(report), "diagnosis": found,
         "suspects": named_suspects(suspected, values) if in_project else suspects(blamed),
         "lessons": lessons(known), "attempts": "\n\n".join(attempts),
@@ -219,6 +219,11 @@ def named_suspects(suspected: Sequence[SuspectFile], values: Sequence[str] = ())
         ),
         *values,
     ])
+
+
+def tests_of(task: Task, cases: Iterable[TestCase]) -> str:
+    """Tests as a model is shown them: their code, of a project the files that hold them."""
+    return tests(cases) if task.project is None else texts_of_tests(cases)
 
 
 def texts_of_tests(cases: Iterable[TestCase]) -> str:

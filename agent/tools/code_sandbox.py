@@ -15,7 +15,7 @@ from typing import Self
 
 from agent.core.loops import blocking
 from agent.core.settings import Settings
-from agent.intake.environment import site_folders
+from agent.intake.interpreter import own_sites
 from agent.tools.python_run import CodeResult, run_python
 from sandbox import Limits, Sandbox, open_sandbox
 
@@ -68,7 +68,7 @@ class CodeSandbox:
         coroutine, works inside a running event loop too, which waits for it."""
         if self._closed:
             raise RuntimeError("this sandbox is closed; open another")
-        sites = (await asyncio.to_thread(site_folders)).sites
+        sites = await asyncio.to_thread(own_sites)
         return await run_python(
             ["-c", code], {}, self._sandbox, self._limits, stdin=stdin, sites=sites,
             blocked=self._blocked,

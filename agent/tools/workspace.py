@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from agent.core.domain import unified
 from agent.intake.errors import BadInput
+from agent.intake.interpreter import find_interpreter
 from agent.project.grants import grants_of
-from agent.project.interpreter import find_interpreter
 from agent.project.layout import layout_at
 from agent.project.tree import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES, read_tree
 from agent.tools.errors import BadPath, ToolError

@@ -26,14 +26,6 @@ element.addEventListener("click", (event) => {
 });
 """
 """Tells of a button that was pressed in a list, once what it asks is answered."""
-ADDRESSED = """
-watch("value", () => {
-  for (const call of element.querySelectorAll("pre")) {
-    call.textContent = call.textContent.replace("ADDRESS", location.origin + location.pathname);
-  }
-});
-"""
-"""Calls of endpoints name the page that is open."""
 COMPARE = '<button type="button" data-act="compare">Compare two</button>'
 
 
@@ -63,8 +55,3 @@ def lay_memory(parts: Parts) -> None:
 def lay_benchmarks(parts: Parts) -> None:
     """What was measured on this machine."""
     parts.add("benchmarks-list", gr.HTML(""))
-
-
-def lay_api(parts: Parts) -> None:
-    """The endpoints by name."""
-    parts.add("api-list", gr.HTML("", js_on_load=ADDRESSED))

@@ -25,8 +25,6 @@ from llm import LlmError, NoProvider, Plan
 TESTS_A_MINUTE = 20
 """Keys that a public page tests in a minute for all of its visitors."""
 SHOWN_MODELS = 5
-HF_TOKEN = "HF_TOKEN"
-"""The key of those who sign in with Hugging Face."""
 SHOWN = ("plan", "spending", "at-hand", "wordless")
 """The parts that say who would answer."""
 
@@ -39,7 +37,6 @@ class Panel:
     def __init__(self, host: Host, clock: Callable[[], float] = time.monotonic) -> None:
         self._host = host
         self._tested = Rate(clock)
-        self._signed_in: set[str] = set()
 
     # Whose visit it is.
 
@@ -127,20 +124,6 @@ class Panel:
         except (BadKey, Unavailable) as error:
             said = sentence(str(error))
         return {**await self._told(visit, typed, said), "key": ""}
-
-    async def sign_in(self, visit: Visit, token: str, *typed: Typed) -> Update:
-        """Uses the token of a visitor who has signed in, and drops that of one who has left."""
-        try:
-            session, visitor = await self._host.session(), self.visitor(visit)
-            models = session.models
-            if token or visitor in self._signed_in:
-                session.came(visitor, visit["address"])
-                models.add_key(visitor, HF_TOKEN, token)
-                (self._signed_in.add if token else self._signed_in.discard)(visitor)
-                return await self.shown(visit, *typed)
-        except Unavailable:  # which is said already
-            pass
-        return {}
 
     def _used(self, models: Models, visit: Visit, name: str, key: str) -> str:
         variable = self._variable(name)

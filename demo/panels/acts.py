@@ -18,7 +18,6 @@ from demo.models.choice import BadModelChoice
 from demo.models.panel import Panel
 from demo.serving.host import Host, Unavailable
 from demo.serving.limits import TooMuch
-from demo.serving.visitors import word_for_programs
 from demo.shown.escape import sentence
 from llm import LlmError
 
@@ -129,7 +128,7 @@ class Panels:
                 memory.forget_all()
         return {}
 
-    # Benchmarks and endpoints.
+    # Benchmarks.
 
     async def benchmarks(self) -> Update:
         """What was measured on this machine."""
@@ -139,19 +138,6 @@ class Panels:
         folder, _ = data_folder((await self._host.session()).settings)
         shown_folder = None if self._host.access.public else folder
         return {"benchmarks-list": shown.benchmarks(measured(folder), command(shown_folder))}
-
-    async def endpoints(self, visit: Visit) -> Update:
-        """The endpoints by name."""
-        from demo.panels import shown
-        from demo.serving.verbs import DOCUMENTED
-
-        # A public page knows by it whose runs are asked for.
-        word = word_for_programs(self._panel.known(visit)["visitor"])
-        who = {"visitor": word} if self._host.access.public else {}
-        return {"api-list": shown.endpoints(
-            (verb.__name__, " ".join((verb.__doc__ or "").split()), {**given, **who})
-            for verb, given in DOCUMENTED
-        )}
 
     async def _listed(
         self, place: str, act: Coroutine[None, None, Update], lists: Coroutine[None, None, Update]

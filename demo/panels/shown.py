@@ -3,7 +3,6 @@ through `escaped`."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -28,11 +27,6 @@ NONE_LIKE = "No run of this list has these words in its name or its outcome."
 NOTHING_KNOWN = (
     "Nothing is remembered of your runs yet. A repair that is proven is kept as an edit and a "
     "lesson, and is tried first where a failure looks alike."
-)
-
-OVER_MCP = (
-    "A program calls these over HTTP. What speaks MCP starts `heal mcp` in the folder it works in: "
-    "a page serves no MCP."
 )
 
 
@@ -230,30 +224,3 @@ def _share(share: Share) -> str:
         return "none"
     low, high = interval(hits, of)
     return f"{hits} of {of} <small>{low:.0%} to {high:.0%}</small>"
-
-
-def endpoints(documented: Iterable[tuple[str, str, Mapping[str, object]]]) -> str:
-    """The named endpoints: what each does, and a call of it that runs as it stands."""
-    return f'<p class="none">{prose(OVER_MCP)}</p>' + "".join(
-        f'<section class="endpoint"><h2><code>/{name}</code></h2><p>{escaped(about, 2_000)}</p>'
-        f'<pre tabindex="0">{escaped(example(name, given))}</pre></section>'
-        for name, about, given in documented
-    )
-
-
-def example(name: str, given: Mapping[str, object]) -> str:
-    """A call of an endpoint by `gradio_client`, with these values."""
-    values = "".join(f"    {key}={_literal(value)},\n" for key, value in given.items())
-    if name == "heal_code":
-        asked = f"job = client.submit(\n{values}    api_name=\"/{name}\",\n)\n"
-        return f"{CLIENT}{STREAMING}{asked}{FOLLOW}"
-    return f"{CLIENT}print(client.predict(\n{values}    api_name=\"/{name}\",\n))\n"
-
-
-CLIENT = 'from gradio_client import Client\n\nclient = Client("ADDRESS")\n'
-STREAMING = "# What it has come to is told while it goes on; job.cancel() ends the run.\n"
-FOLLOW = 'for told in job:\n    print(told["outcome"], told["seconds"])\nprint(told["diff"])\n'
-
-
-def _literal(value: object) -> str:
-    return json.dumps(value) if not isinstance(value, bool | None) else repr(value)

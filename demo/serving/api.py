@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from demo.models.choice import BadModelChoice
 from demo.serving.host import Unavailable
 from demo.serving.limits import TooMuch
-from demo.serving.verbs import DOCUMENTED, Verbs
+from demo.serving.verbs import OFFERED, Verbs
 from demo.serving.visitors import address_of, word_of
 from sandbox import SandboxError
 
@@ -47,7 +47,8 @@ async def miscalled(request: Request, fault: Exception) -> Response:
         why = "There is no such endpoint"
     elif not (asks and isinstance(fault, TypeError) and (advice or why.startswith("No value "))):
         raise fault
-    return JSONResponse({"error": f"{why}. The tab API tells how each is called."}, 400)
+    help_ = "“Use via API” at the foot of the page says how each is called."
+    return JSONResponse({"error": f"{why}. {help_}"}, 400)
 
 
 class BadValue(Exception):
@@ -115,6 +116,6 @@ def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
 
 def offer(verbs: Verbs) -> None:
     """What programs may ask for, by its name."""
-    for one, _ in DOCUMENTED:
+    for one in OFFERED:
         verb = getattr(verbs, one.__name__)
         api(_for_programs(verb), api_name=verb.__name__, concurrency_limit=None)

@@ -27,7 +27,7 @@ from demo.serving.limits import MINUTE_S, Rate, TooMuch
 _API = "/gradio_api/"
 _OPEN = re.compile(
     r"/(healthz|config|robots\.txt|favicon\.ico|manifest\.json|theme\.css|pwa_icon(/\d+)?)?/?"
-    r"|/(static|assets|svelte|login|logout)(/.*)?"
+    r"|/(static|assets|svelte)(/.*)?"
     rf"|{_API}(info|openapi\.json|startup-events|app_id|login_check|theme\.css)/?"
     rf"|{_API}(queue/(join|data)|reset|cancel)/?"
     rf"|{_API}(run|call|heal|heartbeat)(/.*)?"

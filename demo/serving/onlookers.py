@@ -19,10 +19,6 @@ class Onlookers:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
-    def has(self, run: str) -> bool:
-        """Whether anybody looks at a run now."""
-        return self._count[run] > 0
-
     @contextmanager
     def looking(self, run: str, grace_s: float, left: Left) -> Iterator[None]:
         """Somebody looks at a run. `left` is called with it once nobody has for `grace_s`

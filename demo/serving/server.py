@@ -78,7 +78,7 @@ def serve(
             share=share,
             run_history=False,
             enable_monitoring=False,
-            footer_links=[],
+            footer_links=["api"],
             theme=PageTheme(),
             css_paths=ASSETS / "page.css",
             js=(ASSETS / "page.js").read_text(encoding="utf-8"),

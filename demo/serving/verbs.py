@@ -192,20 +192,9 @@ class Verbs:
         return {**NEW_VISIT, "visitor": visitor}
 
 
-_CODE = "def area(width, height):\n    return width + height\n"
-_TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
-DOCUMENTED: tuple[tuple[Callable[..., Any], Document], ...] = (
-    (Verbs.heal_code, {"code": _CODE, "tests": _TESTS, "options": {"require_proof": "E1"}}),
-    (Verbs.check_code, {"code": _CODE, "tests": _TESTS}),
-    (Verbs.get_run, {"run": "RUN"}),
-    (Verbs.cancel_run, {"run": "RUN"}),
-    (Verbs.runs, {}),
-    (Verbs.rename_run, {"run": "RUN", "title": "area"}),
-    (Verbs.delete_run, {"run": "RUN"}),
-    (Verbs.iterations, {"run": "RUN"}),
-    (Verbs.fork, {"run": "RUN", "iteration": 0, "tests": "assert area(3, 3) == 9"}),
-    (Verbs.compare, {"left": "RUN", "right": "RUN"}),
-    (Verbs.remembered, {}),
-    (Verbs.forget, {"keys": ["1", "L1"]}),
+OFFERED: tuple[Callable[..., Any], ...] = (
+    Verbs.heal_code, Verbs.check_code, Verbs.get_run, Verbs.cancel_run, Verbs.runs,
+    Verbs.rename_run, Verbs.delete_run, Verbs.iterations, Verbs.fork, Verbs.compare,
+    Verbs.remembered, Verbs.forget,
 )
-"""What is offered by name, each with values that show how it is called; RUN is a run's id."""
+"""The endpoints, by their names."""

@@ -7,7 +7,6 @@ visitor; on a page that only this machine reaches there is one visitor, the owne
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import re
 import secrets
@@ -50,12 +49,6 @@ def is_word(text: str) -> bool:
     beside = sum(low[at : at + 2] in rows for at in range(len(low) - 1))
     guessed = len({*low}) < LEAST_DIFFERENT or 2 * beside > len(low) or low == _SHOWN
     return _WORD.fullmatch(text) is not None and not guessed
-
-
-def word_for_programs(word: str) -> str:
-    """The word that a visitor's page shows for their programs, the same each time; it does not tell
-    the one in their cookie."""
-    return hashlib.sha256(f"programs {word}".encode()).hexdigest()[:32]
 
 
 def same_site(headers: Mapping[str, str]) -> bool:

@@ -61,12 +61,3 @@ def asked(question: str, patch: str) -> str:
     """What a review asks, and the patch that it is about, above its buttons."""
     shown = f'<div class="proposed" tabindex="0">{diff(patch)}</div>' if patch else ""
     return f'<div class="question"><p>{escaped(question)}</p>{shown}</div>'
-
-
-def elsewhere(run: str, title: str) -> str:
-    """What a new tab says of a run that another one follows."""
-    link = f'<a href="?run={escaped(run)}">{escaped(title, 80) or "of before"}</a>'
-    return (
-        f'<div class="sentence info" role="note"><b aria-hidden="true">i</b><p>Your run {link} '
-        "goes on: follow the link to look at it, or heal something else here.</p></div>"
-    )

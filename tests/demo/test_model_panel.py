@@ -19,7 +19,7 @@ from demo.models.panel import TESTS_A_MINUTE, KeyAction, Panel
 from demo.models.plans import WORDLESS
 from demo.serving.access import Access
 from demo.serving.visitors import new_word
-from llm import Connection, NoProvider
+from llm import Connection
 from llm.errors import WrongKey
 from llm.provider import PROVIDERS
 from tests.demo.recorded import RecordedSession, hosting
@@ -160,31 +160,6 @@ async def test_visitors_of_a_public_page_have_keys_of_their_own() -> None:
         assert page.session.models.available_keys(OWNER) == ()
         await act(page, "forget", visit=other)
         assert "anthropic" in (await page.panel.shown(mine))["plan"]
-
-
-async def test_who_signs_in_asks_with_their_own_token_until_they_leave() -> None:
-    one, other = ({**wanting("hf-router", "some/model"), "visitor": new_word()} for _ in "ab")
-    async with opened(public=True) as page:
-        told = await page.panel.sign_in(one, "hf_of_the_visitor")
-        plan = await page.panel.plan(one)
-        page.session.models.provider(plan.choices[0], page.panel.visitor(one))
-        assert [used.key.reveal() for used in page.connections] == ["hf_of_the_visitor"]
-        assert "hf-router" in told["at-hand"] and "hf_of" not in json.dumps(told)
-        assert await page.panel.sign_in(other, "") == {}
-        with pytest.raises(NoProvider, match="HF_TOKEN"):
-            await page.panel.plan(other)
-
-        await page.panel.sign_in(one, "")
-        with pytest.raises(NoProvider, match="HF_TOKEN"):
-            await page.panel.plan(one)
-
-
-async def test_a_token_that_was_pasted_is_not_dropped_by_whoever_never_signed_in() -> None:
-    async with opened(public=True) as page:
-        visit: Visit = {**NEW_VISIT, "visitor": "pasted-k3mfu0az-wq8"}
-        await act(page, key="hf_pasted", visit=visit, whose="hf-router")
-        assert await page.panel.sign_in(visit, "") == {}
-        assert page.session.models.available_keys(page.panel.visitor(visit)) == ("HF_TOKEN",)
 
 
 @pytest.mark.parametrize(("public", "allow", "serves"), [

@@ -4,7 +4,6 @@ played over the page's own wiring, with every answer held back until the test le
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from demo.browser_state import NEW_VISIT, NO_RUN
 from demo.layout.parts import ANSWERED
 from demo.serving.host import Host
 from demo.turns import begun_page
-from demo.web import _COMES, _PRESS, _STOPS, BEGUN, KEPT, begins, build
+from demo.web import _COMES, _PRESS, BEGUN, KEPT, begins, build
 from tests.demo.recorded import Log, RecordedSession, recorded
 
 RUNS = ("healed", "waiting", "rivals", "held")
@@ -130,10 +129,9 @@ class Tab:
 def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
     """What the page's own scripts do, in Python."""
     if act.js == begins():
-        (shown, code, tests, words, *asked), page, run = values, begun_page(NO_RUN), str(uuid4())
-        click = json.dumps({"run": run, "values": [*asked[:-1], None]})
+        (shown, code, tests, words), page, run = values, begun_page(NO_RUN), str(uuid4())
         kept = {**NO_RUN, "run": run, "before": shown["run"], "code": code, "tests": tests,
-                "words": words, "begins": click}
+                "words": words}
         tab.query = f"run={run}"
         return [kept, *(page[name] for name in BEGUN[1:])]
     if "answered.run === kept.run" in act.js:
@@ -145,8 +143,6 @@ def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
         if "kept" in names[:at] and (told := parts.get(str(names.index("kept")))):
             tab.query = f"run={told['run']}" if told["run"] else ""
         return [*(parts.get(str(place)) for place in range(at)), {}, str(uuid4())][:len(names)]
-    if act.js == _STOPS:
-        return [{**values[0], "begins": ""}]
     if act.js == _COMES % "false" and not tab.value("kept")["run"] and not tab.query:
         return [None, None, {"__type__": "update", "interactive": True}]
     if act.js == "() => [String(Math.random())]":

@@ -25,8 +25,7 @@ from demo.panels.replay import moments
 from demo.panels.shown import runs
 from demo.serving.access import Access
 from demo.serving.host import Host
-from demo.serving.verbs import DOCUMENTED, Verbs
-from demo.serving.visitors import is_word
+from demo.serving.verbs import Verbs
 from tests.agent.runs import finished, settings
 from tests.demo.recorded import recorded
 from tests.demo.test_render import Reader
@@ -198,30 +197,6 @@ async def test_only_what_was_measured_here_is_shown_with_its_interval(tmp_path: 
             assert fact in text, fact
         (folder / "summary.json").write_text("{")
         assert "15 of 20" not in (await panels.benchmarks())["benchmarks-list"]
-
-
-async def test_each_visitor_of_a_public_page_is_shown_a_word_for_programs(
-    tmp_path: Path
-) -> None:
-    async with opened(tmp_path) as (panels, _, _session):
-        shown = [(await panels.endpoints(visit))["api-list"] for visit in (ONE, ONE, OTHER)]
-        assert (shown[0] == shown[1], shown[0] == shown[2]) == (True, False)
-        word = re.findall(r"visitor=&quot;(.*?)&quot;", shown[0])[0]
-        assert is_word(word) and word not in (ONE["visitor"], shown[2])
-
-
-async def test_each_endpoint_is_told_with_a_call_that_is_python(tmp_path: Path) -> None:
-    async with opened(tmp_path, public=False) as (panels, _, _session):
-        html = (await panels.endpoints(NEW_VISIT))["api-list"]
-    assert "heal mcp" in html
-    shown = re.findall(
-        r'<h2><code>/(\w+)</code></h2><p>(.*?)</p><pre tabindex="0">(.*?)</pre>', html, re.S
-    )
-    assert [name for name, _, _ in shown] == [verb.__name__ for verb, _ in DOCUMENTED]
-    for name, about, call in shown:
-        assert about, name
-        compile(call.replace("&quot;", '"').replace("&#x27;", "'"), name, "exec")
-        assert f"api_name=&quot;/{name}&quot;" in call
 
 
 async def test_programs_rename_delete_and_forget_what_is_theirs(tmp_path: Path) -> None:

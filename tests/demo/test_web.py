@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,7 +19,7 @@ from agent.core.events import Ambiguous, Answered, Extended, RunStarted, Waiting
 from agent.core.settings import Settings
 from agent.healing.models import OWNER, Models
 from demo.acts import Page, Update
-from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Visit
+from demo.browser_state import NEW_VISIT, NO_RUN, BrowserRun, Visit
 from demo.serving.access import Access
 from demo.serving.downloads import download_route
 from demo.serving.host import Host
@@ -148,45 +147,13 @@ async def test_a_run_that_could_be_guessed_never_begins(
     assert session.recorded == {}
 
 
-def clicked(kept: BrowserRun, **asked: object) -> BrowserRun:
-    """As the browser keeps a click on Heal that nobody has heard of."""
-    values = [*("", "", ""), *(asked.get(name) for name in OPTIONS)]
-    return {**kept, "begins": json.dumps({"run": kept["run"], "values": values})}
-
-
-async def test_a_heal_that_nobody_heard_of_is_begun_on_arrival_and_once(
+async def test_a_heal_that_nobody_heard_of_is_said_to_be_lost_and_is_not_begun(
     page: Page, session: RecordedSession
 ) -> None:
-    kept = clicked(await begun(page, words="healed"))
-    came = (await arrived(page, kept["run"], kept))["kept"]
-    both = [last(page.resume(came, NEW_VISIT)) for _ in range(2)]
-    first, second = await asyncio.gather(*both)
-    assert "is-healed" in first["bench"] and "is-healed" in second["bench"]
-    assert [*session.recorded] == [kept["run"]]
-    assert (await arrived(page, "", kept))["kept"]["begins"] == ""
-    await session.delete(kept["run"])  # while another page still counts on it
-    came = (await arrived(page, kept["run"], kept))["kept"]
-    assert refused(await last(page.resume(came, NEW_VISIT)))
-    assert not session.recorded
-
-
-@pytest.mark.parametrize("why", ["a link", "stopped", "files", "forged"])
-async def test_a_heal_that_is_not_to_be_begun_on_arrival_is_not(
-    page: Page, session: RecordedSession, why: str
-) -> None:
-    kept = clicked(await begun(page, words="healed"))
-    run = kept["run"]
-    if why == "a link":
-        run = str(uuid4())
-    elif why == "stopped":
-        await page.stop(kept, NEW_VISIT)
-    elif why == "files":
-        kept["begins"] = json.dumps({"run": run, "values": None})
-    else:
-        kept["begins"] = "[{"
-    update = await arrived(page, run, kept)
+    kept = await begun(page, words="healed")
+    update = await arrived(page, kept["run"], kept)
     assert refused(update) and can_heal(update)
-    await last(page.resume(update["kept"], NEW_VISIT))
+    assert refused(await last(page.watch(kept, NEW_VISIT)))
     assert not session.recorded
 
 
@@ -236,21 +203,6 @@ async def test_a_run_goes_on_when_its_page_is_closed() -> None:
         await following.aclose()
         assert not session.log(kept["run"])[-1].final
         assert "is-healed" in (await last(page.watch(kept, NEW_VISIT)))["bench"]
-
-
-async def test_a_new_tab_begins_afresh_beside_a_run_that_another_one_follows() -> None:
-    async with serving(RecordedSession(pause_s=0.001)) as page:
-        kept = await begun(page, words="healed")
-        following = page.heal(NEW_VISIT, kept, "", "", "healed", 5)
-        await anext(following)
-        new: BrowserRun = {**kept, "tab": "new"}
-        fresh = await arrived(page, kept=new)
-        assert (fresh["kept"], can_heal(fresh)) == ({**NO_RUN, "tab": "fresh"}, True)
-        assert f'<a href="?run={kept["run"]}">' in fresh["said"]
-        for run, told in ((kept["run"], new), ("", kept)):
-            assert (await arrived(page, run, told))["kept"]["run"] == kept["run"]
-        await following.aclose()
-        assert (await arrived(page, kept=new))["kept"]["run"] == kept["run"]
 
 
 async def test_a_run_stopped_while_it_is_being_started_is_cancelled() -> None:
@@ -658,7 +610,7 @@ async def test_a_page_that_tells_of_no_run_is_answered_all_the_same(page: Page, 
     kept: BrowserRun = {**NO_RUN, "run": run, "asked": run, "answer": "A", "interrupt": "x"}
     assert refused(await page.decide(kept, NEW_VISIT, approve=True))
     assert refused(await page.stop(kept, NEW_VISIT))
-    assert await last(page.watch(kept, NEW_VISIT)) == {}
+    assert not run or refused(await last(page.watch(kept, NEW_VISIT)))
     assert "said" in await last(page.answer(kept, NEW_VISIT))
     for looked in ("²", "9" * 5_000, "1 ²"):
         assert await page.use(kept, looked) == {}

@@ -17,7 +17,7 @@ from agent.doors.commands import Display, run
 from agent.doors.exits import HEALED
 from agent.doors.project.choice import node_at
 from agent.intake.errors import BadInput, NotFixable
-from agent.project.interpreter import find_interpreter
+from agent.intake.interpreter import find_interpreter
 from agent.project.layout import ProjectLayout, find_layout
 
 if TYPE_CHECKING:

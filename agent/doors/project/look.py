@@ -24,11 +24,11 @@ from agent.doors.project.obstacles import (
 from agent.doors.project.shown import changed_words, found_words, judged_words, suite_words
 from agent.doors.request import HealRequest
 from agent.intake.errors import BadInput, NotFixable
+from agent.intake.interpreter import Interpreter, find_interpreter, refuse_without_pytest
 from agent.judge.judge import check
 from agent.judge.project_run import TEST_S, SuiteRun, run_suite, verdicts
 from agent.log.result import Result, fold
 from agent.project.grants import Grants, grants_of, hints
-from agent.project.interpreter import Interpreter, find_interpreter, refuse_without_pytest
 from agent.project.layout import find_layout, layout_at
 from agent.project.recency import changed_lines
 from agent.project.tree import ProjectTree, read_tree
@@ -192,24 +192,14 @@ async def _matching(
 
 
 def task_to_heal(seen: Seen) -> Task:
-    """The task of a run over what is to be healed; raises `NotFixable` where nothing may be."""
+    """The task to heal the failing tests that are wanted, or a file that does not compile; the rest
+    of the suite stays as it is. Raises: NotFixable: nothing may be edited."""
     if not seen.tree.editable:
         raise NotFixable(
             "environment", f"there is no module in {seen.project.root} that may be edited: tests "
             "and settings never are; name modules with --only",
         )
-    return task_of(
-        seen.tree, _left_alone(seen), seen.wanted, seen.run, seen.interpreter.sites,
-        *seen.broken[:1],
-    )
-
-
-def task_of(
-    tree: ProjectTree, project: Project, wanted: Sequence[str], run: SuiteRun,
-    sites: tuple[str, ...], broken: str = "",
-) -> Task:
-    """The task to heal these tests, or the file that is `broken`; the rest of the suite stays as it
-    is."""
+    tree, wanted = seen.tree, seen.wanted
     tests = [
         Script(
             name=node, origin="user", code=tree.files.get(node.partition("::")[0], ""), node=node,
@@ -218,11 +208,11 @@ def task_of(
         for node in wanted
     ]
     program = tuple(File(path=path, text=tree.files[path]) for path in sorted(tree.editable))
+    entry = seen.broken[0] if seen.broken else _entry(tree, seen.run, wanted)
     return Task(
-        solution=Solution(files=program, entry=broken or _entry(tree, run, wanted)),
-        tests=(*tests, rest_of_suite(wanted)),
+        solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
-        sites=sites, project=project,
+        sites=seen.interpreter.sites, project=_left_alone(seen),
     )
 
 

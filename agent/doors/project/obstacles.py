@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 from agent.intake.environment import modules_in, nearest_module, standard_modules
 from agent.intake.errors import NotFixable
+from agent.intake.interpreter import Interpreter
 from agent.judge.project_run import TEST_S, SuiteRun
-from agent.project.interpreter import Interpreter
 from agent.project.tree import ProjectTree
 
 _MISSING = re.compile(

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agent.intake.errors import BadInput
-from agent.project.layout import ENVIRONMENTS, TEST_FILES
+from agent.intake.interpreter import ENVIRONMENTS
+from agent.project.layout import TEST_FILES
 from agent.project.tree import is_collected
 
 MOST_SENT = 2_000_000  # bytes

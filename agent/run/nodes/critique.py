@@ -13,7 +13,7 @@ from agent.healing.strategies import say_enough
 from agent.run.nodes.specify import announce, derived_test, is_asked
 from agent.thinking.arbitration import stands_in
 from agent.thinking.roles import CRITIC, Critique, Objection, ask_if_it_answers
-from agent.thinking.wording import tests, texts_of_tests
+from agent.thinking.wording import tests_of
 from llm.asking.answers import FILE
 from llm.errors import OverBudget
 
@@ -37,7 +37,7 @@ async def critique(state: State, ctx: Context) -> State:
             CRITIC,
             {
                 "task": ctx.task.text, "code": _text_of(after, before),
-                "tests": (tests if ctx.task.project is None else texts_of_tests)(suite.oracle),
+                "tests": tests_of(ctx.task, suite.oracle),
                 "repair": after.diff(before),
             },
             {

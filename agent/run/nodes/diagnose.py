@@ -29,7 +29,7 @@ from agent.thinking.wording import (
     suspects,
     suspects_of,
     tests,
-    texts_of_tests,
+    tests_of,
 )
 
 
@@ -109,9 +109,8 @@ def _shown(
             "suspects": suspects(found.blamed),
         }
     suspected = suspects_of(ctx.log(), solution)
-    texts = tests if ctx.task.project is None else texts_of_tests
     return told | {
-        "code": shown_files(solution, suspected, numbers=True), "tests": texts(cases),
+        "code": shown_files(solution, suspected, numbers=True), "tests": tests_of(ctx.task, cases),
         "suspects": named_suspects(suspected),
     }
 

@@ -17,9 +17,9 @@ from agent.doors.project.reports import markdown, project_document, question
 from agent.doors.request import HealRequest
 from agent.doors.terminal import message_lines
 from agent.intake.errors import NotFixable
+from agent.intake.interpreter import find_interpreter
 from agent.judge.project_run import SuiteRun
 from agent.log.result import Result
-from agent.project.interpreter import find_interpreter
 from agent.project.layout import find_layout
 from agent.project.tree import read_tree
 from tests.agent.doors.conftest import a_line_has

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-import venv
-from pathlib import Path
 
 import pytest
 
 from agent.core.domain import File, Task
+from agent.intake import task
 from agent.intake.environment import (
     absent_package,
     distance,
     modules_in,
     nearest_module,
-    site_folders,
     standard_modules,
 )
-from agent.intake.errors import BadInput
+from agent.intake.interpreter import Interpreter
 
 
 def test_a_package_that_is_not_there_is_named_with_its_pip_name():
@@ -89,41 +87,12 @@ def test_the_nearest_module_is_found():
     assert nearest_module("flask", sys.stdlib_module_names) is None
 
 
-def test_our_own_sites_hold_what_we_import():
-    assert any((Path(site) / "pydantic").is_dir() for site in site_folders().sites)
+def test_packages_of_another_version_are_noted(tmp_path, monkeypatch):
+    other = Interpreter(tmp_path, (3, 9), ("/packages",), "--python")
+    monkeypatch.setattr(task, "find_interpreter", lambda root, asked: other)
+    program = tmp_path / "program.py"
+    program.write_text("assert 1 + 1 == 2\n")
+    found = task.from_command_line(task.Inputs(str(program), python="python3.9"))
 
-
-def test_a_venv_folder_is_asked_for_its_sites(tmp_path):
-    venv.create(tmp_path / "env", with_pip=False)
-    asked = site_folders(str(tmp_path / "env"))
-
-    assert asked.note == ""
-    assert asked.sites and all(site.startswith(str(tmp_path)) for site in asked.sites)
-
-
-def test_another_version_is_noted(tmp_path):
-    fake = tmp_path / "python"
-    fake.write_text(f"#!/bin/sh\necho '[[3, 9], [\"{tmp_path}\"]]'\n")
-    fake.chmod(0o755)
-    asked = site_folders(str(fake))
-
-    assert asked.sites == (str(tmp_path.resolve()),)
-    assert "3.9" in asked.note and "compiled" in asked.note
-
-
-@pytest.mark.parametrize("content, mode, word", [
-    ("#!/bin/sh\necho hello\n", 0o755, "does not behave"),
-    ("#!/bin/sh\nexit 3\n", 0o755, "exit code 3"),
-    ("no program", 0o644, "cannot be run"),
-    (None, 0, "does not exist"),
-])
-def test_what_is_no_interpreter_is_refused(content, mode, word, tmp_path):
-    path = tmp_path / "python"
-    if content is not None:
-        path.write_text(content)
-        path.chmod(mode)
-
-    with pytest.raises(BadInput, match=word):
-        site_folders(str(path))
-    with pytest.raises(BadInput, match="folder without"):
-        site_folders(str(tmp_path))
+    assert found.task.sites == ("/packages",)
+    assert any("3.9" in note and "compiled" in note for note in found.notices)

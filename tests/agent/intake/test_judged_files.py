@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from agent.core.domain import File, Report, Task
-from agent.intake.environment import site_folders
 from agent.intake.failing.aside import outside
+from agent.intake.interpreter import own_sites
 from agent.intake.task import TestText, make_task
 from agent.judge.judge import check
 from sandbox import open_sandbox
@@ -23,7 +23,7 @@ def judged(
     task = make_task(
         program, entry="calc.py", tests=[TestText(tests, "test_it.py")],
         support=[File(path=path, text=text) for path, text in (support or {}).items()],
-        sites=site_folders().sites, **wanted,
+        sites=own_sites(), **wanted,
     ).task
     assert task.solution is not None
     return asyncio.run(check(task.solution, task.tests, task, open_sandbox()))

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent.memory import Memory, MemoryFault, file, open_memory
-from agent.memory.file import APPLICATION, FORMAT, UPGRADED, NotOurs
+from agent.memory.file import APPLICATION, FORMAT, NotOurs
 from tests.agent.memory.conftest import Making
 
 
@@ -77,22 +77,6 @@ def test_a_bad_file_is_renamed_unchanged_and_a_new_memory_begins(
     again = Memory(path)
     assert (len(again.fixes()), again.notice) == (1, "")
     again.close()
-
-
-def test_a_file_of_the_version_before_is_changed_into_this_one_with_all_it_holds(
-    tmp_path: Path, fix: Making
-) -> None:
-    path = tmp_path / "memory.db"
-    filled(path, fix)
-    put(path, "drop index fixes_alike; alter table fixes add column context text not null default "
-        "''; alter table fixes add column edit text not null default ''; create index fixes_alike "
-        f"on fixes(alike, context); pragma user_version = {UPGRADED}")
-
-    for _ in range(2):
-        memory = Memory(path)
-        memory.remember(fix())
-        assert (len(memory.fixes()), memory.notice) == (201, "")
-        memory.close()
 
 
 def test_a_file_of_a_newer_version_stays_for_that_version(tmp_path: Path, fix: Making) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from agent.doors.project.obstacles import broken_by, unread_words
 from agent.intake.errors import BadInput
+from agent.intake.interpreter import OURS, Interpreter, find_interpreter, refuse_without_pytest
 from agent.judge import jail_modules
 from agent.judge.project_run import run_suite
-from agent.project.interpreter import OURS, Interpreter, find_interpreter, refuse_without_pytest
 from agent.project.suite import open_suite
 from sandbox.sandbox import open_sandbox
 from sandbox.workspaces import OLDEST, python_at

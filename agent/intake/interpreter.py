@@ -1,4 +1,4 @@
-"""Which Python a project's suite runs on, and with which pytest.
+"""Which Python's packages a program or a project's suite uses, and with which pytest.
 
 No program of the repository's own is started for that: of an environment in its tree its settings
 are read, and asked is the interpreter that it was made from, which lies elsewhere.
@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.intake.errors import BadInput
-from agent.project.layout import ENVIRONMENTS
 from sandbox.types import SandboxError
 from sandbox.workspaces import python_at
 
 OLDEST_PYTEST = (6, 0)
 """The first that reads its settings from pyproject.toml; the oldest that ours was tried with."""
 OURS = "this one"
+ENVIRONMENTS = (".venv", "venv", "env")
+"""Folders of a project that hold its environment."""
 ASKED_S = 20.0
 _PYTHON = re.compile(r"python[\d.]*(exe)?$")
 _ASK = """
@@ -63,7 +64,7 @@ def find_interpreter(root: Path, asked: str = "") -> Interpreter:
     """
     executable, how = _executable(root, asked)
     if executable is None:
-        return Interpreter(Path(sys.executable), sys.version_info[:2], _own_sites(), OURS)
+        return Interpreter(Path(sys.executable), sys.version_info[:2], own_sites(), OURS)
     trusted = bool(asked) or not executable.is_relative_to(root)
     try:
         return _interpreter(root, executable, how, trusted)
@@ -193,7 +194,8 @@ def _asked_sites(executable: Path) -> tuple[str, ...]:
     return _present(json.loads(said))
 
 
-def _own_sites() -> tuple[str, ...]:
+def own_sites() -> tuple[str, ...]:
+    """The folders of packages of the Python that runs this."""
     paths = sysconfig.get_paths()
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     return _present([paths["purelib"], paths["platlib"], *user])
