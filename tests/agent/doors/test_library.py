@@ -216,12 +216,3 @@ def test_a_dotenv_file_is_read_and_the_real_environment_wins(
 
     assert session.settings is not None
     assert (session.settings.test_wall_s, session.settings.search_s) == (7, 3)
-
-
-@pytest.mark.parametrize("terms", [990, 3000])
-def test_code_that_is_nested_too_deeply_ends_in_a_refusal(terms: int) -> None:
-    code = f"def f(x):\n    return x{' + 0' * terms} - 1\n"
-
-    found = SelfHealingAgent("mock").run(code=code, tests=["assert f(3) == 3"])
-
-    assert (found.outcome, found.code) == ("not_fixable", code)

@@ -163,17 +163,6 @@ def test_a_person_at_the_terminal_is_asked_where_repairs_are_reviewed(
     assert ("-    return" in done.stdout) == (answer == "y")
 
 
-def test_what_search_cannot_heal_ends_unresolved_with_its_evidence(folder: Path) -> None:
-    path = write(folder, HOPELESS)
-
-    done = heal(folder, "run", path.name, "--max-iterations", "1",
-                "--tests", "assert riddle('moon') == 'a7#kq'", "--apply", HEAL_SEARCH_S="1")
-
-    assert (done.returncode, done.stdout) == (1, ""), done.stderr
-    assert "'a7#kq'" in done.stderr and "'moon'" in done.stderr
-    assert path.read_text() == HOPELESS
-
-
 def test_a_healthy_program_needs_nothing_and_a_home_that_cannot_be_written_is_a_warning(
     folder: Path,
 ) -> None:

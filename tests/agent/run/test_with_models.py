@@ -165,19 +165,6 @@ async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_mor
     assert (result.outcome, result.proof) == ("healed", "E1")
 
 
-async def test_with_ollama_alone_it_writes_for_nothing_and_rules_do_the_rest(
-    tmp_path: Path,
-) -> None:
-    async with an_ollama() as model:
-        env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL}
-        result, told = await healed(settings(tmp_path, env, proof_s=0.0))
-    assert roles(told) == {"generator": f"ollama/{ollama.MODEL}"}
-    assert any(isinstance(event, Notice) for event in told)
-    assert model.asked == ["generator"]
-    assert (result.outcome, result.code) == ("healed", SOLVED)
-    assert (result.tokens, result.cost_usd) == (120, 0.0)
-
-
 async def test_with_ollama_and_claude_the_generator_alone_is_local(tmp_path: Path) -> None:
     async with an_ollama() as local, claude() as far:
         env = {
@@ -207,15 +194,6 @@ async def test_behind_a_server_of_unknown_price_tokens_are_known_and_dollars_are
     assert document(result)["cost_usd"] is None
     calls = [event for event in told if event.kind == "model_called"]
     assert [call.cost_usd for call in calls] == [None] * 4
-
-
-async def test_with_nothing_configured_there_is_no_model_and_the_run_says_so(
-    tmp_path: Path,
-) -> None:
-    result, told = await healed(settings(tmp_path, {}))
-    assert (result.outcome, result.provider) == ("unresolved", "mock")
-    assert (roles(told), result.tokens, result.cost_usd) == ({}, 0, 0.0)
-    assert not [event for event in told if event.kind.startswith("model_")]
 
 
 async def test_a_task_in_words_is_written_tested_and_attacked_by_models(tmp_path: Path) -> None:
