@@ -366,11 +366,15 @@ async def test_when_to_come_again_is_passed_on(
 async def test_where_nobody_listens_the_address_is_named(name: str, command: str) -> None:
     with refusing() as url:
         provider = open_provider(Connection(name, "m", Secret(KEY), url))
-        fault = await fault_of(provider)
+        faults = [await fault_of(provider)]
+        with pytest.raises(ProviderDown) as caught:
+            await provider.models()
         await provider.close()
 
-    assert type(fault) is ProviderDown
-    assert all(fact in str(fault) for fact in (name, url, command))
+    for fault in (*faults, caught.value):
+        assert type(fault) is ProviderDown and not fault.started
+        assert all(fact in str(fault) for fact in (name, url, command))
+        assert KEY not in "".join(traceback.format_exception(fault))
 
 
 @pytest.mark.parametrize(("cause", "kind"), [

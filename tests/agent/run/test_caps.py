@@ -38,7 +38,7 @@ async def limited(
     folder: Path, said: dict[str, Said | list[Said]] | None = None, **caps: Any
 ) -> AsyncIterator[tuple[Claude, Session]]:
     async with claude(**{"generator": fenced(SOLVED), **(said or {})}) as model:
-        settings = model.settings(folder, proof_s=0.0, **caps)
+        settings = model.settings(folder, **caps)
         async with open_session(settings) as session:
             yield model, session
 

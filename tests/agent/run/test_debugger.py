@@ -49,7 +49,7 @@ TESTS = f"{HARD_TESTS}{HELD}\n"
 async def test_claude_calls_tools_and_its_diagnosis_is_followed(tmp_path: Path) -> None:
     moves = [*(plain(*one) for one in LOOKS), json.dumps(FOUND)]
     async with claude(generator=fenced(SOLVED), debugger=moves) as model:
-        result, events = await healed(model.settings(tmp_path, proof_s=0.0), HOSTILE, TESTS)
+        result, events = await healed(model.settings(tmp_path), HOSTILE, TESTS)
     sent = debuggers(model)
     assert (result.outcome, result.code) == ("healed", SOLVED)
     looked = seen_by(events)
@@ -117,7 +117,7 @@ async def test_a_schema_that_a_server_refuses_is_told_in_words_and_the_log_says_
 
 async def test_what_its_moves_may_cost_is_reserved_before_each(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED), debugger=plain(*LOOKS[0])) as model:
-        given = model.settings(tmp_path, proof_s=0.0, role_budgets={"debugger": Caps(calls=2)})
+        given = model.settings(tmp_path, role_budgets={"debugger": Caps(calls=2)})
         result, _ = await healed(given, HARD, HARD_TESTS)
     assert (result.outcome, len(debuggers(model))) == ("healed", 2)
 
@@ -138,7 +138,7 @@ def asked_for(model: Claude, role: str) -> list[int]:
 
 async def test_an_answer_that_was_cut_is_asked_for_again_with_more_room(tmp_path: Path) -> None:
     async with claude(generator=[cut("```python\ndef sh"), fenced(SOLVED)]) as model:
-        result, events = await healed(model.settings(tmp_path, proof_s=0.0), HARD, HARD_TESTS)
+        result, events = await healed(model.settings(tmp_path), HARD, HARD_TESTS)
     assert (result.outcome, result.code) == ("healed", SOLVED)
     first, second = asked_for(model, "generator")
     assert second > 2 * first
@@ -150,6 +150,6 @@ async def test_an_answer_that_was_cut_is_asked_for_again_with_more_room(tmp_path
 
 async def test_what_is_cut_twice_ends_with_both_limits_named(tmp_path: Path) -> None:
     async with claude(generator=cut(WRONG)) as model:
-        result, _ = await healed(model.settings(tmp_path, proof_s=0.0), HARD, HARD_TESTS)
+        result, _ = await healed(model.settings(tmp_path), HARD, HARD_TESTS)
     assert (result.outcome, len(asked_for(model, "generator"))) == ("model_failed", 2)
     assert all(fact in result.reason for fact in ("12,288", "claude-sonnet-5-5", "3,072"))
