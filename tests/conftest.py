@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import ssl
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,10 @@ TORCH = (
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")  # no test fails since its machine has other work
+
+# No test speaks TLS, and each client of a provider would read the certificate authorities, which
+# takes 40 ms of processor time.
+ssl.SSLContext.load_verify_locations = lambda *_given, **_named: None  # type: ignore[method-assign]
 
 # What a run does is tested apart from how sure it is: of tests with one or two asserts hardly any
 # patch is likely enough to count as healed. Tests of the confidence set their own threshold.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
@@ -32,14 +33,18 @@ RIGHT_CALLS: dict[str, str] = {
 Said = str | Handler
 
 
+@functools.cache
+def _beginnings() -> dict[str, str]:
+    """How the system prompt of each role begins."""
+    begins = {
+        load(PROMPTS, role).system.strip().partition("{{")[0].strip()[:60]: role for role in ROLES
+    }
+    return {**begins, load(PROMPTS, SMALL_GENERATOR).system.strip(): GENERATOR}
+
+
 def role_of_system(text: str) -> str:
     """The role that a system prompt is of."""
-    for role in ROLES:
-        if text.startswith(load(PROMPTS, role).system.strip().partition("{{")[0].strip()[:60]):
-            return role
-    if text.startswith(load(PROMPTS, SMALL_GENERATOR).system.strip()):
-        return GENERATOR
-    raise AssertionError(text)
+    return next(role for begins, role in _beginnings().items() if text.startswith(begins))
 
 
 class ByRole:
@@ -86,12 +91,12 @@ class Claude(ByRole):
         return answers(whole(pieces=[text]))
 
     def settings(self, folder: Path, **given: Any) -> Settings:
-        """Settings of a user whose only provider is this one."""
+        """Settings of a user whose only provider is this one, without time for more than E2."""
         env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": self.server.url}
         # What a search finds of the programs that models repair here, it finds soon.
         return Settings.from_env(
             env, data_dir=folder,
-            **{"proof_s": 60.0, "max_candidates": 50, "require_confidence": 0.0, **given},
+            **{"proof_s": 0.0, "max_candidates": 50, "require_confidence": 0.0, **given},
         )
 
 

@@ -17,11 +17,11 @@ from functools import cache
 import pytest
 
 from llm import Connection, Message, Provider, Reply, Request, RulesProvider, Secret, open_provider
-from llm.errors import CallFailed, NeedsKey, ProviderDown, WrongKey
+from llm.errors import WrongKey
 from llm.providers.huggingface import HuggingFaceProvider
 from llm.providers.huggingface.host import Host
 from tests.llm.fakes import anthropic, ollama, openai
-from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, refusing, says, stalls
+from tests.llm.fakes.server import FakeServer, Handler, Seen, collected, says, stalls
 
 KEY = "sk-canary-0a1b2c3d4e5f"
 STALL_S = 0.75
@@ -45,7 +45,6 @@ class Case:
     text: str = "hello world"
     paid: bool = True
     """It counts tokens."""
-    needs_key: bool = False
     wrong_key: Script | None = None
     unfinished: Script | None = None
     """Ends cleanly after a piece, without the mark of an answer's end."""
@@ -75,7 +74,7 @@ def _claude_knows_no_such_key(server: FakeServer) -> None:
     server.on("GET", anthropic.MODELS, refused)
 
 
-def _compatible(preset: str, needs_key: bool) -> Case:
+def _compatible(preset: str) -> Case:
     """A server that speaks OpenAI's chat completions."""
     opened = connected(preset, openai.MODEL)
 
@@ -96,7 +95,6 @@ def _compatible(preset: str, needs_key: bool) -> Case:
         lambda url, key: opened(f"{url}/v1", key),
         path=openai.CHAT,
         hello=hello,
-        needs_key=needs_key,
         wrong_key=no_such_key,
         unfinished=answering(openai.answers(openai.opening())),
         stalled=answering(openai.answers(openai.opening(), then=stalls)),
@@ -142,7 +140,6 @@ CASES = [
         connected("anthropic", anthropic.MODEL),
         path=anthropic.MESSAGES,
         hello=_claude_says_hello,
-        needs_key=True,
         wrong_key=_claude_knows_no_such_key,
         unfinished=lambda server: server.on(
             "POST", anthropic.MESSAGES, anthropic.answers(anthropic.opening())
@@ -151,8 +148,8 @@ CASES = [
             "POST", anthropic.MESSAGES, anthropic.answers(anthropic.opening(), then=stalls)
         ),
     ),
-    _compatible("openai", needs_key=True),
-    _compatible("vllm", needs_key=False),
+    _compatible("openai"),
+    _compatible("vllm"),
     Case(
         "ollama",
         connected("ollama", ollama.MODEL),
@@ -316,17 +313,6 @@ async def test_a_clean_end_without_its_mark_is_a_cut(case: Case, server: FakeSer
     assert reply.usage.output > 0
 
 
-@rows("needs_key")
-async def test_without_a_key_nothing_is_sent(case: Case, server: FakeServer) -> None:
-    run_with(case.hello, server)
-
-    with pytest.raises(NeedsKey) as caught:
-        await collected(case.opened(server.url, Secret(" ")).stream(question()))
-
-    assert caught.value.variable.endswith("_KEY")
-    assert not server.seen
-
-
 @rows("wrong_key")
 @pytest.mark.parametrize("listing", [False, True], ids=["asking", "listing"])
 async def test_an_unknown_key_is_a_wrong_key_and_is_not_shown(
@@ -347,18 +333,3 @@ async def test_an_unknown_key_is_a_wrong_key_and_is_not_shown(
         *(f"{record.getMessage()} {record.args} {record.exc_text}" for record in caplog.records),
     ]
     assert not [text for text in shown if KEY in text]
-
-
-@rows("path")
-async def test_a_refused_connection_is_a_provider_that_is_down(case: Case) -> None:
-    with refusing() as url:
-        provider = case.opened(url, Secret(KEY))
-        faults = []
-        for asking in (collected(provider.stream(question())), provider.models()):
-            with pytest.raises(ProviderDown) as caught:
-                await asking
-            faults.append(caught.value)
-        await provider.close()
-
-    assert all(isinstance(fault, CallFailed) and not fault.started for fault in faults)
-    assert all(KEY not in "".join(traceback.format_exception(fault)) for fault in faults)

@@ -42,6 +42,7 @@ from tests.demo.test_web import (
     has_begun,
     healed,
     last,
+    pausing,
     ran,
     refused,
     replaced,
@@ -109,15 +110,9 @@ async def host() -> AsyncIterator[Host]:
         yield host
 
 
-def waiting(needs: str, event: str = "diagnosed") -> RecordedSession:
-    """Plays the healed run, with a wait in its middle."""
-    wait = Waiting(interrupt="wait-1", question="may it go on?", needs=needs)  # type: ignore[arg-type]
-    return RecordedSession(replaced("healed", event, wait), jail=STRONG)
-
-
 @pytest.mark.parametrize("needs", ["review", "budget", "visitor"])
 async def test_a_run_that_goes_on_counts_like_one_that_begins(needs: str) -> None:
-    session = waiting(needs)
+    session = pausing(needs, jail=STRONG)
     async with serving(session, PUBLIC) as page:
         one, two = [await ran(page, visit=MINE) for _ in range(2)]
         session._pause_s = 30.0
@@ -138,7 +133,7 @@ async def test_a_run_that_goes_on_counts_like_one_that_begins(needs: str) -> Non
 
 
 async def test_a_visitor_may_leave_so_many_runs_waiting_and_answers_them_still() -> None:
-    session = waiting("review")
+    session = pausing("review", jail=STRONG)
     session.settings = Settings(visitor_rate=1_000)
     async with serving(session, PUBLIC) as page:
         left = [await ran(page, visit=MINE) for _ in range(MOST_WAITING)]
@@ -153,7 +148,7 @@ async def test_a_visitor_may_leave_so_many_runs_waiting_and_answers_them_still()
 async def test_a_link_to_somebodys_run_leaves_whoever_follows_it_free_to_heal(
     pause_s: float
 ) -> None:
-    session = strangers(pause_s=pause_s) if pause_s else waiting("review")
+    session = strangers(pause_s=pause_s) if pause_s else pausing("review", jail=STRONG)
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")
         theirs = asyncio.create_task(healed(page, kept, MINE))
@@ -419,7 +414,7 @@ async def test_a_provider_that_is_no_longer_offered_is_not_asked_for(host: Host)
 
 
 async def test_all_that_is_typed_for_a_run_is_counted() -> None:
-    session = waiting("review")
+    session = pausing("review", jail=STRONG)
     session.settings = Settings(largest_input=50)
     async with serving(session, PUBLIC) as page:
         kept = await begun(page, words="healed")

@@ -44,7 +44,7 @@ def project(**more: bytes) -> SentFile:
 
 
 async def test_a_zip_is_healed_by_its_own_suite(tmp_path: Path) -> None:
-    host = settings(tmp_path)
+    host = settings(tmp_path, proof_s=0.0)
     found = await prepared("", "", "", HealRequest(files=(project(),)), host)
     assert found.task is not None and found.task.project is not None
     async with open_session(host) as session:

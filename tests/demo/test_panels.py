@@ -40,7 +40,7 @@ TESTS = "assert acme_area(2, 5) == 10\nassert acme_area(1, 1) == 1"
 async def opened(
     folder: Path, *, public: bool = True
 ) -> AsyncIterator[tuple[Panels, Panel, Session]]:
-    host = Host(lambda: open_session(settings(folder)), Access(public=public))
+    host = Host(lambda: open_session(settings(folder, proof_s=0.0)), Access(public=public))
     async with host.serving():
         session, panel = await host.session(), Panel(host)
         assert isinstance(session, Session)

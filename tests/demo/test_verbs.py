@@ -38,7 +38,7 @@ TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1"
 
 @asynccontextmanager
 async def asked(folder: Path, *, public: bool) -> AsyncIterator[tuple[Verbs, Panel, Session]]:
-    host = Host(lambda: open_session(settings(folder)), Access(public=public))
+    host = Host(lambda: open_session(settings(folder, proof_s=0.0)), Access(public=public))
     async with host.serving():
         session = await host.session()
         panel = Panel(host)
@@ -136,7 +136,7 @@ async def test_a_program_that_leaves_ends_its_run(tmp_path: Path) -> None:
 async def test_a_run_that_waits_for_a_review_is_not_ended_by_who_has_read_it(
     tmp_path: Path,
 ) -> None:
-    given = settings(tmp_path).model_copy(update={"autonomy_level": "review_repairs"})
+    given = settings(tmp_path, proof_s=0.0, autonomy_level="review_repairs")
     host = Host(lambda: open_session(given), Access(public=False))
     async with host.serving():
         verbs = Verbs(host, Panel(host))

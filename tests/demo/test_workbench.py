@@ -369,7 +369,7 @@ async def test_whoever_comes_to_a_run_of_theirs_by_its_link_has_its_program_and_
 ) -> None:
     asserts, pytests = TESTS.partition("\n")[0], "def test_one():\n    assert area(1, 1) == 1\n"
     for tests in (TESTS, f"{pytests}\n{asserts}"):
-        host = Host(lambda: open_session(settings(tmp_path)))
+        host = Host(lambda: open_session(settings(tmp_path, proof_s=0.0)))
         async with host.serving():
             session, page = await host.session(), Page(host)
             assert isinstance(session, Session)
@@ -386,7 +386,7 @@ async def test_whoever_comes_to_a_run_of_theirs_by_its_link_has_its_program_and_
 async def test_a_fork_starts_from_the_program_looked_at_and_for_its_owner_only(
     tmp_path: Path
 ) -> None:
-    host = Host(lambda: open_session(settings(tmp_path)), Access(public=True))
+    host = Host(lambda: open_session(settings(tmp_path, proof_s=0.0)), Access(public=True))
     async with host.serving():
         session = await host.session()
         assert isinstance(session, Session)

@@ -7,46 +7,48 @@ from pathlib import Path
 
 from agent.core.measures import interval
 from evaluation.calibration import reliability
-from evaluation.cases import read_cases
+from evaluation.cases import Case, read_cases
 from evaluation.claims import healed, table
 from evaluation.with_model import question
 from evaluation.with_model import table as compared
 
 
+def of_a_suite(folder: Path, row: dict[str, object]) -> Case:
+    """The only case of a suite of one line."""
+    file = folder / "suite.jsonl"
+    file.write_text(json.dumps({"id": "one", **row}) + "\n")
+    [case] = read_cases(file)
+    return case
+
+
 def test_only_what_the_hidden_truth_confirms_is_right(tmp_path: Path) -> None:
-    file = tmp_path / "suite.jsonl"
-    file.write_text(json.dumps({
-        "id": "one", "buggy": "def f(x):\n    return x - 2\n",
+    case = of_a_suite(tmp_path, {
+        "buggy": "def f(x):\n    return x - 2\n",
         "fixed": "def f(x):\n    return x + 2\n", "tests": ["assert f(0) == 2"],
         "held_out": ["assert f(5) == 7"],
-    }) + "\n")
-    [case] = read_cases(file)
+    })
     assert case.passes({"program.py": "def f(x):\n    return 2\n"})
     assert not case.is_right({"program.py": "def f(x):\n    return 2\n"})
     assert case.is_right({"program.py": "def f(x):\n    return x + 2\n"})
 
 
 def test_a_truth_of_bare_asserts_speaks_of_the_programs_names(tmp_path: Path) -> None:
-    file = tmp_path / "suite.jsonl"
-    file.write_text(json.dumps({
-        "id": "one", "mode": "asserts", "program": "def f(x):\n    return x - 2\n",
+    case = of_a_suite(tmp_path, {
+        "mode": "asserts", "program": "def f(x):\n    return x - 2\n",
         "tests": "assert f(0) == 2", "truth": "assert f(5) == 7",
         "fixed": "def f(x):\n    return x + 2\n",
-    }) + "\n")
-    [case] = read_cases(file)
+    })
     assert case.is_right(case.reference)
     assert not case.is_right({"program.py": "def f(x):\n    return 2\n"})
     assert not case.is_right({"program.py": "def f(x):\n    raise SystemExit(0)\n"})
 
 
 def test_the_reference_program_is_right_though_its_truth_never_ends(tmp_path: Path) -> None:
-    file = tmp_path / "suite.jsonl"
-    file.write_text(json.dumps({
-        "id": "one", "mode": "asserts", "program": "def area(w, h):\n    return w + h\n",
+    case = of_a_suite(tmp_path, {
+        "mode": "asserts", "program": "def area(w, h):\n    return w + h\n",
         "tests": "assert area(2, 5) == 10\nassert area(3, 3) == 9", "support": {},
         "truth": "while True: pass", "fixed": "def area(w, h):\n    return w * h\n",
-    }) + "\n")
-    [case] = read_cases(file)
+    })
     claim = healed(case, "suite")
     assert claim["diff"]
     assert claim["right"] is True
@@ -73,13 +75,11 @@ def test_a_proposal_is_no_claim() -> None:
 def test_a_task_in_words_is_judged_by_its_own_examples_and_then_by_the_truth(
     tmp_path: Path,
 ) -> None:
-    file = tmp_path / "suite.jsonl"
-    file.write_text(json.dumps({
-        "id": "one", "task": "Write f(x), which adds two. f(0) returns 2.", "tests": [],
+    case = of_a_suite(tmp_path, {
+        "task": "Write f(x), which adds two. f(0) returns 2.", "tests": [],
         "entry_point": "f", "fixed": "def f(x):\n    return x + 2\n",
         "held_out": ["assert f(5) == 7"],
-    }) + "\n")
-    [case] = read_cases(file)
+    })
     constant = {"program.py": "def f(x):\n    return 2\n"}
     assert (case.mode, case.program, case.failure()) == ("task", "", "")
     assert case.passes(constant)
@@ -90,11 +90,9 @@ def test_a_task_in_words_is_judged_by_its_own_examples_and_then_by_the_truth(
 def test_a_bug_is_asked_about_with_its_program_its_tests_and_the_last_line_of_its_failure(
     tmp_path: Path,
 ) -> None:
-    file = tmp_path / "suite.jsonl"
-    file.write_text(json.dumps({
-        "id": "one", "mode": "crash", "program": "print(nme)\n", "truth": "print('TRUTH OK')",
-    }) + "\n")
-    [case] = read_cases(file)
+    case = of_a_suite(tmp_path, {
+        "mode": "crash", "program": "print(nme)\n", "truth": "print('TRUTH OK')",
+    })
     assert "print(nme)" in question(case)
     assert "The error is:\nNameError: name 'nme' is not defined" in question(case)
 

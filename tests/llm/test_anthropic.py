@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +24,7 @@ from llm import (
     open_provider,
 )
 from llm.asking.ask import whole as reply_to
-from llm.errors import NeedsKey, TimedOut
+from llm.errors import TimedOut
 from llm.providers.anthropic import AnthropicProvider
 from tests.llm.fakes import anthropic as fake
 from tests.llm.fakes.server import FakeServer, collected, says
@@ -189,40 +187,6 @@ async def test_pages_without_end_are_left(
     with pytest.raises(TimedOut):
         await provider.models()
     await provider.close()
-
-
-async def test_nothing_of_the_environment_is_used(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    profile = tmp_path / "configs" / "default.json"
-    profile.parent.mkdir()
-    profile.write_text(json.dumps({"base_url": "http://127.0.0.1:9", "api_key": "sk-profile"}))
-    (tmp_path / "active_config").write_text("default")
-    for name, value in {
-        "ANTHROPIC_API_KEY": "sk-host", "ANTHROPIC_AUTH_TOKEN": "tok-host",
-        "ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "ANTHROPIC_PROFILE": "default",
-        "ANTHROPIC_CONFIG_DIR": str(tmp_path), "ANTHROPIC_WORKSPACE_ID": "wrkspc_host",
-        "ANTHROPIC_CUSTOM_HEADERS": "X-Api-Key: sk-host\nAuthorization: Bearer sk-host\nX-Host: 1",
-        "ANTHROPIC_IDENTITY_TOKEN": "jwt-host", "ANTHROPIC_FEDERATION_RULE_ID": "fr",
-        "ANTHROPIC_ORGANIZATION_ID": "org-host",
-    }.items():
-        monkeypatch.setenv(name, value)
-    provider = opened(server.url)
-
-    await reply_to(provider, question())
-    await provider.models()
-    await provider.close()
-
-    assert {seen.headers["authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
-    assert not [
-        name for seen in server.seen for name, value in seen.headers.items()
-        if "host" in value or name in ("x-api-key", "x-host")
-    ]
-    with pytest.raises(NeedsKey):
-        opened(server.url, key="")
-    usual = opened("")
-    assert str(usual._client.base_url) == "https://api.anthropic.com"
-    await usual.close()
 
 
 async def test_the_sdk_writes_no_spans(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from anthropic import APITimeoutError
 
-from llm import Connection, Message, Provider, Request, Secret, open_provider
+from llm import Connection, Json, Message, Provider, Request, Secret, Text, open_provider
 from llm.errors import (
     CallFailed,
     ContextOverflow,
@@ -25,9 +25,11 @@ from llm.errors import (
     Rejected,
     TimedOut,
     UnknownModel,
+    WishRefused,
     WrongKey,
 )
 from llm.providers.wire import Answer, HttpProvider
+from llm.types import Output
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import (
     NDJSON,
@@ -268,13 +270,15 @@ DAYS = [
 ]
 
 
-def opened(name: str, server: FakeServer, *days: Handler, stall_s: float = 30.0) -> Provider:
-    """A provider whose server does that, and is otherwise well."""
+def opened(
+    name: str, server: FakeServer, *days: Handler, stall_s: float = 30.0, row: str = ""
+) -> Provider:
+    """A provider whose server does that, and is otherwise well; of another row that speaks so."""
     side = SIDES[name]
     ollama.healthy(server)
     server.on("POST", side.path, *days)
     return open_provider(
-        Connection(name, side.model, Secret(KEY), server.url + side.base, stall_s=stall_s)
+        Connection(row or name, side.model, Secret(KEY), server.url + side.base, stall_s=stall_s)
     )
 
 
@@ -282,10 +286,10 @@ def asked(name: str, server: FakeServer) -> list[Any]:
     return [seen for seen in server.seen if seen.path == SIDES[name].path]
 
 
-async def fault_of(provider: Provider) -> CallFailed:
+async def fault_of(provider: Provider, request: Request = QUESTION) -> CallFailed:
     async with asyncio.timeout(60):  # for a provider that hangs; no measure of how fast one is
         with pytest.raises(CallFailed) as caught:
-            await collected(provider.stream(QUESTION))
+            await collected(provider.stream(request))
     return caught.value
 
 
@@ -362,11 +366,15 @@ async def test_when_to_come_again_is_passed_on(
 async def test_where_nobody_listens_the_address_is_named(name: str, command: str) -> None:
     with refusing() as url:
         provider = open_provider(Connection(name, "m", Secret(KEY), url))
-        fault = await fault_of(provider)
+        faults = [await fault_of(provider)]
+        with pytest.raises(ProviderDown) as caught:
+            await provider.models()
         await provider.close()
 
-    assert type(fault) is ProviderDown
-    assert all(fact in str(fault) for fact in (name, url, command))
+    for fault in (*faults, caught.value):
+        assert type(fault) is ProviderDown and not fault.started
+        assert all(fact in str(fault) for fact in (name, url, command))
+        assert KEY not in "".join(traceback.format_exception(fault))
 
 
 @pytest.mark.parametrize(("cause", "kind"), [
@@ -412,10 +420,7 @@ async def test_a_server_that_loads_its_model_is_waited_for_until_the_deadline(
         await asyncio.sleep(2 * STALL_S)
         await SIDES[side].answers()(exchange)
 
-    ollama.healthy(server)
-    server.on("POST", SIDES[side].path, loads, stalls)
-    base = server.url + SIDES[side].base
-    provider = open_provider(Connection(row, SIDES[side].model, Secret(KEY), base, stall_s=STALL_S))
+    provider = opened(side, server, loads, stalls, stall_s=STALL_S, row=row)
 
     (*_, reply) = await collected(provider.stream(replace(QUESTION, deadline_s=30.0)))
     with pytest.raises(TimedOut):
@@ -440,3 +445,72 @@ async def test_a_call_that_is_cancelled_before_its_first_byte_hangs_up(
 
     assert await asked(name, server)[0].was_dropped()
     await provider.close()
+
+
+SCHEMA = {"type": "object", "properties": {"cause": {"type": "string", "maxLength": 300}}}
+CALM = {
+    "openai": openai.fails(400, "x", message="Unsupported value: 'temperature'"),
+    "ollama": ollama.fails(400, "Temperature is not taken"),
+}
+TOO_LONG = {
+    "openai": ALSO["openai"]["too long by its code"].does,
+    "ollama": ALSO["ollama"]["too long"].does,
+}
+SPOKEN = [("custom", "openai"), ("ollama", "ollama")]
+"""Rows whose servers may refuse a wish, and how they are spoken to."""
+
+
+@pytest.mark.parametrize(("row", "name"), SPOKEN)
+async def test_a_form_that_a_server_refuses_is_told_in_words_from_then_on(
+    row: str, name: str, server: FakeServer
+) -> None:
+    refuses, wished = SIDES[name].fails(400), replace(QUESTION, output=Json(SCHEMA))
+    provider = opened(
+        name, server, TOO_LONG[name], refuses, SIDES[name].answers(), refuses, row=row
+    )
+
+    assert type(await fault_of(provider, wished)) is ContextOverflow  # which no form explains
+    fault = await fault_of(provider, wished)
+    assert isinstance(fault, WishRefused) and fault.transient and not fault.started
+    assert "400" in str(fault) and "no ***" in str(fault)
+    await collected(provider.stream(wished))
+    body = asked(name, server)[-1].json
+    assert {"response_format", "format"}.isdisjoint(body)
+    assert '"maxLength": 300' in body["messages"][0]["content"]
+    assert type(await fault_of(provider, wished)) is Rejected
+    await provider.close()
+
+
+@pytest.mark.parametrize("output", [Text(), Json(SCHEMA)])
+@pytest.mark.parametrize(("row", "name"), SPOKEN)
+async def test_a_temperature_that_a_server_refuses_is_laid_to_nothing_else(
+    row: str, name: str, output: Output, server: FakeServer
+) -> None:
+    wished = replace(QUESTION, output=output, temperature=0.5)
+    provider = opened(name, server, CALM[name], SIDES[name].answers(), row=row)
+    assert isinstance(await fault_of(provider, wished), WishRefused)
+    (*_, reply) = await collected(provider.stream(wished))
+    await provider.close()
+
+    first, again = (seen.json for seen in asked(name, server))
+    assert first.get("options", first).pop("temperature") == 0.5
+    assert first == again
+    assert "temperature" in reply.note
+
+
+@pytest.mark.parametrize("then", [stalls, hangs_up, resets])
+@pytest.mark.parametrize(("name", "whole"), [
+    ("openai", openai.whole(usage=None)), ("ollama", [*ollama.opening(), ollama.last()]),
+])
+async def test_an_answer_that_is_whole_is_not_lost_with_its_connection(
+    name: str, whole: list[dict[str, Any]], then: Handler, server: FakeServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("llm.providers.wire.CLOSING_S", 0.2)
+    provider = opened(name, server, SIDES[name].answers(whole, then=then))
+
+    (*_, reply) = await collected(provider.stream(QUESTION))
+    await provider.close()
+
+    assert (reply.text, reply.finish) == ("hello world", "stop")
+    assert reply.usage.estimated is (name == "openai")  # whose count comes after the last piece

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from ollama import ChatResponse, ListResponse, ShowResponse
 
 from llm import Connection, Json, Message, Request, Secret
 from llm.asking.ask import whole as reply_of
@@ -21,7 +20,6 @@ from llm.errors import (
     ProviderDown,
     TimedOut,
     UnknownModel,
-    WishRefused,
 )
 from llm.providers.ollama import OllamaProvider
 from llm.types import Usage
@@ -45,10 +43,8 @@ from tests.llm.fakes.server import (
     Seen,
     collected,
     drips,
-    hangs_up,
     resets,
     says,
-    stalls,
 )
 
 KEY = "canary-0a1b2c3d4e5f"
@@ -95,16 +91,6 @@ def chats(server: FakeServer) -> list[Seen]:
     return [seen for seen in server.seen if seen.path == CHAT]
 
 
-@pytest.mark.parametrize("told", [*opening(), thought("hmm"), last(), last("length")])
-def test_the_fake_speaks_as_the_sdks_types_do(told: dict[str, Any]) -> None:
-    assert ChatResponse.model_validate(told).model_dump(exclude_unset=True) == told
-
-
-def test_the_fakes_lists_are_the_sdks_types_too() -> None:
-    assert [it.model for it in ListResponse.model_validate(tags("a", "b")).models] == ["a", "b"]
-    assert (ShowResponse.model_validate(shown(99)).modelinfo or {})["llama.context_length"] == 99
-
-
 async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened) -> None:
     healthy(server, answers([*opening(), thought("hmm"), last(asked=70, answered=9)]))
 
@@ -122,49 +108,6 @@ async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened
     assert seen.headers["authorization"] == f"Bearer {KEY}"
     assert (reply.text, reply.finish, reply.note) == ("hello world", "stop", "")
     assert reply.usage == Usage(input=70, output=9)
-
-
-async def test_a_form_that_a_server_refuses_is_told_in_words_from_then_on(
-    server: FakeServer, opened: Opened
-) -> None:
-    healthy(server, fails(400, "format: unsupported parameter"))
-    provider, output = opened(), Json(SCHEMA)
-    refused = await fault_of(provider, question(output=output, temperature=0.5))
-    assert isinstance(refused, WishRefused)
-    assert "400" in str(refused) and "format: unsupported" in str(refused)
-
-    server.on("POST", CHAT, answers())
-    await reply_of(provider, question(output=output))
-    sent = chats(server)[-1].json
-    assert "format" not in sent and '"maximum": 9' in sent["messages"][0]["content"]
-    server.on("POST", CHAT, fails(400, "it cannot be"))
-    assert "it cannot be" in str(await fault_of(provider, question(output=output)))
-
-
-async def test_a_temperature_that_a_server_refuses_is_sent_no_more(
-    server: FakeServer, opened: Opened
-) -> None:
-    healthy(server, fails(400, "Temperature is not taken"))
-    provider, wished = opened(), question(temperature=0.5)
-    assert isinstance(await fault_of(provider, wished), WishRefused)
-    await fault_of(provider, wished)
-    assert "temperature" not in chats(server)[-1].json["options"]
-
-
-async def test_nothing_of_the_environment_is_sent(
-    server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in {
-        "OLLAMA_HOST": "http://127.0.0.1:9", "OLLAMA_API_KEY": "stray-key",
-        "HTTP_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9",
-    }.items():
-        monkeypatch.setenv(name, value)
-    healthy(server, answers())
-
-    await reply_of(opened(), question())
-
-    assert chats(server)
-    assert not [seen for seen in server.seen if "authorization" in seen.headers]
 
 
 async def test_its_health_is_looked_at_once_and_again_after_a_fault(
@@ -308,16 +251,6 @@ async def test_a_question_left_uncounted_is_estimated(server: FakeServer, opened
     assert usage.estimated
     assert usage.input > 0
     assert usage.output == 20
-
-
-@pytest.mark.parametrize("then", [stalls, hangs_up, resets])
-async def test_an_answer_that_is_whole_is_not_lost_with_its_connection(
-    then: Handler, server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("llm.providers.wire.CLOSING_S", 0.2)
-    healthy(server, answers([*opening(), last()], then=then))
-
-    assert (await reply_of(opened(stall_s=30.0), question())).finish == "stop"
 
 
 @pytest.mark.parametrize(("route", "handler", "kind"), [

@@ -11,23 +11,17 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from openai.types import Model
-from openai.types.chat import ChatCompletionChunk
-from openai.types.shared import ErrorObject
 
-from llm import Connection, Json, Message, Request, Secret, Text
+from llm import Connection, Json, Message, Request, Secret
 from llm.asking.ask import whole as reply_of
 from llm.errors import (
     CallFailed,
-    ContextOverflow,
     ProviderDown,
-    Rejected,
     UnknownModel,
-    WishRefused,
 )
 from llm.provider import PROVIDERS
 from llm.providers.openai import OpenAiProvider
-from llm.types import Frame, Output, Usage
+from llm.types import Frame, Usage
 from tests.llm.fakes.openai import (
     CHAT,
     DONE,
@@ -35,8 +29,6 @@ from tests.llm.fakes.openai import (
     MODELS,
     answers,
     chunk,
-    error,
-    fails,
     listed,
     opening,
     sse,
@@ -44,12 +36,8 @@ from tests.llm.fakes.openai import (
 )
 from tests.llm.fakes.server import (
     FakeServer,
-    Handler,
     collected,
-    hangs_up,
-    resets,
     says,
-    stalls,
     streams,
 )
 
@@ -96,19 +84,6 @@ async def fault_of(provider: OpenAiProvider, **more: Any) -> CallFailed:
     assert KEY not in told
     assert caught.value.__context__ is None  # nothing of the SDK, which holds the request, hangs on
     return caught.value
-
-
-@pytest.mark.parametrize("told", [
-    *whole(), chunk({"refusal": "no"}), *whole("content_filter"),
-])
-def test_the_fake_speaks_as_the_sdks_types_do(told: dict[str, Any]) -> None:
-    assert ChatCompletionChunk.model_validate(told).model_dump(exclude_unset=True) == told
-
-
-def test_the_fakes_errors_and_lists_are_the_sdks_types_too() -> None:
-    told = error("server_error", "overloaded")["error"]
-    assert ErrorObject.model_validate(told).model_dump(exclude_unset=True) == told
-    assert [Model.model_validate(it).id for it in listed("a", "b")["data"]] == ["a", "b"]
 
 
 async def test_what_is_sent_is_what_was_asked(server: FakeServer, opened: Opened) -> None:
@@ -190,29 +165,6 @@ async def test_a_frame_is_not_sent_to_a_server_that_begins_its_answers_itself(
     assert reply.text == "hello world"
 
 
-async def test_nothing_of_the_environment_is_sent(
-    server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stray = {
-        "OPENAI_API_KEY": "stray-key", "OPENAI_ADMIN_KEY": "stray-admin",
-        "OPENAI_ORG_ID": "stray-org", "OPENAI_PROJECT_ID": "stray-project",
-        "OPENAI_BASE_URL": "http://127.0.0.1:9/stray",
-        "OPENAI_CUSTOM_HEADERS": "X-Stray: stray\nAuthorization: Bearer stray\nAccept: stray",
-        "HTTP_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9",
-    }
-    for name, value in stray.items():
-        monkeypatch.setenv(name, value)
-    server.on("POST", CHAT, answers())
-
-    await reply_of(opened(), question())
-    await reply_of(opened("vllm", key=Secret("")), question())
-
-    keyed, keyless = server.seen
-    assert keyed.headers["authorization"] == f"Bearer {KEY}"
-    assert keyed.headers.keys() - keyless.headers.keys() == {"authorization"}
-    assert not [text for text in map(str, (keyed, keyless)) if "stray" in text]
-
-
 @pytest.mark.parametrize("name", ROWS)
 async def test_each_preset_is_sent_what_it_takes(
     name: str, server: FakeServer, opened: Opened
@@ -243,44 +195,6 @@ async def test_each_preset_is_sent_what_it_takes(
         )
         assert system.startswith("Be brief.")
         assert '"maxLength": 300' in system
-
-
-async def test_a_schema_that_a_server_refuses_is_told_in_words_from_then_on(
-    server: FakeServer, opened: Opened
-) -> None:
-    output = Json(SCHEMA)
-    server.on("POST", CHAT, fails(400, "invalid_request_error", message=f"no such thing {KEY}"))
-    provider = opened("custom")
-    refused = await fault_of(provider, output=output)
-    assert isinstance(refused, WishRefused)
-    assert refused.transient and not refused.started
-    assert all(fact in str(refused) for fact in ("400", "invalid_request_error", "no such thing"))
-
-    server.on("POST", CHAT, answers())
-    await reply_of(provider, question(output=output))
-    sent = server.seen[-1].json
-    assert "response_format" not in sent
-    assert '"maxLength": 300' in sent["messages"][0]["content"]
-    server.on("POST", CHAT, fails(400, "invalid_request_error"))
-    assert type(await fault_of(provider, output=output)) is Rejected  # which no form explains
-    server.on("POST", CHAT, fails(400, "e", "context_length_exceeded"))
-    assert type(await fault_of(opened(), output=output)) is ContextOverflow
-
-
-@pytest.mark.parametrize("output", [Text(), Json(SCHEMA)])
-async def test_a_temperature_that_a_server_refuses_is_laid_to_nothing_else(
-    output: Output, server: FakeServer, opened: Opened
-) -> None:
-    words = "Unsupported value: 'temperature' does not support 0.5"
-    server.on("POST", CHAT, fails(400, "invalid_request_error", message=words), answers())
-    provider, wished = opened("custom"), question(output=output, temperature=0.5)
-    refused = await fault_of(provider, output=output, temperature=0.5)
-    assert isinstance(refused, WishRefused)
-    reply = await reply_of(provider, wished)
-
-    first, again = (seen.json for seen in server.seen)
-    assert {name: value for name, value in first.items() if name != "temperature"} == again
-    assert "temperature" in reply.note
 
 
 async def test_a_model_that_thinks_takes_an_effort_and_no_temperature(
@@ -373,19 +287,6 @@ async def test_the_last_count_holds_and_thoughts_outside_it_are_added(
     server.on("POST", CHAT, answers(running))
 
     assert (await reply_of(opened(), question())).usage == Usage(input=5, output=35)
-
-
-@pytest.mark.parametrize("then", [stalls, hangs_up, resets])
-async def test_an_answer_that_is_whole_is_not_lost_with_its_count(
-    then: Handler, server: FakeServer, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("llm.providers.wire.CLOSING_S", 0.2)
-    server.on("POST", CHAT, answers(whole(usage=None), then=then))
-
-    reply = await reply_of(opened(stall_s=30.0), question())
-
-    assert (reply.text, reply.finish) == ("hello world", "stop")
-    assert reply.usage.estimated
 
 
 @pytest.mark.parametrize(("names", "more", "window", "billions"), [

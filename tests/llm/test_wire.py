@@ -2,6 +2,7 @@
 
 import traceback
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from llm.providers.wire import (
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, refusing, says
 
+QUESTION = Request("critic", "", (Message("user", "Well?"),), max_tokens=99)
 NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 
 
@@ -123,11 +125,55 @@ async def test_the_usual_address_is_the_rows_whatever_the_environment_says(
     await provider.close()
 
 
+STRAY = {
+    **dict.fromkeys((
+        "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_WORKSPACE_ID",
+        "ANTHROPIC_IDENTITY_TOKEN", "ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID",
+        "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID",
+        "OLLAMA_API_KEY",
+    ), "stray"),
+    **dict.fromkeys((
+        "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OLLAMA_HOST", "HTTP_PROXY", "ALL_PROXY",
+    ), "http://127.0.0.1:9/stray"),
+    **dict.fromkeys((
+        "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS",
+    ), "X-Api-Key: stray\nAuthorization: Bearer stray\nAccept: stray"),
+    "ANTHROPIC_PROFILE": "default",
+}
+
+
+@pytest.mark.parametrize(("name", "key"), [
+    ("anthropic", "sk-own"), ("openai", "sk-own"), ("vllm", ""), ("ollama", "sk-own"),
+    ("ollama", ""),
+])
+async def test_nothing_of_the_environment_is_sent(
+    name: str, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    profile = tmp_path / "configs" / "default.json"
+    profile.parent.mkdir()
+    profile.write_text('{"base_url": "http://127.0.0.1:9", "api_key": "stray"}')
+    (tmp_path / "active_config").write_text("default")
+    for variable, value in {**STRAY, "ANTHROPIC_CONFIG_DIR": str(tmp_path)}.items():
+        monkeypatch.setenv(variable, value)
+    async with FakeServer() as server:
+        ollama.healthy(server, ollama.answers())
+        server.on("GET", ollama.TAGS, says(ollama.tags("m")))
+        server.on("POST", anthropic.MESSAGES, anthropic.answers(anthropic.whole()))
+        server.on("POST", openai.CHAT, openai.answers())
+        url = server.url + ("/v1" if name in ("openai", "vllm") else "")
+        provider = opened(name, key, url)
+        await whole(provider, QUESTION)
+        await provider.close()
+
+    said = [seen.headers.get("authorization") for seen in server.seen]
+    assert {*said} == {f"Bearer {key}" if key else None}
+    assert "stray" not in str(server.seen)
+
+
 @pytest.mark.parametrize("name", ["anthropic", "openai", "ollama"])
 async def test_a_server_on_loopback_is_reached_without_a_proxy_and_no_redirect_is_followed(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    question = Request("critic", "", (Message("user", "Well?"),), max_tokens=9)
     async with FakeServer() as server, FakeServer() as elsewhere:
         away = says(b"", 307, {"Location": f"{elsewhere.url}/there"})
         for path in (anthropic.MESSAGES, openai.CHAT, ollama.CHAT):
@@ -140,7 +186,7 @@ async def test_a_server_on_loopback_is_reached_without_a_proxy_and_no_redirect_i
             monkeypatch.delenv("no_proxy", raising=False)
             provider = opened(name, url=server.url + ("/v1" if name == "openai" else ""))
             with pytest.raises(Rejected) as caught:
-                await whole(provider, question)
+                await whole(provider, QUESTION)
             await provider.close()
 
     assert not caught.value.started

@@ -187,14 +187,6 @@ def test_a_heal_that_is_believed_too_little_is_shown_but_not_written(
     assert program.read_text() == (BROKEN if code else MENDED)
 
 
-def test_a_crash_that_stops_is_never_called_healed(
-    program: Path, ending: Callable[..., Any]
-) -> None:
-    result = invoke(ending("crash_stopped", proof="E0"), "run", program)
-
-    assert result.exit_code == BELOW and "HEALED" not in result.stderr
-
-
 def test_an_unresolved_run_shows_its_evidence_and_keeps_stdout_empty(
     program: Path, ending: Callable[..., Any], healing: Any
 ) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from agent import SelfHealingAgent
-from agent.core.domain import File, Solution
+from agent.core.domain import Ending, File, Report, Solution
 from agent.core.events import CodeWritten, Critiqued, LessonLearned, RunFailed
-from agent.doors.library import RunFault
+from agent.doors.library import HealResult, RunFault
 from agent.intake.errors import BadInput
 from agent.intake.task import from_page
 from llm import NoProvider
@@ -145,6 +145,12 @@ async def test_what_is_brought_is_read_outside_the_loop(monkeypatch: pytest.Monk
     assert threading.current_thread() not in readers
 
 
+def test_what_the_jail_refused_stands_in_the_programs_error() -> None:
+    ending = Ending(kind="raised", traceback="Trace\n", refused=("no network",))
+    result = HealResult(report=Report(solution="s", ending=ending))
+    assert result["execution_error"] == "Trace\nno network"
+
+
 def test_tests_that_test_nothing_are_a_result_not_a_run() -> None:
     session = healed()
 
@@ -186,19 +192,18 @@ def test_a_model_that_cannot_be_asked_is_refused_not_replaced(
     assert session.started == []
 
 
-@pytest.mark.parametrize("provider", NAMED := ["anthropic", "openai", "qwen"])
 def test_a_provider_and_its_model_are_had_by_name(
-    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in NAMED:
-        monkeypatch.setenv(f"{name.upper()}_API_KEY", "a-key-that-nobody-is-sent")
-    agent = SelfHealingAgent(provider, model_name="m", max_iterations=2, data_dir=tmp_path)
+    for name in ("ANTHROPIC", "OPENAI", "QWEN"):
+        monkeypatch.setenv(f"{name}_API_KEY", "a-key-that-nobody-is-sent")
+    agent = SelfHealingAgent("qwen", model_name="m", max_iterations=2, data_dir=tmp_path)
 
     result = agent.run(code=BROKEN, tests=TEST)
 
     assert (result.success, result.max_iterations, result.calls) == (True, 2, 0)
     assert result.start is not None
-    assert {(one.provider, one.model) for one in result.start.roles} == {(provider, "m")}
+    assert {(one.provider, one.model) for one in result.start.roles} == {("qwen", "m")}
 
 
 def test_a_dotenv_file_is_read_and_the_real_environment_wins(
@@ -216,12 +221,3 @@ def test_a_dotenv_file_is_read_and_the_real_environment_wins(
 
     assert session.settings is not None
     assert (session.settings.test_wall_s, session.settings.search_s) == (7, 3)
-
-
-@pytest.mark.parametrize("terms", [990, 3000])
-def test_code_that_is_nested_too_deeply_ends_in_a_refusal(terms: int) -> None:
-    code = f"def f(x):\n    return x{' + 0' * terms} - 1\n"
-
-    found = SelfHealingAgent("mock").run(code=code, tests=["assert f(3) == 3"])
-
-    assert (found.outcome, found.code) == ("not_fixable", code)

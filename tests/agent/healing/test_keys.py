@@ -58,16 +58,6 @@ async def test_visitors_pay_with_their_own_keys_side_by_side(tmp_path: Path) -> 
     assert sorted(keys_seen(model)) == sorted([ANNS, BOBS] * 4)
 
 
-async def test_without_a_key_of_their_own_visitors_have_the_hosts_only_where_it_serves_them(
-    tmp_path: Path,
-) -> None:
-    async with claude() as model:
-        for serves, provider in ((True, "anthropic"), (False, "mock")):
-            async with open_session(model.settings(tmp_path, host_keys=serves)) as session:
-                assert session.plan(ANN).provider == provider
-                assert session.plan().provider == "anthropic"  # the owner's key just works
-
-
 async def test_a_run_whose_key_is_gone_waits_for_it_and_goes_on(tmp_path: Path) -> None:
     async with (
         claude(debugger=stalls) as model,

@@ -43,6 +43,11 @@ ARGPARSE = (
 )
 USAGE = "import sys\nif len(sys.argv) < 2:\n    sys.exit('usage: N')\n"
 SOCKET = "import socket\nsocket.create_connection(('a', 1))\n"
+NO_NETWORK = "the jail allows no network"
+REFUSED = Ending(
+    kind="raised", exception="PermissionError", message="[Errno 13] Permission denied", line=2,
+    refused=(NO_NETWORK,),
+)
 DELIBERATE = "The program ends itself at line "
 
 # Program, what was seen, and the category with words of the cause.
@@ -108,6 +113,9 @@ NOT_FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
         failed("PermissionError: [Errno 1] Operation not permitted at line 3 (a.py)", "error"),
         "environment", ("no second process", "needs what it cannot have"),
     ),
+    "what the jail refused": (
+        task(SOCKET), Report(solution="s", ending=REFUSED), "environment", (NO_NETWORK,),
+    ),
     "arguments": (
         task("import sys\nprint(sys.argv[1])\n", argv=("a",)),
         ended("IndexError", "list index out of range", 2), "environment", ("more arguments",),
@@ -138,6 +146,11 @@ NOT_FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
     ),
 }
 FIXABLE: dict[str, tuple[Task, Report, str, tuple[str, ...]]] = {
+    "another failure of a program that the jail refused something": (
+        task(SOCKET), Report(solution="s", ending=REFUSED.model_copy(
+            update={"exception": "KeyError", "message": "'x'"}
+        )), "crash", (),
+    ),
     "syntax": (
         task("x = 1\ny = (2\n"), ended("SyntaxError", "invalid"), "syntax", ("not parse: line 2",),
     ),

@@ -169,20 +169,6 @@ def test_a_command_line_brings_files_siblings_stdin_and_arguments(tmp_path):
     assert found.source.encode(task.solution.text) == (tmp_path / "calc.py").read_bytes()
 
 
-@pytest.mark.parametrize(("tests", "word"), [
-    ("def works():\n    pass\n", r"test_calc\.py collects no test"),
-    ("def test_x(:\n    pass\n", r"test_calc\.py does not parse: line 1"),
-])
-def test_a_file_without_a_test_that_can_run_is_not_fixable(tmp_path, tests, word):
-    (tmp_path / "calc.py").write_text(ADD)
-    (tmp_path / "test_calc.py").write_text(tests)
-
-    with pytest.raises(NotFixable, match=word):
-        from_command_line(
-            Inputs(str(tmp_path / "calc.py"), tests_file=tmp_path / "test_calc.py")
-        )
-
-
 @pytest.mark.parametrize("asked", ["tests_file", "with_files", "stdin"])
 def test_files_that_are_not_there_are_bad_input(tmp_path, asked):
     (tmp_path / "calc.py").write_text(ADD)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
+import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +18,10 @@ from typing import Any
 
 import pytest
 
+from agent.intake.task import from_page
 from agent.memory import Failure, Fix, Memory
+from agent.run.session import Session, open_session
+from tests.agent.runs import finished, settings
 
 Making = Callable[..., Fix]
 Change = Callable[..., None]
@@ -38,6 +43,27 @@ def change(tmp_path: Path) -> Change:
             db.execute(statement, values)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def healed_before(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which `BEFORE` of the test module, a program and its tests, was healed once."""
+    folder = tmp_path_factory.mktemp("before")
+
+    async def heal() -> None:
+        async with open_session(settings(folder)) as session:
+            await finished(session, from_page(*request.module.BEFORE).task, run_id="first")
+
+    asyncio.run(heal())
+    return folder
+
+
+@pytest.fixture
+async def remembering(healed_before: Path, tmp_path: Path) -> AsyncIterator[Session]:
+    """A session that remembers the run `first`, in which that was healed."""
+    shutil.copytree(healed_before, tmp_path, dirs_exist_ok=True)
+    async with open_session(settings(tmp_path)) as session:
+        yield session
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from tests.demo.test_render import Reader
 
 BROKEN = "def area(width, height):\n    # the sides of a rectangle\n    return width + height\n"
 TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 0) == 0"
+BEFORE = (BROKEN, TESTS)
 LIKE = '''\
 """Prices."""
 
@@ -39,9 +40,9 @@ async def healed(session: Session, code: str, tests: str) -> Log:
 
 
 async def test_a_second_run_says_from_memory_no_model_and_no_cost(
-    session: Session, change: Change
+    remembering: Session, change: Change
 ) -> None:
-    first = last(await healed(session, BROKEN, TESTS))
+    session, first = remembering, last(remembering.log("first"))
     again = await healed(session, BROKEN, TESTS)
     end = last(again)
     assert (end.outcome, end.strategy, end.proof, end.candidates) == ("healed", "memory", "E1", 0)
@@ -55,9 +56,9 @@ async def test_a_second_run_says_from_memory_no_model_and_no_cost(
 
 
 async def test_a_program_with_a_copy_of_the_mended_line_gets_the_edit_and_keeps_every_other_line(
-    session: Session,
+    remembering: Session,
 ) -> None:
-    await healed(session, BROKEN, TESTS)
+    session = remembering
     end = last(await healed(session, LIKE, LIKE_TESTS))
     assert (end.strategy, end.proof, end.candidates) == ("memory", "E1", 0)
     assert end.code == LIKE.replace("return  width + height", "return width * height")
@@ -84,9 +85,9 @@ async def test_a_poisoned_fix_does_not_replace_the_program_though_its_tests_woul
 
 
 async def test_a_fix_that_fails_its_replay_is_told_demoted_and_not_tried_again(
-    session: Session, change: Change
+    remembering: Session, change: Change
 ) -> None:
-    first = last(await healed(session, BROKEN, TESTS))
+    session, first = remembering, last(remembering.log("first"))
     change("update fixes set after = replace(before, '+', '-')")
     again = await healed(session, BROKEN, TESTS)
     assert (last(again).strategy, last(again).code) == ("search", first.code)
@@ -149,10 +150,9 @@ async def test_a_memory_that_fails_in_the_middle_does_not_stop_the_run(tmp_path:
     assert [event.level for event in of_kind(log, "notice")] == ["warning", "warning"]
 
 
-async def test_a_memory_that_can_only_be_read_still_heals(session: Session) -> None:
-    await healed(session, BROKEN, TESTS)
-    session._shared.memories.owner._db.execute("pragma query_only = 1")
-    again = await healed(session, BROKEN, TESTS)
+async def test_a_memory_that_can_only_be_read_still_heals(remembering: Session) -> None:
+    remembering._shared.memories.owner._db.execute("pragma query_only = 1")
+    again = await healed(remembering, BROKEN, TESTS)
     (notice,) = of_kind(again, "notice")
     assert "readonly" in notice.text
     assert last(again).strategy == "memory"

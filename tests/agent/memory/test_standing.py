@@ -9,12 +9,14 @@ import pytest
 from agent.core.events import Searched
 from agent.healing.recollection import OTHERS_PASSED, OTHERS_PASSED_BEFORE
 from agent.intake.task import from_page
-from agent.log.result import Result
+from agent.log.result import Result, fold
 from agent.memory import Memory
 from agent.run.session import Session, open_session
 from tests.agent import runs
 from tests.agent.memory.conftest import Change
 from tests.agent.run.test_asking import FOUR_TESTS, PRICE, TESTS, followed
+
+BEFORE = (PRICE, TESTS)
 
 
 async def healed(
@@ -40,9 +42,10 @@ def offered(result: Result) -> list[tuple[str, str]]:
 
 
 async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
-    session: Session,
+    remembering: Session,
 ) -> None:
-    first, again = await healed(session), await healed(session)
+    session, first = remembering, fold(remembering.log("first"))
+    again = await healed(session)
     assert (again.strategy, again.proof, again.code) == ("memory", "E1", first.code)
     assert OTHERS_PASSED in again.proof_why and offered(again) == [("A", "22"), ("B", "33")]
     assert again.rivals is not None and first.rivals is not None
@@ -55,8 +58,8 @@ async def test_unattended_a_fix_with_rivals_heals_and_says_that_others_passed(
     ]
 
 
-async def test_a_person_is_asked_until_the_question_is_answered(session: Session) -> None:
-    await healed(session)
+async def test_a_person_is_asked_until_the_question_is_answered(remembering: Session) -> None:
+    session = remembering
     waiting = await healed(session, ask=True)
     assert waiting.waiting is not None and searched(session, waiting)
     for fact in ("price(11)", "22", "33"):
@@ -73,9 +76,9 @@ async def test_a_person_is_asked_until_the_question_is_answered(session: Session
 
 @pytest.mark.parametrize(("answer", "edit"), [("A", "n >= 10"), ("B", "n == 10")])
 async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_asked(
-    session: Session, answer: str, edit: str
+    remembering: Session, answer: str, edit: str
 ) -> None:
-    await healed(session)
+    session = remembering
     left_open = await healed(session)
     settled = await followed(session, await session.settle(left_open.run_id, answer))
     assert (settled.outcome, settled.strategy, settled.rivals) == ("healed", "search", None)
@@ -84,9 +87,9 @@ async def test_an_answer_to_a_run_that_has_ended_is_remembered_for_the_run_that_
 
 
 async def test_the_same_program_under_other_tests_is_called_so_and_its_question_is_put_again(
-    session: Session,
+    remembering: Session,
 ) -> None:
-    first = await healed(session)
+    session, first = remembering, fold(remembering.log("first"))
     fewer = await healed(session, tests="assert price(10) == 20")
     again = await healed(session, tests="assert price(10) == 20")
     assert [one.strategy for one in (first, fewer, again)] == ["search", "memory", "memory"]
@@ -96,10 +99,11 @@ async def test_the_same_program_under_other_tests_is_called_so_and_its_question_
     assert (await healed(session, tests="assert price(10) == 20", ask=True)).waiting is not None
 
 
-async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(session: Session) -> None:
-    await healed(session)
+async def test_other_tests_that_refute_the_others_leave_nothing_to_choose(
+    remembering: Session,
+) -> None:
     for _ in range(2):
-        more = await healed(session, tests=TESTS + "\nassert price(11) == 22")
+        more = await healed(remembering, tests=TESTS + "\nassert price(11) == 22")
         assert (more.strategy, more.rivals) == ("memory", None)
         assert OTHERS_PASSED not in more.proof_why + more.reason
 
@@ -137,10 +141,9 @@ async def test_where_the_search_finds_nothing_the_remembered_fix_is_taken(
     assert {verdict.origin for verdict in again.report.trusted} == {"user"}
 
 
-async def test_the_others_are_edits_of_the_program_as_it_is_now(session: Session) -> None:
-    await healed(session)
+async def test_the_others_are_edits_of_the_program_as_it_is_now(remembering: Session) -> None:
     noted = "# the shop\n" + PRICE.replace("n > 10", "n  >  10  # many")
-    again = await healed(session, code=noted)
+    again = await healed(remembering, code=noted)
     assert offered(again) == [("A", "22"), ("B", "33")]
     assert again.rivals is not None
     assert all("# many" in one.solution.text for one in again.rivals.behaviours)
@@ -151,21 +154,19 @@ async def test_the_others_are_edits_of_the_program_as_it_is_now(session: Session
     ("update fixes set rivals = ''", 2),
 ])
 async def test_what_does_not_pass_now_is_not_told_as_another_repair(
-    session: Session, change: Change, statement: str, fitting: int
+    remembering: Session, change: Change, statement: str, fitting: int
 ) -> None:
-    await healed(session)
     change(statement)
-    again = await healed(session)
+    again = await healed(remembering)
     assert (again.strategy, again.rivals, again.fitting) == ("memory", None, fitting)
     assert OTHERS_PASSED in again.proof_why
 
 
 async def test_a_question_that_makes_no_sense_is_a_row_that_makes_none(
-    session: Session, tmp_path: Path, change: Change
+    remembering: Session, tmp_path: Path, change: Change
 ) -> None:
-    await healed(session)
     change("update fixes set rivals = '{}'")
-    assert (await healed(session)).strategy == "search"
+    assert (await healed(remembering)).strategy == "search"
     memory = Memory(tmp_path / "memory.db")
     (known,) = memory.fixes()
     assert (known.fix.standing, memory.skipped) == ("open", 0)

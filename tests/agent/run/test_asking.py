@@ -9,7 +9,7 @@ import pytest
 
 from agent import SelfHealingAgent
 from agent.core.domain import Evidence, Rivals, Task
-from agent.core.events import fold_attempts
+from agent.core.events import Waiting
 from agent.doors.library import UnusableAnswer
 from agent.healing import proving
 from agent.intake.task import from_page
@@ -60,11 +60,9 @@ async def test_unattended_the_likeliest_is_taken_and_the_others_are_told_and_can
 
 
 async def test_a_run_waits_with_the_question_and_the_answer_decides(session: Session) -> None:
-    waiting = await asked(session)
-    assert waiting.outcome is None and waiting.waiting is not None
-    assert all(fact in waiting.waiting.question for fact in ("price(11)", "22", "33"))
-
     result = await asked(session, "B")
+    (waiting,) = [one.event for one in session.log(result.run_id) if isinstance(one.event, Waiting)]
+    assert all(fact in waiting.question for fact in ("price(11)", "22", "33"))
     assert (result.outcome, "n == 10" in result.code, result.rivals) == ("healed", True, None)
     assert ("price(11) == 33", "user") in [(test.name, test.origin) for test in result.tests]
     assert result.report is not None
@@ -98,20 +96,6 @@ async def test_with_the_question_answered_a_repair_is_proven_further(session: Se
     evidence = document(result)["evidence"]
     assert isinstance(evidence, dict)
     assert (evidence["probes"] >= 100, evidence["others"]) == (True, 0)
-
-
-async def test_a_question_outlives_its_process(tmp_path: Path) -> None:
-    async with open_session(settings(tmp_path)) as first:
-        run = await first.start(task(), ask=True)
-        waiting = await followed(first, run)
-    async with open_session(settings(tmp_path)) as second:
-        await second.recover()
-        assert waiting.waiting is not None
-        seen = second.log(run)[-1].seq
-        assert await second.answer(run, waiting.waiting.interrupt, {"answer": "B"})
-        assert "n == 10" in (await followed(second, run, seen)).code
-        log = fold_attempts(second.log(run))
-    assert [entry.event.kind for entry in log].count("waiting") == 1
 
 
 async def test_only_an_open_question_can_be_settled(session: Session) -> None:

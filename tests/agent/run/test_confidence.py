@@ -72,7 +72,8 @@ async def test_a_doubtful_search_asks_a_model_and_their_agreement_raises_the_con
     alone = await run(tmp_path / "alone", 1.0)
     async with claude(generator=[fenced(FIXED)]) as model:
         result, told = await healed(
-            model.settings(tmp_path, require_confidence=1.0, max_candidates=300), EASY, TEST
+            model.settings(tmp_path, require_confidence=1.0, max_candidates=300, proof_s=60.0),
+            EASY, TEST,
         )
     assert any(isinstance(one, Notice) for one in told)
     assert result.strategy == "model" and result.outcome == "proposed"
@@ -83,8 +84,10 @@ async def test_a_doubtful_search_asks_a_model_and_their_agreement_raises_the_con
 async def test_the_searchs_patch_is_kept_where_the_model_brings_none(tmp_path: Path) -> None:
     async with claude(generator=[fenced("def double(x):\n    return 7\n")] * 9) as model:
         result, told = await healed(
-            model.settings(tmp_path, require_confidence=1.0, max_candidates=300, max_iterations=2),
-            EASY, TEST,
+            model.settings(
+                tmp_path, require_confidence=1.0, max_candidates=300, max_iterations=2,
+                proof_s=60.0,
+            ), EASY, TEST,
         )
     assert (result.outcome, result.strategy) == ("proposed", "search")
     assert result.report is not None and result.report.passed

@@ -34,7 +34,7 @@ def on_disk(folder: Path, words: str) -> list[str]:
 async def test_nothing_of_a_deleted_run_is_left_on_the_disk_but_what_was_learned(
     tmp_path: Path,
 ) -> None:
-    async with open_session(settings(tmp_path)) as session:
+    async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         run = (await finished(session, from_page(CODE, TESTS).task))[0].run
         assert on_disk(tmp_path, SECRET) != []
         await session.delete(run)
@@ -46,7 +46,7 @@ async def test_nothing_of_a_deleted_run_is_left_on_the_disk_but_what_was_learned
 
 
 async def test_a_run_that_goes_on_is_ended_and_deleted(tmp_path: Path) -> None:
-    async with open_session(settings(tmp_path)) as session:
+    async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         endless = f"def {SECRET}(n):\n    return n * 7 % 3\n"
         tests = "\n".join(f"assert {SECRET}({n}) == {n ** 3 + 77}" for n in range(1, 5))
         run = await session.start(from_page(endless, tests).task)
@@ -72,7 +72,7 @@ async def test_nobody_begins_a_run_under_the_id_of_a_deleted_one(tmp_path: Path)
 
 
 async def test_a_fork_goes_on_when_the_run_it_came_from_is_deleted(tmp_path: Path) -> None:
-    async with open_session(settings(tmp_path)) as session:
+    async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         run = (await finished(session, from_page(CODE, TESTS).task))[0].run
         further = Edits(tests=[TestText(f"assert {SECRET}(3, 3) == 9")])
         fork = await session.fork(run, 0, further)
@@ -84,7 +84,7 @@ async def test_a_fork_goes_on_when_the_run_it_came_from_is_deleted(tmp_path: Pat
 
 async def test_what_visitors_left_is_kept_as_long_as_the_settings_say(tmp_path: Path) -> None:
     other = CODE.replace(SECRET, "area"), TESTS.replace(SECRET, "area")
-    async with open_session(settings(tmp_path, keep_runs=1, keep_days=0)) as session:
+    async with open_session(settings(tmp_path, proof_s=0.0, keep_runs=1, keep_days=0)) as session:
         owners = (await finished(session, from_page(*other).task))[0].run
         task, theirs = from_page(CODE, TESTS).task, {"visitor": "a" * 32}
         waits = (await finished(
@@ -99,7 +99,7 @@ async def test_what_visitors_left_is_kept_as_long_as_the_settings_say(tmp_path: 
 
 
 async def test_a_run_that_its_visitor_deletes_meanwhile_keeps_no_other(tmp_path: Path) -> None:
-    async with open_session(settings(tmp_path, keep_runs=1, keep_days=0)) as session:
+    async with open_session(settings(tmp_path, proof_s=0.0, keep_runs=1, keep_days=0)) as session:
         task, theirs = from_page(CODE, TESTS).task, {"visitor": "a" * 32}
         runs = [(await finished(session, task, **theirs))[0].run for _ in range(4)]
         left = asyncio.create_task(session.delete(runs[1]))

@@ -142,7 +142,7 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
 async def opened(folder: Path, kills: Kills) -> AsyncIterator[tuple[Session, Claude]]:
     with table_for_a_jail(kills):
         async with claude(generator=fenced(NEARER)) as model, open_session(
-            model.settings(folder, proof_s=0.0, autonomy_level="review_repairs", max_iterations=4)
+            model.settings(folder, autonomy_level="review_repairs", max_iterations=4)
         ) as session:
             yield session, model
 

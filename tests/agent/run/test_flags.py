@@ -39,21 +39,8 @@ def origins(result: Result, events: list[Any], asked: list[str]) -> set[str]:
 def reviews(result: Result, events: list[Any], asked: list[str]) -> int:
     """Reviews in the model's own words."""
     return sum(isinstance(one, Critiqued) and one.note == "reads well" for one in events)
-
-
-def iterations(result: Result, events: list[Any], asked: list[str]) -> tuple[str | None, int]:
-    return result.outcome, result.iterations
-
-
-def most_written(result: Result, events: list[Any], asked: list[str]) -> int:
-    """The most repairs that were asked for in one round."""
-    return asked.count("generator")
 BROUGHT = {"code": HARD, "tests": HARD_TESTS, "generator": fenced(SOLVED)}
 DRAFTED = {"words": WORDS, "generator": fenced(SOLVED), "spec_tester": SPECS, "qa_adversary": CALLS}
-STUBBORN = {
-    **BROUGHT, "given": {"max_iterations": 4},
-    "generator": [fenced(f"def shout(words):\n    return '{mark}'\n") for mark in "?;:,!"],
-}
 UNFLAGGED: dict[int, tuple[Result, list[Any], list[str]]] = {}
 """How each of these runs ends without a flag: it is made once."""
 
@@ -65,8 +52,6 @@ UNFLAGGED: dict[int, tuple[Result, list[Any], list[str]]] = {}
      asks("arbiter"), True, False),
     (BROUGHT, {"enable_critic": False}, reviews, 1, 0),
     (BROUGHT, {"enable_search": False}, rounds, ["search", "minimal"], ["minimal"]),
-    (STUBBORN, {"max_iterations": 2}, iterations, ("unresolved", 4), ("unresolved", 2)),
-    (STUBBORN, {"parallel_strategies": 1}, most_written, 5, 3),
 ], ids=lambda given: next(iter(given)) if isinstance(given, dict) and len(given) == 1 else "")
 async def test_a_flag_changes_what_a_run_does(
     tmp_path: Path, run: dict[str, Any], flag: dict[str, object], seen: Seen, before: object,

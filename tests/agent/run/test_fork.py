@@ -87,17 +87,6 @@ async def test_what_was_held_out_stays_so_until_the_tests_are_edited(tmp_path: P
     assert (held(more), more.proof, len(more.tests)) == ([], "E1", len(same.tests) + 1)
 
 
-async def test_edited_code_is_the_users_own_and_judged_as_that(tmp_path: Path) -> None:
-    async with open_session(settings(tmp_path)) as session:
-        log = await finished(session, from_page(AREA, AREA_TESTS).task)
-        run = log[0].run
-        fork = await session.fork(run, 0, Edits(code={"": AREA.replace("+", "*")}))
-        result = await followed(session, fork)
-    assert (result.outcome, result.diff, result.iterations) == ("healthy", "", 0)
-    assert result.start is not None and result.start.parent is not None
-    assert result.start.parent.edits == ("other code",)
-
-
 async def test_a_program_that_is_not_believed_is_not_believed_in_a_fork(tmp_path: Path) -> None:
     """A fork's first program stays the user's: else one that acts on its tests would be taken for
     what somebody has brought."""

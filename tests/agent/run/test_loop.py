@@ -24,7 +24,6 @@ from tests.agent.scripted import (
     specs,
     told,
 )
-from tests.llm.fakes.anthropic import fails
 
 BY_CHANCE = (
     "import random\n\n\ndef shout(words):\n    return str(random.random()) if words else ''\n"
@@ -120,19 +119,16 @@ SCENES: dict[str, Scene] = {
         "healthy", [*ARBITRATED, "critic"],
         said=drafts(SOLVED, arbiter=specs(("shout('x')", "'X!'"))), rulings=ruled("set aside", X),
     ),
-    "nor where the words give an example": Scene(
-        "healthy", [*ARBITRATED, "critic"], words=f"{WORDS} shout('a b') gives 'A! B!'.",
-        said=drafts(SOLVED, arbiter=specs(("shout('x')", "'X!'"))), rulings=ruled("set aside", X),
-    ),
     **{
         f"two who err alike change no right program: {verdict}, {other}": Scene(
             "healthy", ONCE, rulings=ruled("undecided", X), said=drafts(
                 SOLVED, second, arbiter=[specs(("shout('x')", "'X'")), ruling(verdict)],
             ),
         )
-        for verdict in ("code_wrong", "test_wrong") for other, second in (
-            ("same", SOLVED),
-            ("another", SOLVED.replace("words.split()", "words.split(' ') if word")),
+        for verdict, other, second in (
+            ("code_wrong", "same", SOLVED), ("test_wrong", "another", SOLVED.replace(
+                "words.split()", "words.split(' ') if word"
+            )),
         )
     },
     "a derived test that contradicts an example of the words is left out": Scene(
@@ -195,16 +191,6 @@ SCENES: dict[str, Scene] = {
         for how, call, quote in (
             ("words that nobody wrote", "shout('a b')", "which nobody wrote"),
             ("a call that was made up", "made_up('a')", "joined by single spaces"),
-        )
-    },
-    # A generator that gives no answer.
-    **{
-        f"a generator that gives {what} leaves the program": Scene(
-            "model_failed", ["debugger", *["generator"] * times], "model", HARD,
-            **beside(generator=said),
-        )
-        for what, times, said in (
-            ("no answer", 3, fails(529, "overloaded_error")), ("prose", 2, "Look at the weather."),
         )
     },
     # Confirmed tests beside tests of the user, and few tests.

@@ -83,7 +83,7 @@ async def test_a_folder_of_prompts_that_would_do_nothing_is_refused(
 async def test_steps_and_roles_that_failed_stand_in_the_result(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED), qa_adversary="no JSON") as model:
         result, _ = await healed(
-            model.settings(tmp_path, proof_s=0.0), "", HARD_TESTS, "Write shout(words)."
+            model.settings(tmp_path), "", HARD_TESTS, "Write shout(words)."
         )
     assert [(one.step, one.role) for one in result.degraded] == [("attack", "qa_adversary")]
     assert result.metrics["attack"].calls == 2  # asked again once

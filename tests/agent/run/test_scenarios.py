@@ -127,9 +127,6 @@ SCENES: dict[str, Scene] = {
     "a spec tester that answers in prose": Scene(
         "healthy", ["spec_tester", *WRITTEN, "critic"], said={"spec_tester": PROSE},
     ),
-    "a spec tester whose server fails": Scene(
-        "healthy", ["spec_tester", "spec_tester", *WRITTEN, "critic"], said={"spec_tester": DOWN},
-    ),
     "an adversary that answers in prose": Scene(
         "healthy", [*WRITTEN, "qa_adversary", "critic"], said={"qa_adversary": PROSE},
     ),
@@ -262,11 +259,6 @@ SCENES: dict[str, Scene] = {
     "a cap of the critic's": Scene(
         "budget", ["debugger", "generator"], "critic", HARD, **beside(generator=fenced(SOLVED)),
         given={"role_budgets": {"critic": Caps(calls=0)}}, best=(3, 3),
-    ),
-    # What passes and is not kept.
-    "a critic whose server fails": Scene(
-        "model_failed", ["debugger", "generator", *["critic"] * 3], "critic", HARD,
-        **beside(generator=fenced(SOLVED), critic=DOWN), best=(3, 3),
     ),
 }
 

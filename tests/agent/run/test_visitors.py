@@ -22,7 +22,7 @@ TESTS = "assert area(2, 5) == 10\nassert area(1, 1) == 1\nassert area(3, 3) == 9
 
 async def test_a_visitors_fixes_and_lessons_are_their_own(tmp_path: Path) -> None:
     other = CODE.replace(CANARY, "width")
-    async with open_session(settings(tmp_path)) as session:
+    async with open_session(settings(tmp_path, proof_s=0.0)) as session:
         first = await finished(session, from_page(CODE, TESTS).task, visitor="a" * 32)
         theirs = await finished(session, from_page(other, TESTS).task, visitor="b" * 32)
         owners = await finished(session, from_page(CODE, TESTS).task)
@@ -40,7 +40,7 @@ async def test_where_the_host_keeps_its_files_is_told_to_its_owner_alone(tmp_pat
     place = tmp_path / "data"
     place.mkdir()
     (place / "memory.db").write_bytes(b"no database" * 100)
-    async with open_session(settings(place)) as session:
+    async with open_session(settings(place, proof_s=0.0)) as session:
         theirs = await finished(session, from_page(CODE, TESTS).task, visitor="a" * 32)
         owners = await finished(session, from_page(CODE, TESTS).task)
     assert [str(tmp_path) in to_jsonl(log) for log in (theirs, owners)] == [False, True]

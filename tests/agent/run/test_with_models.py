@@ -59,7 +59,7 @@ async def test_what_search_cannot_heal_a_model_does_by_what_it_is_shown_and_the_
 ) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
         result, told = await healed(
-            model.settings(tmp_path, proof_s=0.0), HARD, HARD_TESTS, WORDS
+            model.settings(tmp_path), HARD, HARD_TESTS, WORDS
         )
     assert (result.outcome, result.strategy, result.code) == ("healed", "model", SOLVED)
     assert model.asked[-5:] == [
@@ -116,7 +116,7 @@ async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(
 ) -> None:
     async with claude(generator=[fenced(WRONG), fenced(SOLVED)]) as model:
         # No time for a proof, of which no model is told.
-        result, told = await healed(model.settings(tmp_path, proof_s=0.0), tests=tests)
+        result, told = await healed(model.settings(tmp_path), tests=tests)
     (held,) = [
         test for event in told if event.kind == "tests_frozen"
         for test in event.tests if test.origin == "held-out"
@@ -130,7 +130,7 @@ async def test_no_model_is_told_of_a_held_out_test_nor_how_it_fails(
 
 async def test_a_repair_that_is_too_large_to_be_kept_says_so(tmp_path: Path) -> None:
     async with claude(generator=fenced(f"{SOLVED}\n\n# {' '.join(NUMBERS)}\n")) as model:
-        result, told = await healed(model.settings(tmp_path, proof_s=0.0))
+        result, told = await healed(model.settings(tmp_path))
     assert result.outcome == "healed"
     assert any(event.kind == "notice" and LARGE in event.text for event in told)
 
@@ -165,19 +165,6 @@ async def test_a_held_out_test_that_the_model_has_read_in_the_task_proves_no_mor
     assert (result.outcome, result.proof) == ("healed", "E1")
 
 
-async def test_with_ollama_alone_it_writes_for_nothing_and_rules_do_the_rest(
-    tmp_path: Path,
-) -> None:
-    async with an_ollama() as model:
-        env = {"OLLAMA_BASE_URL": model.server.url, "OLLAMA_MODEL": ollama.MODEL}
-        result, told = await healed(settings(tmp_path, env, proof_s=0.0))
-    assert roles(told) == {"generator": f"ollama/{ollama.MODEL}"}
-    assert any(isinstance(event, Notice) for event in told)
-    assert model.asked == ["generator"]
-    assert (result.outcome, result.code) == ("healed", SOLVED)
-    assert (result.tokens, result.cost_usd) == (120, 0.0)
-
-
 async def test_with_ollama_and_claude_the_generator_alone_is_local(tmp_path: Path) -> None:
     async with an_ollama() as local, claude() as far:
         env = {
@@ -209,22 +196,13 @@ async def test_behind_a_server_of_unknown_price_tokens_are_known_and_dollars_are
     assert [call.cost_usd for call in calls] == [None] * 4
 
 
-async def test_with_nothing_configured_there_is_no_model_and_the_run_says_so(
-    tmp_path: Path,
-) -> None:
-    result, told = await healed(settings(tmp_path, {}))
-    assert (result.outcome, result.provider) == ("unresolved", "mock")
-    assert (roles(told), result.tokens, result.cost_usd) == ({}, 0, 0.0)
-    assert not [event for event in told if event.kind.startswith("model_")]
-
-
 async def test_a_task_in_words_is_written_tested_and_attacked_by_models(tmp_path: Path) -> None:
     async with claude(
         generator=fenced(SOLVED),
         spec_tester='{"examples": [{"call": "shout(\'a b\')", "expected": "\'A! B!\'"}]}',
         qa_adversary='{"calls": [{"why": "nothing in it", "call": "shout(\'\')"}]}',
     ) as model:
-        result, _ = await healed(model.settings(tmp_path, proof_s=0.0), "", "", WORDS)
+        result, _ = await healed(model.settings(tmp_path), "", "", WORDS)
     assert model.asked == ["spec_tester", "generator", "qa_adversary", "critic"]
     assert (result.outcome, result.code) == ("healthy", SOLVED)
     assert {test.origin for test in result.tests} == {"spec", "adversarial"}
@@ -269,7 +247,7 @@ async def test_the_drafts_of_a_small_model_are_compared(
 async def test_two_runs_of_one_session_have_ledgers_of_their_own(tmp_path: Path) -> None:
     async with claude(generator=fenced(SOLVED)) as model:
         # A run makes four calls; of one ledger, the second run could make none.
-        limited = model.settings(tmp_path, proof_s=0.0, budget_calls=4)
+        limited = model.settings(tmp_path, budget_calls=4)
         async with open_session(limited) as session:
             task = from_page(HARD, HARD_TESTS).task
             runs = [await session.start(task), await session.start(task)]

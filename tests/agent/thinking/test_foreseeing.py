@@ -60,7 +60,7 @@ async def test_a_prediction_chooses_among_repairs_and_the_question_stays_open(
     tmp_path: Path, expected: str, kept: str
 ) -> None:
     result, _, asked = await told(
-        tmp_path, WORDS, PRICE, TESTS, arbiter=specs(("price(11)", expected))
+        tmp_path, WORDS, PRICE, TESTS, {"proof_s": 60.0}, arbiter=specs(("price(11)", expected)),
     )
     assert (result.outcome, kept in result.code, asked) == ("healed", True, ["arbiter"])
     assert result.rivals is not None and result.rivals.call == "price(11)"
