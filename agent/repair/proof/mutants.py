@@ -1,8 +1,8 @@
 """Mutants of repaired lines: small wrong changes that good tests ought to notice.
 
 The operators are the classical ones of mutation testing (relational, arithmetic and logical
-operator replacement, negation, constants one off, statement deletion, returned values), not
-those of the search: what counts is whether the tests can tell the repair from a slip beside it.
+operator replacement, negation, constants one off, statement deletion, returned values): what
+counts is whether the tests can tell the repair from a small mistake beside it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import ast
 import difflib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from agent.core.trees import parse
-from agent.repair.edits import Operator
+from agent.repair.edits import Operator, Propose
+from agent.repair.edits.constants import number, truth
+from agent.repair.edits.library import ARITHMETIC
 from agent.repair.edits.moves import dropped
-from agent.repair.edits.operators import comparison
-from agent.repair.program import AND, BINARY, NOT, OR, UNARY, Function, Program, Splice, spliced
+from agent.repair.edits.operators import arithmetic, augmented, comparison, connective, negation
+from agent.repair.program import BINARY, UNARY, Function, Program, Splice, spliced
 from agent.repair.program.blocks import is_docstring
 from agent.repair.wording import edit_in_words
 
@@ -30,10 +33,8 @@ RELATIONAL: dict[str, tuple[str, ...]] = {
 }
 """A comparison to its bound moved by one, and to its opposite."""
 
-ARITHMETIC: dict[str, str] = {
-    "+": "-", "-": "+", "*": "+", "/": "*", "//": "*", "%": "*", "**": "*", "@": "+",
-    "&": "|", "|": "&", "^": "&", "<<": ">>", ">>": "<<",
-}
+DIVISIONS = frozenset({"/", "//", "**"})
+"""Signs that are no mutants: of many numbers they give what the others give, or far too much."""
 
 
 @dataclass(frozen=True)
@@ -133,47 +134,18 @@ def _relational(program: Program, node: ast.Compare) -> Iterator[Splice]:
             yield splice
 
 
-def _arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
-    new = ARITHMETIC[BINARY[type(node.op)][0]]
-    need = next(level for sign, level in BINARY.values() if sign == new)
-    left = program.grouped(node.left, need + (new == "**"))
-    right = program.grouped(node.right, UNARY if new == "**" else need + 1)
-    yield program.replace(node, f"{left} {new} {right}", 1.0)
-
-
-def _augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
-    old = BINARY[type(node.op)][0]
-    start = program.data.find(old.encode() + b"=", program.end(node.target))
-    yield Splice(start, start + len(old), ARITHMETIC[old], 1.0, node.lineno)
-
-
-def _logical(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
-    new, need = ("or", OR) if isinstance(node.op, ast.And) else ("and", AND)
-    parts = [program.grouped(value, need + 1) for value in node.values]
-    yield program.replace(node, f" {new} ".join(parts), 1.0)
-
-
 def _unary(program: Program, node: ast.UnaryOp) -> Iterator[Splice]:
     yield program.replace(node, program.grouped(node.operand, UNARY), 1.0)
 
 
 def _negated(program: Program, node: ast.expr) -> Iterator[Splice]:
     """A condition turned round; comparisons and `not` have operators of their own."""
-    own = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.Constant)
-    if program.is_tested(node) and not own:
-        yield program.replace(node, f"not {program.grouped(node, NOT)}", 1.0)
-
-
-def _constant(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    if isinstance(node.value, bool):
-        yield program.replace(node, repr(not node.value), 1.0)
-    elif isinstance(node.value, int | float):
-        for near in (node.value + 1, node.value - 1):
-            yield program.replace(node, repr(near), 1.0)
+    if program.is_tested(node):
+        yield from negation(program, node)
 
 
 def _returned(program: Program, node: ast.Return) -> Iterator[Splice]:
-    if node.value is not None and not _is_none(node.value):
+    if node.value is not None and program.code(node.value) != "None":
         yield program.replace_statement(node, "return None", 1.0)
 
 
@@ -182,18 +154,30 @@ def _dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
         yield from dropped(program, node)
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _first(propose: Propose, most: int = 1) -> Propose:
+    """The first edits that an operator of the search proposes."""
+    return lambda program, node: islice(propose(program, node), most)
+
+
+def _sign(propose: Propose) -> Propose:
+    """The first other sign of arithmetic that is no division."""
+    def proposed(program: Program, node: ast.BinOp | ast.AugAssign) -> Iterator[Splice]:
+        signs = ARITHMETIC[BINARY[type(node.op)][0]]
+        place = next(place for place, sign in enumerate(signs) if sign not in DIVISIONS)
+        return islice(propose(program, node), place, place + 1)
+
+    return proposed
 
 
 MUTATIONS: tuple[Operator, ...] = (
     Operator("comparison", (ast.Compare,), _relational),
-    Operator("arithmetic", (ast.BinOp,), _arithmetic),
-    Operator("augmented assignment", (ast.AugAssign,), _augmented),
-    Operator("and, or", (ast.BoolOp,), _logical),
+    Operator("arithmetic", (ast.BinOp,), _sign(arithmetic)),
+    Operator("augmented assignment", (ast.AugAssign,), _sign(augmented)),
+    Operator("and, or", (ast.BoolOp,), _first(connective)),
     Operator("sign or not", (ast.UnaryOp,), _unary),
-    Operator("negation", (ast.expr,), _negated),
-    Operator("constant", (ast.Constant,), _constant),
+    Operator("negation", (ast.Name, ast.Attribute, ast.Subscript, ast.Call), _negated),
+    Operator("number", (ast.Constant,), _first(number, 2)),
+    Operator("True, False", (ast.Constant,), _first(truth)),
     Operator("returned value", (ast.Return,), _returned),
     Operator("statement dropped", (ast.stmt,), _dropped),
 )

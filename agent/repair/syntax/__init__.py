@@ -2,7 +2,7 @@
 
     windows      the part of a long text that holds the fault
     search       the cheapest edits that make that part compile, best first
-    rules        wrapping, other languages and Python 2, words, brackets, quotes, indentation
+    rules        wrapping, other languages and Python 2, words and brackets, quotes, indentation
     plausible    what reads oddly ranks lower
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 
 from agent.core.trees import is_legible
-from agent.repair.syntax.brackets import brackets
 from agent.repair.syntax.broken import Broken, Proposal
 from agent.repair.syntax.fault import Fault, compiles, fault
 from agent.repair.syntax.foreign import foreign
@@ -25,7 +24,7 @@ from agent.repair.syntax.wrapping import wrapping
 
 __all__ = ["Fault", "compiles", "fault", "mended"]
 
-RULES: tuple[Rule, ...] = (wrapping, foreign, words, brackets, quotes, indentation)
+RULES: tuple[Rule, ...] = (wrapping, foreign, words, quotes, indentation)
 """The families of edits."""
 _KEPT = 40
 _VERIFIED = 4_000_000

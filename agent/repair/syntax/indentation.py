@@ -17,7 +17,7 @@ _STEP = 4
 def indentation(broken: Broken) -> list[Proposal]:
     """Runs of lines moved to another level, from around the fault."""
     about = broken.fault.says("indent", "outside", "loop", "expected 'except'", "async")
-    found = [*_bodies(broken), *_tabs(broken)]
+    found = _bodies(broken)
     found += _regions(broken, 0.45 if about else 1.3)
     found += _earlier(broken, 0.5 if about else 1.5)
     return found
@@ -147,19 +147,8 @@ def _earlier(broken: Broken, cost: float) -> list[Proposal]:
     return found
 
 
-def _tabs(broken: Broken) -> list[Proposal]:
-    """Tabs of single lines as blanks."""
-    if "\t" not in broken.text:
-        return []
-    found = []
-    for line in broken.suspects:
-        for size in (4, 8):
-            found.append(line.becomes(0.35 + size / 100, line.text.expandtabs(size)))
-    return found
-
-
 def _bodies(broken: Broken) -> list[Proposal]:
-    """A body for a head that has none: the lines behind it, or `pass`."""
+    """`pass` as the body of a head that has none."""
     lines = broken.lines
     found = []
     rows = [broken.index, *[line.index for line in broken.suspects[1:3]]]
@@ -177,39 +166,9 @@ def _bodies(broken: Broken) -> list[Proposal]:
         if below is not None and width(lines[below]) > level:
             continue
         filler = " " * (level + _step(broken)) + "pass"
-        unlikely = (
-            last == row and below == row + 1 and width(lines[below]) == level
-            and not _FOLLOWS.match(lines[below])
-            and not re.match(r"\s*(?:def|class|@|async)\b", lines[below])
+        unlikely = last == row and below is not None and width(lines[below]) == level and not (
+            _FOLLOWS.match(lines[below])
+            or re.match(r"\s*(?:def|class|@|async)\b", lines[below])
         )
         found.append(broken.replaced(0.9 if unlikely else 0.42, last + 1, last + 1, (filler,)))
-        if below is not None:
-            found += _indented(broken, row, below, 0.4 if unlikely else 0.6)
-    return found
-
-
-def _indented(broken: Broken, head: int, first: int, cost: float) -> list[Proposal]:
-    """The lines behind a head, moved into its block: the first, the first two, and so on."""
-    lines, found = broken.lines, []
-    step = _step(broken)
-    level = width(lines[head])
-    names = set(re.findall(r"\w+", lines[head])) if re.match(r"\s*(?:for|with)\b", lines[head]) \
-        else set()
-    units = 0
-    row = first
-    shift = level + step - width(lines[first])
-    whole = re.match(r"\s*(?:def|class|async)\b", lines[head]) is not None
-    while row < len(lines) and units < _REGION:
-        end = row + 1
-        while end < len(lines) and (not lines[end].strip() or width(lines[end]) > width(lines[row])
-                                    or _FOLLOWS.match(lines[end])):
-            end += 1
-        units += 1
-        stop = end >= len(lines) or width(lines[end]) < width(lines[first])
-        uses = bool(names & set(re.findall(r"\w+", "\n".join(lines[row:end]))))
-        extra = (0.0 if stop else 0.6) if whole else 0.06 * (units - 1) - (0.05 if uses else 0.0)
-        found += _shifted(broken, cost + extra, first, end, shift)
-        if stop or re.match(r"(?:def|class|@|import|from)\b", lines[end]):
-            break
-        row = end
     return found

@@ -56,8 +56,6 @@ def _single(broken: Broken, line: Line, token: Token, some: list[Token]) -> list
         if place < likely:
             code = re.match(r"\s*(?:[,)\]}:%+]|\.\w+\(|(?:if|else|for|in|and|or|not|as)\b)", right)
             cost = 0.5 + 0.01 * (likely - place) if code else 1.1
-            if re.match(r"\.(?:format|join|split|strip|lower|upper|replace|encode)\(", right):
-                cost = 0.3
         found.append(Proposal(cost + away + (0.0 if boundary else 0.6), place, place, quote))
     for other in "'\"":
         if other != quote and other in inside:
@@ -66,9 +64,7 @@ def _single(broken: Broken, line: Line, token: Token, some: list[Token]) -> list
             found.append(Proposal(0.38 + away, begin - 1, begin, other))
             last = begin + inside.rindex(other)
             found.append(Proposal(0.4 + away, last, last + 1, quote))
-    doubled = any(one.kind == "string" and one.end == token.start for one in some)
-    found.append(Proposal((0.35 if doubled else 1.1) + away, token.start,
-                          token.start + prefix + 1, ""))
+    found.append(Proposal(1.1 + away, token.start, begin, ""))
     found += _opening(broken, line, token, quote, some)
     found += _requoted(broken, line, quote, some)
     found += _joined(broken, line, token, quote)
@@ -76,11 +72,6 @@ def _single(broken: Broken, line: Line, token: Token, some: list[Token]) -> list
         at = begin + inside.rfind("\\" + quote)
         if at >= begin:
             found.append(Proposal(0.42 + away, at, at, "\\"))
-    triple = quote * 3
-    closing = inside[len(inside.rstrip(quote)) :]
-    found.append(Proposal(1.0 + away, begin - 1, begin, triple))
-    if inside.startswith(quote * 2) or len(closing) in (1, 2):
-        found.append(Proposal(0.4 + away, token.end, token.end, quote * (3 - len(closing))))
     return found
 
 
@@ -93,21 +84,13 @@ def _opening(
     for piece in some:
         if piece.start > end:
             break
-        before = broken.text[piece.start - 1 : piece.start]
-        after_sign = before in "([{=,:+%" or before == " "
-        strings_between = any(
-            one.kind == "string" and one.start >= piece.start for one in some if one.end <= end)
         previous = [one for one in some if one.end <= piece.start]
         joins = not previous or previous[-1].text in (
             "(", "[", "{", ",", "=", "==", "!=", ":", "+", "%", "in", "return", "+=", "and", "or",
             "if", "else", "print", "not", "raise")
-        cost = (0.45 if joins else 0.9) + (0.0 if after_sign else 0.2) + 0.008 * (end - piece.start)
-        found.append(Proposal(cost + line.distance + 0.8 * strings_between, piece.start,
-                              piece.start, quote))
-        for cut in range(1, len(piece.text)):
-            if piece.kind == "name" and piece.text[:cut] in ("r", "b", "f", "u", "rb"):
-                at = piece.start + cut
-                found.append(Proposal(cost + 0.1 + line.distance, at, at, quote))
+        between = any(one.kind == "string" for one in some if piece.start <= one.start < end)
+        cost = (0.45 if joins else 0.9) + 0.008 * (end - piece.start) + 0.8 * between
+        found.append(Proposal(cost + line.distance, piece.start, piece.start, quote))
     return found
 
 
@@ -181,9 +164,6 @@ def _placed(broken: Broken, line: Line, some: list[Token]) -> list[Proposal]:
         for edge in edges:
             cost = (1.5 if opened else 2.6) + 0.4 * broken.away(edge, line) + line.distance
             found.append(Proposal(cost, edge, edge, quote))
-    empty = [token for token in some if token.text in ('""', "''")]
-    for token in empty:
-        found.append(Proposal(0.7 + line.distance, token.start, token.start + 1, ""))
     return found
 
 
