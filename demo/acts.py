@@ -26,7 +26,7 @@ import gradio as gr
 from agent.core.domain import Rivals
 from agent.core.events import Stamped
 from agent.log.result import Folding, Result, fold
-from agent.log.waiting import REVIEWED, BadExtension, BadReview
+from agent.log.waiting import REVIEWED
 from agent.repair.ranking.question import BadAnswer, answered_test, choices
 from demo.browser_state import (
     NEW_VISIT,
@@ -464,7 +464,7 @@ class Page:
             if refused := await self._refused_to(visit, kept["run"]):
                 return {"said": sentence(refused)}
             taken = await self._go_on(kept["run"], kept["interrupt"], visit, **value)
-        except (Unavailable, BadInput, BadReview, BadExtension, TooMuch) as refusal:
+        except (Unavailable, BadInput, TooMuch) as refusal:
             return {"said": sentence(str(refusal))}
         closed = "" if taken else sentence("That question is closed.")
         return {"said": closed, "review": gr.update(visible=False)}

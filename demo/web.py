@@ -252,7 +252,7 @@ _BEGINS = f"""(shown, code, tests, words) => {{
 KEPT: dict[str, Any] = {"kept": NO_RUN, "visit": NEW_VISIT}
 """The parts that a browser keeps, and what they hold before it does."""
 _STORAGE = "self-healing-code-agent-"
-_PLACES = "{ kept: sessionStorage, visit: localStorage }"
+_PLACES = "({ kept: sessionStorage, visit: localStorage })"
 """A tab keeps the run that it follows; all tabs share who visits."""
 _COMES = f"""() => {{
   const [kept, visit] = Object.entries({json.dumps(KEPT)}).map(([name, nothing]) => {{

@@ -36,7 +36,6 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
     from agent.core.dotenv_files import read_dotenv
     from agent.core.settings import BadSettings
     from agent.doors.commands import refused
-    from agent.doors.request import Usage
     from agent.doors.writeback import NotWritten
     from agent.intake.errors import BadInput, NotFixable
     from llm import LlmError
@@ -46,7 +45,7 @@ def _ended(work: Callable[[Display], int], face: Display) -> int:
         if left_out := read_dotenv():
             face.terminal.say(left_out)
         return work(face)
-    except (Usage, BadInput, BadSettings, LlmError, NotWritten) as error:
+    except (BadInput, BadSettings, LlmError, NotWritten) as error:
         return refused(face, USAGE, str(error))
     except NotFixable as error:
         return refused(face, NOT_FIXABLE, str(error))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from agent.core.domain import counted
@@ -13,7 +13,7 @@ from agent.core.settings import Settings
 from agent.doors.commands import Display, attended, ended, read_log, watched
 from agent.doors.exits import HEALED
 from agent.doors.prepared import OpenSession
-from agent.doors.request import HealRequest, Usage
+from agent.doors.request import HealRequest
 from agent.doors.terminal import TONE_STYLES, age, coloured, shown_lines, status_line, table
 from agent.healing.models import OWNER
 from agent.intake.source import read_source
@@ -21,13 +21,11 @@ from agent.intake.task import TestText, snippet_texts
 from agent.log.history import History, open_history
 from agent.log.iterations import (
     Iteration,
-    UnknownIteration,
     compared,
     iterations,
     program_of,
 )
 from agent.log.result import document, fold, in_one_text
-from agent.log.store import UnknownRun
 from agent.log.words import APPROACH_WORDS, best_words
 
 SHOWN_ID = 8
@@ -117,8 +115,7 @@ def fork_run(
             )
             return await watched(session, run, face)
 
-    with _as_usage():
-        log = asyncio.run(drive())
+    log = asyncio.run(drive())
     if not face.json:
         face.terminal.say(f"Run {log[0].run}, a fork of {_fork_of(fold(log).parent)}.", "bold")
     return ended(fold(log), log, request, face)
@@ -184,18 +181,5 @@ def _tests(request: HealRequest) -> tuple[TestText, ...]:
     return tuple(texts)
 
 
-@contextmanager
-def _history() -> Iterator[History]:
-    with _as_usage(), open_history(Settings.from_env(), OWNER) as history:
-        yield history
-
-
-@contextmanager
-def _as_usage() -> Iterator[None]:
-    """Turns unknown runs and bad forks into `Usage`."""
-    from agent.run.fork import BadFork
-
-    try:
-        yield
-    except (UnknownRun, UnknownIteration, BadFork) as error:
-        raise Usage(str(error)) from error
+def _history() -> AbstractContextManager[History]:
+    return open_history(Settings.from_env(), OWNER)

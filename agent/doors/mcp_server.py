@@ -204,7 +204,7 @@ def _refusals() -> Iterator[None]:
     """Turns refusals into errors of a tool."""
     try:
         yield
-    except (BadInput, BadSettings, LlmError, NotFixable, Usage) as error:
+    except (BadInput, BadSettings, LlmError, NotFixable) as error:
         raise ToolError(str(error)) from error
     except RunFault as error:
         raise ToolError(f"an internal error ended the run: {error}") from error

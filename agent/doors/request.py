@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.core.settings import Autonomy, Settings
 from agent.doors.exits import Requirements
+from agent.intake.errors import BadInput
 from agent.intake.task import Inputs
 from agent.project.layout import find_layout
 from llm.plan import parse_roles
@@ -33,7 +34,7 @@ OF_PROJECTS = {
 """Options that mean nothing outside of a project."""
 
 
-class Usage(Exception):
+class Usage(BadInput):
     """Arguments that parse, but cannot be used; the message says which and why."""
 
 

@@ -1,9 +1,16 @@
-"""What is wrong with what a user brought, said in words for people.
+"""What is wrong with a user's input, in words for people.
 
-    BadInput      the input cannot be read or used as it was given; nothing was tried
-    NotFixable    no edit of the program could help; `category` says why
+    BadInput               the input cannot be used as it was given; nothing was tried
+        Usage              arguments of a command                       agent.doors.request
+        UnknownRun         there is no run of that id                   agent.log.store
+        UnknownIteration   a run judged no program there                agent.log.iterations
+        UnknownEntry       the memory has no fix or lesson of that id   agent.memory.fixes
+        BadReview          no answer to a review                        agent.log.waiting
+        BadExtension       no answer that raises caps                   agent.log.waiting
+        BadFork            a run cannot be forked so                    agent.run.fork
+    NotFixable             no edit of the program could help; `category` says why
 
-Neither is a fault of ours: faces show the message alone, without a traceback.
+None is an internal error: interfaces show the message alone, without a traceback.
 """
 
 from __future__ import annotations

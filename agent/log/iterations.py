@@ -8,6 +8,7 @@ from typing import Literal
 
 from agent.core.domain import Approach, Report, Solution, Standing, unified
 from agent.core.events import RoundEnded, Stamped, fold_attempts
+from agent.intake.errors import BadInput
 from agent.log.result import Result, document, fold
 from agent.log.timeline import Column
 
@@ -17,7 +18,7 @@ SIDE = (
 )
 
 
-class UnknownIteration(LookupError):
+class UnknownIteration(BadInput, LookupError):
     """A run has judged no program in that iteration; the message says which there are."""
 
 

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from agent.core.domain import Value, address
 from agent.core.events import Event, Stamped
 from agent.core.sqlite import PATIENCE_S, changing, make_shrinking
+from agent.intake.errors import BadInput
 from agent.log.alive import Alive
 
 V = TypeVar("V", bound=Value)
@@ -61,7 +62,7 @@ class RunRow:
     final: bool
 
 
-class UnknownRun(KeyError):
+class UnknownRun(BadInput, KeyError):
     """There is no run of that id here."""
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from agent.core.domain import RunOutcome, Value
 from agent.core.events import Answered, Extended, Resumed, Stamped, Waiting
+from agent.intake.errors import BadInput
 
 REVIEWED = ("review", "leave", "help")
 
@@ -33,11 +34,11 @@ class Review(Value):
             ) from error
 
 
-class BadReview(ValueError):
+class BadReview(BadInput, ValueError):
     """That is no review; the message says what one is."""
 
 
-class BadExtension(ValueError):
+class BadExtension(BadInput, ValueError):
     """Caps cannot be raised by what was given; the message says how they can."""
 
 

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 
 from agent.core.domain import FileChange, Lesson, ProofLevel, Rivals, Value
 from agent.core.sqlite import changing
+from agent.intake.errors import BadInput
 from agent.memory.failures import Failure, skeleton
 from agent.memory.file import FORMAT, open_file, open_nowhere, working
 from agent.memory.lessons import MOST_LESSONS, FailureDescription, query_of, words_of
@@ -105,6 +106,10 @@ class StoredLesson(Value):
     lesson: Lesson
     created: float
     origin: str
+
+
+class UnknownEntry(BadInput):
+    """There is no fix or lesson of that id."""
 
 
 class Memory:
@@ -285,12 +290,12 @@ class Memory:
     # Forgetting.
 
     def named(self, keys: Iterable[str]) -> tuple[list[int], list[int]]:
-        """Numbers of fixes and lessons by their ids, as `3` and `L1`. Raises: KeyError."""
+        """Numbers of fixes and lessons by their ids, as `3` and `L1`. Raises: UnknownEntry."""
         fixes = {str(known.number): known.number for known in self.fixes()}
         lessons = {f"L{row.number}": row.number for row in self.lessons()}
         wanted = [key.upper() for key in dict.fromkeys(keys)]
         if unknown := [key for key in wanted if key not in fixes and key not in lessons]:
-            raise KeyError(", ".join(unknown))
+            raise UnknownEntry(f"There is no {', '.join(unknown)} in the memory; see its list.")
         return (
             [fixes[key] for key in wanted if key in fixes],
             [lessons[key] for key in wanted if key in lessons],

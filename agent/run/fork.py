@@ -13,6 +13,7 @@ from agent.core.domain import PINNING_ORIGINS, Report, Solution, Task, TestCase,
 from agent.core.events import Judged, Parent, Stamped
 from agent.core.state import State, Suite
 from agent.intake.asked.unusable import contradiction
+from agent.intake.errors import BadInput
 from agent.intake.task import TestText, make_task, refuse_unwritable
 from agent.log.iterations import program_of
 from agent.log.store import Store
@@ -24,7 +25,7 @@ KEPT = ("strategy", "note", "rivals_id", "caveat", "others_fit", "open_id", "tra
 """What a state says of its program."""
 
 
-class BadFork(ValueError):
+class BadFork(BadInput, ValueError):
     """A fork that cannot be: the message says why, and what can."""
 
 

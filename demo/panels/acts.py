@@ -119,10 +119,12 @@ class Panels:
         )
 
     async def _memory_act(self, told: Told, visit: Visit) -> Update:
+        from agent.memory.fixes import UnknownEntry
+
         memory = (await self._host.session()).memory(self._panel.visitor(visit))
         match told.get("act"):
             case "forget":
-                with suppress(KeyError):  # in another tab it was forgotten already
+                with suppress(UnknownEntry):  # in another tab it was forgotten already
                     memory.forget(*memory.named([_text(told, "key")]))
             case "forget-all":
                 memory.forget_all()

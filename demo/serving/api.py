@@ -102,15 +102,12 @@ def _for_programs(verb: Callable[..., Any]) -> Callable[..., Any]:
 def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """What is said to the user who asked; the session has imported what raises it."""
     from agent.intake.errors import BadInput, NotFixable
-    from agent.log.iterations import UnknownIteration
-    from agent.log.store import UnknownRun
     from agent.memory import MemoryFault
-    from agent.run.fork import BadFork
     from llm import LlmError
 
     return (
-        Unavailable, UnknownRun, UnknownIteration, BadFork, BadInput, NotFixable, BadModelChoice,
-        LlmError, TooMuch, BadValue, MemoryFault, SandboxError, *more,
+        Unavailable, BadInput, NotFixable, BadModelChoice, LlmError, TooMuch, BadValue, MemoryFault,
+        SandboxError, *more,
     )
 
 

@@ -131,12 +131,7 @@ class Verbs:
     async def forget(self, keys: list[str], visitor: str = "") -> Document:
         """Forgets fixes and lessons for good, by their ids as /remembered tells them."""
         memory = await self._memory(visitor)
-        try:
-            memory.forget(*memory.named(keys))
-        except KeyError as error:
-            raise UnknownRun(
-                f"Nothing is remembered as {error.args[0]}; /remembered lists what is."
-            ) from error
+        memory.forget(*memory.named(keys))
         return {"forgotten": len({*keys})}
 
     async def iterations(self, run: str, visitor: str = "") -> list[Document]:

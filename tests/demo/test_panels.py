@@ -14,6 +14,7 @@ from uuid import UUID
 import pytest
 
 from agent.core.events import from_jsonl, to_jsonl
+from agent.intake.errors import BadInput
 from agent.intake.task import from_page
 from agent.log.history import Listed
 from agent.memory import Failure, Fix
@@ -206,7 +207,7 @@ async def test_programs_rename_delete_and_forget_what_is_theirs(tmp_path: Path) 
         mine, theirs = ONE["visitor"], OTHER["visitor"]
         for ask in (verbs.rename_run(run, "x", theirs), verbs.delete_run(run, theirs),
                     verbs.forget(["1"], theirs)):
-            with pytest.raises(KeyError):
+            with pytest.raises(BadInput):
                 await ask
         assert (await verbs.remembered(theirs)) == {"fixes": [], "lessons": []}
         await verbs.rename_run(run, "fee", mine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ def show(call: Call) -> int:
 
     face = call.face
     with _opened(face) as memory:
-        fixes, lessons = _known(memory, [call.given["key"]])
+        fixes, lessons = memory.named([call.given["key"]])
         for row in memory.lessons():
             if row.number in lessons:
                 text = f"{row.lesson.category}, {age(row.created)}, {row.origin}"
@@ -93,7 +93,7 @@ def forget(call: Call) -> int:
             count = len(memory.fixes()) + len(memory.lessons())
             memory.forget_all()
         else:
-            found = _known(memory, keys)
+            found = memory.named(keys)
             memory.forget(*found)
             count = sum(map(len, found))
     return _told(call.face, {"forgotten": count}, f"Forgot {counted(count, 'row')}.")
@@ -207,18 +207,6 @@ def _opened(face: Display) -> Iterator[Memory]:
             memory.close()
     except MemoryFault as error:
         raise Usage(str(error)) from error
-
-
-def _known(memory: Memory, keys: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Raises: Usage."""
-    from agent.doors.request import Usage
-
-    try:
-        return memory.named(keys)
-    except KeyError as error:
-        raise Usage(
-            f"There is no {error.args[0]} in the memory; see `memory list`."
-        ) from error
 
 
 def _agreed(face: Display, question: str) -> bool:
