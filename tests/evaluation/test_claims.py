@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from agent.core.measures import interval
+from evaluation import cases
 from evaluation.calibration import reliability
 from evaluation.cases import Case, read_cases
 from evaluation.claims import healed, table
@@ -43,7 +46,10 @@ def test_a_truth_of_bare_asserts_speaks_of_the_programs_names(tmp_path: Path) ->
     assert not case.is_right({"program.py": "def f(x):\n    raise SystemExit(0)\n"})
 
 
-def test_the_reference_program_is_right_though_its_truth_never_ends(tmp_path: Path) -> None:
+def test_the_reference_program_is_right_though_its_truth_never_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "TRUTH_S", 5.0)
     case = of_a_suite(tmp_path, {
         "mode": "asserts", "program": "def area(w, h):\n    return w + h\n",
         "tests": "assert area(2, 5) == 10\nassert area(3, 3) == 9", "support": {},
