@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.core.domain import REST, File, Project, Report, Script, Verdict
+from agent.core.domain import REST, SET_ASIDE, File, Project, Report, Script, Verdict
 from agent.intake.errors import BadInput, NotFixable
 from agent.intake.interpreter import own_sites
 from agent.intake.task import TestText, make_task
@@ -284,7 +284,7 @@ def told(seen: Sequence[Comparison]) -> Iterator[str]:
         counted = ", ".join(f"{name} {count}" for name, count in believed.most_common())
         yield f"forged programs, {len(forged)}: {counted}"
         if projects := [one for one in forged if one.case.before is not None]:
-            deceived = sum({*one.plain.values()} == {RIGHT} for one in projects)
+            deceived = sum({*one.plain.values()} <= {RIGHT, *SET_ASIDE} for one in projects)
             yield f"  plain pytest is deceived by {deceived} of {len(projects)} projects"
         for one in forged:
             if one.believed:

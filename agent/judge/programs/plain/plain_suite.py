@@ -61,8 +61,9 @@ def main(jail: Any) -> None:
     brief = ["--tb=no", "--assert=rewrite"] if expecting is not None else []
     forget_runner()
     code = run_suite(jail, [*payload["args"], *brief], plugin)
-    guard.compare(own_only=True)
-    guard.compare_library()
+    if guard.program:
+        guard.compare(own_only=True)
+        guard.compare_library()
     elsewhere = other_copies(jail.folder, payload["roots"])
     say({"done": code, "problems": [*plugin.problems, *elsewhere]})
 
@@ -116,8 +117,9 @@ class _Reporter(SuiteSession):
         self._began = 0.0
 
     def begin(self) -> None:
-        """From here on the program is watched."""
-        self._guard.remember(ROOTS)
+        """From here on the program is watched, where it is known which files are its own."""
+        if self._guard.program:
+            self._guard.remember(ROOTS)
         self._guard.watch()
 
     def pytest_collectstart(self, collector: Any) -> None:
