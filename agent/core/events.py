@@ -211,7 +211,8 @@ class Outdone(Value):
 
 
 class PartialFound(Value):
-    """The best partial patch of an unresolved run: not a fix."""
+    """The best partial patch of an unresolved run: not a fix. A result holds it; as an event it stands
+    in logs of earlier versions alone."""
 
     kind: Literal["partial_found"] = "partial_found"
     diff: str
