@@ -152,6 +152,8 @@ class Heard:
     """Tests that pass whatever the program answers."""
     left_out: frozenset[str] = frozenset()
     """Passing tests that were not run a second time, since that would take long."""
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    """Tests whose file was not judged alone, and why."""
 
 
 def heard(
@@ -243,7 +245,8 @@ def _believed(
     how = ASKED if asked else UNREACHED if verdict.name in said.unreached else (
         NOT_RUN_AGAIN if verdict.name in said.left_out else UNASKED
     )
-    reason = "; ".join(dict.fromkeys([how, *(others + could)[:1]]))
+    alone = [said.unjudged[verdict.name]] if is_wanted and verdict.name in said.unjudged else []
+    reason = "; ".join(dict.fromkeys([how, *alone, *(others + could)[:1]]))
     return verdict.model_copy(update={
         "integrity": "in-process", "reason": reason, "vacuous": verdict.name in said.vacuous,
     })

@@ -30,6 +30,7 @@ from sandbox.sandbox import Sandbox
 
 MOST_PAIRS = 12
 """Files of tests, each with one module that it imports, that are judged."""
+NOT_ALONE = "its file was not judged alone: {}"
 CALL_S = 5.0
 """The longest that a call, or a test of a file, may take."""
 
@@ -77,6 +78,7 @@ async def project_report(
         said = replace(
             said, isolated=frozenset(alone.isolated), denied={**alone.denied, **said.denied},
             vacuous=frozenset(alone.vacuous), left_out=passing - {*seen.only},
+            unjudged=alone.unjudged,
         )
         run.told.signs += told.signs + written(files, seen)
     return report.model_copy(update={
@@ -94,6 +96,8 @@ class AsFiles:
     """Passes that are not believed, and why."""
     vacuous: set[str] = field(default_factory=set)
     """Passes that no changed answer of the program makes fail."""
+    unjudged: dict[str, str] = field(default_factory=dict)
+    """Passes whose file was not judged alone, and why."""
 
 
 async def judge_files(
@@ -114,7 +118,12 @@ async def judge_files(
         interpreter, variables, folders beside the project.
     """
     found = AsFiles()
-    if project.python or project.environment or project.readable or project.loopback:
+    needs = ", ".join(what for what, has in (
+        ("an interpreter of its own", project.python), ("variables", project.environment),
+        ("folders beside it", project.readable), ("the loopback network", project.loopback),
+    ) if has)
+    if needs:
+        found.unjudged |= dict.fromkeys(passing, NOT_ALONE.format(f"the project needs {needs}"))
         return found
     by_file: dict[str, list[str]] = {}
     for node in passing:
@@ -124,6 +133,10 @@ async def judge_files(
         for root, module in _imported(files[path], files, project)
     ]
     firsts = {path: module for path, _, module in reversed(pairs)}
+    judged = {path for path, _, _ in pairs[:MOST_PAIRS]}
+    for path in by_file.keys() - judged:
+        why = f"{MOST_PAIRS} others were" if path in firsts else "it imports no module to repair"
+        found.unjudged |= dict.fromkeys(by_file[path], NOT_ALONE.format(why))
 
     async def judge_pair(path: str, root: str, module: str) -> None:
         subject = Subject(*_laid(files, project, task, root, module), sandbox, CALL_S)

@@ -11,6 +11,7 @@ import pytest
 from agent.core.domain import File, Project, Script, Solution, Task, Verdict
 from agent.judge.belief import CONTRADICTS
 from agent.judge.judge import check
+from agent.judge.project_judge import NOT_ALONE
 from agent.judge.project_run import run_suite
 from evaluation.verdicts import PROJECTS, Case, judged_as_project, read_cases
 from sandbox.sandbox import Sandbox
@@ -81,7 +82,7 @@ NODES = (
 
 async def judged_under(
     jail: Sandbox, program: str, root: str = "", tests: str = PLAIN_TESTS,
-    before: str | None = None,
+    before: str | None = None, environment: tuple[str, ...] = (),
 ) -> dict[str, Verdict]:
     """Verdicts of a small project by the tests' names; its package lies in an import root. It is a
     repair of a program `before`; else the program as it stands is judged."""
@@ -93,6 +94,7 @@ async def judged_under(
     project = Project(
         root="/none", name="shop", import_roots=(root, *([""] if root else [])),
         editable=(f"{folder}shop/__init__.py", f"{folder}shop/core.py"),
+        environment=environment,
     )
     plain = await run_suite(files, project, (), jail)
     task = Task(
@@ -243,6 +245,14 @@ async def test_a_repair_that_answers_anything_is_no_evidence(jail: Sandbox) -> N
     verdicts = await judged_under(jail, HONEST, tests=tests, before=before)
 
     assert verdicts["test_it"].vacuous
+
+
+async def test_a_file_that_is_not_judged_alone_says_why(jail: Sandbox) -> None:
+    verdicts = await judged_under(jail, HONEST, environment=("SHOP=1",))
+
+    assert {one.integrity for one in verdicts.values()} == {"in-process"}
+    assert all(NOT_ALONE.format("the project needs variables") in one.reason
+               for one in verdicts.values())
 
 
 async def test_calls_that_depend_on_a_fixture_for_all_tests_say_nothing_against_a_pass(
