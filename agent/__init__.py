@@ -39,5 +39,5 @@ def __getattr__(name: str) -> object:
     """Loads a public name where it is asked for, so that to import this is cheap."""
     for module, names in _PLACES.items():
         if name in names.split():
-            return getattr(import_module(f"agent.{module}"), name)
+            return getattr(import_module(f".{module}", __name__), name)
     raise AttributeError(f"module 'agent' has no attribute {name!r}")

@@ -211,8 +211,8 @@ class Outdone(Value):
 
 
 class PartialFound(Value):
-    """The best partial patch of an unresolved run: not a fix. A result holds it; as an event it stands
-    in logs of earlier versions alone."""
+    """The best partial patch of an unresolved run, which is no fix. A result holds it; only logs of
+    earlier versions have it as an event."""
 
     kind: Literal["partial_found"] = "partial_found"
     diff: str

@@ -55,7 +55,7 @@ MOST_VERIFIED = 8
 RIVALS_SHARE, RIVALS_S = 0.3, 1.0
 """How much longer other files are searched once something passes: a share of the work so far, and
 at least so many processor seconds."""
-RIVALS_JUDGED_S = 10.0
+RIVALS_JUDGED_S = 15.0
 """The seconds in which the judging of a rival is begun."""
 AS_SUSPECT = 0.5
 """Of the suspicion of the file that has something: whose file has less is not waited for."""

@@ -73,15 +73,16 @@ def test_tests_that_only_pytest_can_find_are_judged_too() -> None:
     assert {v.test for v in report.verdicts if v.name == "test_made"} == {"test_it.py::*"}
 
 
-@pytest.mark.parametrize(("tests", "name"), [
-    ("import cases\nfrom calc import add\ndef test_a(): pass\nnone\n", "test_a"),
-    ("from cases import *\nfrom calc import add\nnone\n", "test_it.py::*"),
+@pytest.mark.parametrize(("tests", "name", "line"), [
+    ("import cases\nfrom calc import add\ndef test_a(): pass\nnone\n", "test_a", 4),
+    ("from cases import *\nfrom calc import add\nnone\n", "test_it.py::*", 3),
 ])
-def test_a_file_that_cannot_be_collected_says_why(tests: str, name: str) -> None:
+def test_a_file_that_cannot_be_collected_says_why(tests: str, name: str, line: int) -> None:
     report = judged(tests, support={"cases.py": CASES})
 
     assert outcomes(report) == {name: "error"}
-    assert report.verdicts[0].message == "NameError: name 'none' is not defined"
+    message = report.verdicts[0].message
+    assert message == f"NameError: name 'none' is not defined at test_it.py:{line}"
 
 
 def test_a_file_that_sets_itself_aside_is_skipped() -> None:
