@@ -105,7 +105,7 @@ async def healed(
     if found.solution is not None:
         likely = confidence(
             found.solution, one.base, (), Proof(level="E1", why=""), None, "search",
-            in_project=True,
+            suite=len(plain.rows),
         ).probability
         files = files_of(one.task, found.solution)
         right = await _passes(files, one.right.project, one, sandbox)

@@ -7,6 +7,8 @@ test, a competing patch, agreement of two sources) shifts the log-odds.
 
 from __future__ import annotations
 
+import math
+
 from agent.core.domain import Estimate, Evidence, Proof, Solution, Strategy, TestCase
 from agent.repair.confidence.features import Situation
 from agent.repair.confidence.model import (
@@ -18,6 +20,7 @@ from agent.repair.confidence.model import (
 )
 from agent.repair.proof.mutants import differences
 
+FEW_TESTS, MANY_TESTS = 4, 50
 CERTAIN = Estimate.of(1.0)
 """Of a program that a person wrote or chose."""
 
@@ -35,7 +38,7 @@ def of_a_draft(agreed: bool = False, unsure: str = "") -> Estimate:
 def confidence(
     solution: Solution, base: Solution, tests: tuple[TestCase, ...], proof: Proof,
     seen: Evidence | None, strategy: Strategy, *, chosen: bool = False, agreed: bool = False,
-    drafted: bool = False, in_project: bool = False,
+    drafted: bool = False, suite: int = 0,
 ) -> Estimate:
     """The estimate for the patch that `solution` is of `base`.
 
@@ -48,7 +51,7 @@ def confidence(
         agreed: A search and a model arrived at the same program independently.
         drafted: `base` was written from words by a model that is small, or whose program a search
             changed.
-        in_project: The tests are the suite of a project.
+        suite: How many tests the suite of a project has; 0 outside of projects.
     """
     if strategy == "person" or (chosen and natural(solution)):
         return CERTAIN
@@ -69,11 +72,17 @@ def confidence(
     usual = model.estimate(estimate.features).log_odds
     shift = (
         model.agreed * agreed + model.of_a_draft * drafted
-        + model.of_a_project * (
-            in_project and strategy == "search" and _places(solution, base) == 1
-        )
     )
+    if strategy == "search" and _places(solution, base) == 1:
+        shift += model.of_a_project * _share_of_a_suite(suite)
     return model.estimate(features, estimate.log_odds - usual + shift)
+
+
+def _share_of_a_suite(tests: int) -> float:
+    """How far so many tests count as the suite of a project: the estimate was fitted on patches
+    that pass one to four, the shift on suites of fifty and more; between, by the logarithm."""
+    share = math.log(max(tests, FEW_TESTS) / FEW_TESTS) / math.log(MANY_TESTS / FEW_TESTS)
+    return min(1.0, share)
 
 
 def _places(solution: Solution, base: Solution) -> int:

@@ -64,7 +64,7 @@ class Coefficients:
     of_a_draft: float
     """Added where a program is repaired that a model wrote, and that never was nearly right."""
     of_a_project: float
-    """Added for a search's patch that changes one place and passes the whole suite of a project.
+    """Added for a search's patch that changes one place and passes a large suite of a project.
     With several places, one may compensate for what another breaks."""
     written: float
     """The probability that a program which a model wrote from words is right, if it passes the

@@ -248,7 +248,7 @@ async def prove(state: State, ctx: Context) -> State:
             confidence, solution, base, suite.visible, proof, seen, state["strategy"],
             chosen=chosen, agreed=_agreed(state, ctx, solution),
             drafted=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),
-            in_project=ctx.task.project is not None,
+            suite=0 if ctx.task.project is None else len(ctx.task.project.tests),
         )
     elif "written_id" in state:
         likely = ctx.store.get(state["written_id"], Estimate)

@@ -101,20 +101,23 @@ def test_a_repair_of_a_models_draft_is_less_likely_right(strategy: Strategy) -> 
     assert odds(True) - odds(False) == pytest.approx(fitted().of_a_draft)
 
 
-@pytest.mark.parametrize(("strategy", "text", "more"), [
-    ("search", "x = 2\ny = 1\nz = 1\n", True), ("model", "x = 2\ny = 1\nz = 1\n", False),
-    ("search", "x = 2\ny = 1\nz = 2\n", False),
+ONE_PLACE, TWO_PLACES = "x = 2\ny = 1\nz = 1\n", "x = 2\ny = 1\nz = 2\n"
+
+
+@pytest.mark.parametrize(("strategy", "text", "suite", "more"), [
+    ("search", ONE_PLACE, 50, 1.0), ("search", ONE_PLACE, 900, 1.0), ("search", ONE_PLACE, 14, 0.5),
+    ("search", ONE_PLACE, 4, 0.0), ("search", ONE_PLACE, 2, 0.0), ("model", ONE_PLACE, 50, 0.0),
+    ("search", TWO_PLACES, 50, 0.0),
 ])
-def test_a_searchs_patch_of_one_place_is_likelier_where_a_whole_suite_passes(
-    strategy: Strategy, text: str, more: bool
+def test_a_searchs_patch_of_one_place_is_likelier_where_a_large_suite_passes(
+    strategy: Strategy, text: str, suite: int, more: float
 ) -> None:
     base = Solution(files=(File(path="a.py", text="x = 1\ny = 1\nz = 1\n"),), entry="a.py")
     patch = base.with_text(text, estimate=fitted().estimate({"patches": 0.0}))
 
-    def odds(in_project: bool) -> float:
+    def odds(suite: int) -> float:
         proof = Proof(level="E1", why="")
-        return confidence(
-            patch, base, (), proof, None, strategy, in_project=in_project
-        ).log_odds
+        return confidence(patch, base, (), proof, None, strategy, suite=suite).log_odds
 
-    assert odds(True) - odds(False) == pytest.approx(fitted().of_a_project * more)
+    gained = (odds(suite) - odds(0)) / fitted().of_a_project
+    assert gained == pytest.approx(more, abs=0.01)
