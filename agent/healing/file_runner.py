@@ -8,14 +8,13 @@ a repair with one test more, and need not be run.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from agent.core.domain import Report, Solution, Task, TestCase
-from agent.healing.searching import Limits
+from agent.healing.searching import Limits, TimeIsOver
 from agent.project.blame import Suspect
 from agent.repair.facts import Budget, Facts, Mode, Probed, Screen, Screened, Trace
 from agent.repair.screening.cases import by_case
@@ -111,8 +110,9 @@ class FileRunner:
         results = [self.known.known(text, question.mode) for text in question.candidates]
         fresh = [place for place, result in enumerate(results) if result is None]
         texts = [question.candidates[place] for place in fresh]
-        try:
-            async with asyncio.timeout(self.limits.left_s) as clock, aclosing(
+        # What was screened until the time was over still counts.
+        with suppress(TimeIsOver):
+            async with self.limits.bounding(), aclosing(
                 self.screener.screen(texts, mode=question.mode, patience=question.patience)
             ) as replies:
                 async for index, screened in replies:
@@ -120,10 +120,7 @@ class FileRunner:
                     if texts[index] != self.base.text:
                         self.known.note(texts[index], question.mode, screened)
                     if over():
-                        break  # what was screened until now still counts
-        except TimeoutError:
-            if not clock.expired():
-                raise
+                        break
         return results
 
 
@@ -137,7 +134,7 @@ async def file_runner(
     may be known to fail `together` with others alone.
 
     Tests that the judge saw pass and that cannot pass where candidates are screened, for they start
-    processes or take long, are left to the judge. Raises a `TimeoutError` where the time is over.
+    processes or take long, are left to the judge. Raises a `TimeIsOver` where that is so.
     """
     tests, report = by_case(tests, report)
     known = known or SearchCache()
@@ -145,7 +142,7 @@ async def file_runner(
         while True:
             known.begin(base, tests)
             late = hanging(tests, report)
-            async with asyncio.timeout(limits.left_s):
+            async with limits.bounding():
                 seen = None if not compiles(base.text) else (
                     known.trace_of(base, tests) or await trace(
                         base, tests, task, sandbox, hanging=late, work=limits.work, report=report,
@@ -156,7 +153,7 @@ async def file_runner(
                 task, base, tests, sandbox, hanging=late, work=limits.work,
                 together=seen is not None and seen.together,
             ))
-            async with asyncio.timeout(limits.left_s):
+            async with limits.bounding():
                 baseline = await screener.baseline()
             fit = [
                 test for place, test in enumerate(tests)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import ast
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -69,6 +69,10 @@ Progress = Callable[[Searched], object]
 """Hears how far a search has come."""
 
 
+class TimeIsOver(Exception):
+    """The outer limit of a search came while it waited for an answer."""
+
+
 class NothingToSearch(Exception):
     """The tests give a search nothing to go by; the message says why."""
 
@@ -93,6 +97,17 @@ class Limits:
     def left_s(self) -> float:
         """Seconds until the outer limit."""
         return self.end - time.monotonic()
+
+    @asynccontextmanager
+    async def bounding(self) -> AsyncIterator[None]:
+        """Ends what is done inside by a `TimeIsOver` at the outer limit."""
+        try:
+            async with asyncio.timeout(self.left_s) as clock:
+                yield
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            raise TimeIsOver from None
 
     @property
     def spent(self) -> bool:
@@ -163,7 +178,7 @@ async def search_repair(
             return await _Search(runner, base, limits, progress, verify).run()
     except NothingToSearch as error:
         return Found(None, 0, problem=str(error))
-    except TimeoutError:
+    except TimeIsOver:
         return Found(None, 0, cut_after=round(limits.work.spent_s, 3))
 
 
@@ -273,7 +288,7 @@ class _Search:
             if waiting:
                 try:
                     await self._step(min(waiting, key=lambda one: one.turn))
-                except TimeoutError:
+                except TimeIsOver:
                     return
             elif self.pool:
                 await self._settle()
@@ -308,13 +323,13 @@ class _Search:
         base = self.runner.files[file]
         match question:
             case Examine(text=text):
-                async with asyncio.timeout(self.limits.left_s):
+                async with self.limits.bounding():
                     seen = await self.runner.trace(file, text)
                 if text == base:
                     self._keep_moment(file, seen)
                 return seen
             case Probe(texts=texts, calls=calls):
-                async with asyncio.timeout(self.limits.left_s):
+                async with self.limits.bounding():
                     return await self.runner.probe(file, texts, calls)
             case Screen(candidates=texts):
                 self.first_s = self.first_s or time.monotonic() - self.started

@@ -62,10 +62,10 @@ _HELD = ("__globals__", "cell_contents")
 _LINES = ("lineno", "stack_info", "filename", "pathname")
 """Where something was called, as warnings and records of `logging` hold it."""
 _CALLERS = ("stacklevel", "stack_info")
-"""What has them look at whoever calls."""
+"""What has them look at a caller."""
 _STACKS = ("format_stack", "extract_stack", "print_stack", "walk_stack", "findCaller",
            "formatwarning")
-"""What shows the lines of whoever calls."""
+"""What shows the lines of a caller."""
 _RAW = ("py_object", "from_address", "memmove", "memset", "POINTER", "__array_interface__",
         "__array_struct__")
 """What makes something of an address, as `id` gives one."""

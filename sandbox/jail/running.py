@@ -167,7 +167,7 @@ class Running(Conversation):
         if cut and self._stopped is None:
             self._stopped = ("output", f"output of more than {self._limits.output_bytes} bytes")
         self._conclude(status, cpu_s, stdout, stderr)
-        # After the callbacks of whoever waits for the outcome.
+        # After the callbacks of those that wait for the outcome.
         self._loop.call_soon(self._worker.close)
 
     def _read_errors(self) -> None:

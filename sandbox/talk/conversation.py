@@ -244,7 +244,7 @@ class Conversation(ABC):
     def _close_channel(self) -> None:
         if self._channel >= 0:
             channel, self._channel = self._channel, -1
-            # After the callbacks of whoever waits for its messages.
+            # After the callbacks of those that wait for its messages.
             self._loop.call_soon(_closed, self._loop, channel, bool(self._outbox))
             self._outbox.clear()
 

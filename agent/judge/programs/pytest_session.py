@@ -139,7 +139,7 @@ class SuiteSession(Session):
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: Any) -> Iterator[None]:
         """pytest is there, and nothing of the project is. Coverage, which begins here, would slow
-        each test and be in the way of ours."""
+        each test and exclude our own tracing."""
         known = early_config.known_args_namespace
         if getattr(known, "cov_source", None):
             known.cov_source = []

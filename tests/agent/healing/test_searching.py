@@ -211,6 +211,14 @@ async def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_budget(
     assert time.monotonic() - began < SILENT_S / 2
 
 
+async def test_a_judge_that_times_out_by_itself_is_no_end_of_the_search() -> None:
+    async def verify(solution: Solution) -> Report:
+        raise TimeoutError("a fault of the judge")
+
+    with pytest.raises(TimeoutError, match="a fault of the judge"):
+        await search(PLUS, "assert plus(2, 3) == 5", verify=verify)
+
+
 async def test_a_search_goes_on_for_its_processor_seconds_however_slowly_they_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
